@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get, post};
-use retry_workflow::Store;
+use retry_workflow::IntoStore;
 use serde_json::json;
 
 use crate::assets;
@@ -30,7 +30,7 @@ static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
 /// # let store = retry_workflow::MemoryStore::new();
 /// let app: axum::Router = retry_board::jobs(store);
 /// ```
-pub fn jobs<S: Store>(store: S) -> Router {
+pub fn jobs(store: impl IntoStore) -> Router {
     DEFAULT.jobs(store)
 }
 
@@ -52,11 +52,11 @@ impl Board {
     /// # use retry_workflow::MemoryStore;
     /// let app = axum::Router::new().nest("/retry", Board::new().jobs(MemoryStore::new()));
     /// ```
-    pub fn jobs<S: Store>(&self, store: S) -> Router {
+    pub fn jobs(&self, store: impl IntoStore) -> Router {
         self.mounted.add_jobs();
         let board = Arc::new(self.clone());
         door::behind(
-            jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),
+            jobs_routes::router(&board, store.into_store()).merge(common(PageGroup::Jobs)),
             board,
             PageGroup::Jobs,
         )

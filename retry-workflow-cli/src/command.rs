@@ -82,17 +82,19 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             run::resume(&address.open().await?, (job.as_deref(), file.as_deref()), &how, screen)
                 .await
         }
-        Command::Jobs { what: None } => jobs::jobs(&address.open().await?, screen).await,
+        Command::Jobs { what: None } => jobs::jobs(&*address.open().await?, screen).await,
         Command::Jobs { what: Some(what) } => {
-            jobs::removal::run(what, &address.open().await?, screen).await
+            jobs::removal::run(what, &*address.open().await?, screen).await
         }
-        Command::Pause { job } => jobs::requests::pause(&address.open().await?, &job, screen).await,
+        Command::Pause { job } => {
+            jobs::requests::pause(&*address.open().await?, &job, screen).await
+        }
         Command::Cancel { job } => {
-            jobs::requests::cancel(&address.open().await?, &job, screen).await
+            jobs::requests::cancel(&*address.open().await?, &job, screen).await
         }
         Command::Status { job, watch } => {
             let watch = watch.then_some(jobs::status::EACH);
-            jobs::status::status(&address.open_to_look().await?, job.as_deref(), watch, screen)
+            jobs::status::status(&*address.open_to_look().await?, job.as_deref(), watch, screen)
                 .await
         }
         Command::Store(what) => upkeep::run(what, &address, screen).await,

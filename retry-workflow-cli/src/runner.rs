@@ -91,13 +91,13 @@ pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
 impl RunSettings {
     /// The runner for this job, with the settings that all jobs of a file have.
-    fn runner<S: Store>(
+    fn runner(
         &self,
-        store: &S,
+        store: &Arc<dyn Store>,
         job: &Job,
         policy: ErrorPolicy,
         stop: &StopSignal,
-    ) -> JobRunner<S> {
+    ) -> JobRunner {
         let (listener, stop) = (Arc::clone(&self.listener), stop.clone());
         let runner = JobRunner::new(&job.name);
         let runner = match self.deadline {
@@ -106,7 +106,7 @@ impl RunSettings {
         };
         runner
             .job_id(&job.id)
-            .store(store.clone())
+            .store(Arc::clone(store))
             .error_policy(policy)
             .lease(self.lease)
             .on_event(move |event| listener(event))
@@ -114,14 +114,14 @@ impl RunSettings {
     }
 
     /// The same with the file's own settings, for its items or tasks.
-    fn runner_of_file<S: Store>(
+    fn runner_of_file(
         &self,
-        store: &S,
+        store: &Arc<dyn Store>,
         job: &Job,
         file: &WorkflowFile,
         captured: &BTreeMap<String, Captured>,
         stop: &StopSignal,
-    ) -> JobRunner<S> {
+    ) -> JobRunner {
         let runner = self.runner(store, job, file.error_policy().clone(), stop);
         add_handlers(runner, file, captured)
     }
@@ -154,8 +154,8 @@ pub(crate) struct Reports {
 const PARALLEL: usize = 10;
 
 /// Records that a job now belongs to this file.
-pub(crate) async fn adopt<S: Store>(
-    store: &S,
+pub(crate) async fn adopt(
+    store: &dyn Store,
     job: &str,
     file: &WorkflowFile,
 ) -> Result<(), StoreError> {
@@ -164,7 +164,7 @@ pub(crate) async fn adopt<S: Store>(
 }
 
 /// Whether there is anything left to do for a job, including its `reduce`.
-pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool, StoreError> {
+pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
     // Items may have been re-driven or imported since the job finished.
     if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
         return Ok(true);
@@ -174,7 +174,7 @@ pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool
 }
 
 /// The latest `reduce` of a job, if one has started.
-pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option<Job>, StoreError> {
+pub(crate) async fn find_reduce(store: &dyn Store, job: &str) -> Result<Option<Job>, StoreError> {
     match Reducing::find(store, job).await? {
         Some(reducing) => Job::find(store, &reducing.job(job)).await,
         None => Ok(None),
@@ -182,7 +182,7 @@ pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option
 }
 
 /// Cancels what is left of a job and of its `reduce`; returns how many items were skipped.
-pub(crate) async fn cancel<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
+pub(crate) async fn cancel(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
     let mut skipped = Job::cancel(store, job).await?;
     if let Some(reducing) = Reducing::find(store, job).await?.filter(|reducing| !reducing.done) {
         let reduce = reducing.job(job);
@@ -195,7 +195,7 @@ pub(crate) async fn cancel<S: Store>(store: &S, job: &str) -> Result<u64, StoreE
 }
 
 /// Removes a job with its keys in the store; returns how many items it had.
-pub(crate) async fn remove<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
+pub(crate) async fn remove(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
     Job::remove(store, job, [commands::key(job), chain::key(job), Reducing::key(job)]).await
 }
 
@@ -251,7 +251,7 @@ impl Tasks {
     }
 
     /// The commands of a chain that has started.
-    pub(crate) async fn begun<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+    pub(crate) async fn begun(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
         let number = commands::number(store, job).await?;
         Ok(number.map(|number| Self { number, is_chain: true }))
     }
@@ -270,8 +270,8 @@ impl Tasks {
 
 /// Starts or resumes a job, until it has ended or has to stop. `checked` is what is known about an
 /// input that has not been copied to the store yet.
-pub(crate) async fn run<S: Store>(
-    store: &S,
+pub(crate) async fn run(
+    store: &Arc<dyn Store>,
     job: Job,
     file: &WorkflowFile,
     checked: Option<CheckedInput>,
@@ -281,7 +281,7 @@ pub(crate) async fn run<S: Store>(
     let workspace = &file.workspace;
     match &file.plan {
         Plan::Standard(steps) => {
-            let chain = Arc::new(Chain::new(store.clone(), steps.clone(), Scope::default()));
+            let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
             let job = run_chain(&chain, job, workspace, settings, stop).await?;
             Ok(Reports { job, setup: None, reduce: None })
         }
@@ -291,7 +291,7 @@ pub(crate) async fn run<S: Store>(
             let runner = runner.max_parallel(most);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
-                let work: Task<S> = Task {
+                let work: Task = Task {
                     steps: task.steps.clone(),
                     workspace: Arc::clone(workspace),
                     scope: Scope::default(),
@@ -306,8 +306,8 @@ pub(crate) async fn run<S: Store>(
     }
 }
 
-async fn map_reduce<S: Store>(
-    store: &S,
+async fn map_reduce(
+    store: &Arc<dyn Store>,
     job: Job,
     file: &WorkflowFile,
     map: &MapPlan,
@@ -321,7 +321,7 @@ async fn map_reduce<S: Store>(
         match set_up(store, &job, file, steps, settings, stop).await? {
             Ok(known) => captured = known,
             Err(report) => {
-                return Ok(match JobReport::load(store, &id).await? {
+                return Ok(match JobReport::load(&**store, &id).await? {
                     Some(job) => Reports { job, setup: Some(report), reduce: None },
                     None => Reports { job: report, setup: None, reduce: None },
                 });
@@ -331,7 +331,7 @@ async fn map_reduce<S: Store>(
     if map.reduce.is_some() {
         // Recorded before the items end, so that a process that is killed in between does not skip
         // it.
-        Reducing::due(store, &id).await?;
+        Reducing::due(&**store, &id).await?;
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
@@ -356,17 +356,18 @@ async fn map_reduce<S: Store>(
     let mut reduced = None;
     if let Some(steps) = &map.reduce
         && report.job.status == JobStatus::Finished
-        && let Some(reducing) = Reducing::find(store, &id).await?
+        && let Some(reducing) = Reducing::find(&**store, &id).await?
         && !reducing.done
     {
         let reduce = reducing.job(&id);
-        let reduce = part(store, &report.job, &reduce, &format!("{}, reduce", file.name())).await?;
-        let map = Some(Arc::new(summary(store, &report).await?));
+        let reduce =
+            part(&**store, &report.job, &reduce, &format!("{}, reduce", file.name())).await?;
+        let map = Some(Arc::new(summary(&**store, &report).await?));
         let scope = Scope { map, captured, ..Scope::default() };
-        let chain = Arc::new(Chain::new(store.clone(), steps.clone(), scope));
+        let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
         let ended = run_chain(&chain, reduce, &file.workspace, settings, stop).await?;
         if ended.job.status == JobStatus::Finished {
-            reducing.ended(store, &id).await?;
+            reducing.ended(&**store, &id).await?;
         }
         reduced = Some(ended);
     }
@@ -374,15 +375,15 @@ async fn map_reduce<S: Store>(
 }
 
 /// Finds or creates a job that is part of another one: its `setup` or its `reduce`.
-async fn part<S: Store>(store: &S, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
+async fn part(store: &dyn Store, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
     let file = Origin::read(of).map_or_else(PathBuf::new, |origin| origin.file);
     let origin = Origin { file, mode: "standard".to_owned(), reduces: Some(of.id.clone()) };
     Job::find_or_create(store, id, name, origin.to_json()).await
 }
 
 /// Runs the steps of `setup`, unless that has been done; returns what they have captured.
-async fn set_up<S: Store>(
-    store: &S,
+async fn set_up(
+    store: &Arc<dyn Store>,
     job: &Job,
     file: &WorkflowFile,
     steps: &Steps,
@@ -390,8 +391,8 @@ async fn set_up<S: Store>(
     stop: &StopSignal,
 ) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
     let id = format!("{}{SETUP}", job.id);
-    let setup = part(store, job, &id, &format!("{}, setup", file.name())).await?;
-    let chain = Arc::new(Chain::new(store.clone(), steps.clone(), Scope::default()));
+    let setup = part(&**store, job, &id, &format!("{}, setup", file.name())).await?;
+    let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
     if setup.status != JobStatus::Finished {
         let report = run_chain(&chain, setup, &file.workspace, settings, stop).await?;
         if report.job.status != JobStatus::Finished {
@@ -434,8 +435,8 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
 }
 
 /// Why a file cannot resume a job that it started: commands that have succeeded have changed since.
-pub(crate) async fn changed<S: Store>(
-    store: &S,
+pub(crate) async fn changed(
+    store: &dyn Store,
     job: &Job,
     file: &WorkflowFile,
 ) -> Result<Option<String>, StoreError> {

@@ -27,14 +27,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::store::StoreCheck;
+use retry_workflow::store::{Choose, StoreCheck, StoreFuture};
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
-    Page, Settled, Settlement, Start, Store, StoreError, Timestamp,
+    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settled, Settlement, Start, Store, StoreError, Timestamp,
 };
 use tokio::sync::oneshot;
 
-use self::claim::{Claim, Wanted};
+use self::claim::Claim;
 use self::clock::ServerClock;
 use self::shared::Shared;
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
@@ -174,17 +174,17 @@ impl PostgresStore {
             .map_err(|error| error.into_store_error(server.name()))
     }
 
-    async fn claim_wanted(&self, wanted: Claim) -> StoreResult<Vec<Lease>> {
+    async fn claim_or_release(&self, claim: Claim) -> StoreResult<Vec<Lease>> {
         let (reply, answer) = oneshot::channel();
         let store = self.clone();
         // If the caller is dropped while the server leases, nobody holds the leases: release them.
         self.0.server.runtime().spawn(async move {
-            let now = wanted.now;
+            let now = claim.now;
             let claimed = store
-                .run(wanted, |client, (shared, wanted), maybe_done| {
+                .run(claim, |client, (shared, claim), maybe_done| {
                     Box::pin(async move {
                         shared.clock.renew(client).await?;
-                        claim::claim(client, shared, wanted, maybe_done).await
+                        claim::claim(client, shared, claim, maybe_done).await
                     })
                 })
                 .await;
@@ -289,299 +289,307 @@ impl Store for PostgresStore {
         self.0.clock.now()
     }
 
-    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
-        let added = self
-            .run((job.to_owned(), items, due), |client, (shared, (job, items, due)), _| {
-                Box::pin(async move { add::enqueue(client, shared, job, items, *due).await })
-            })
-            .await;
-        self.rewind_to(due);
-        self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
-        added
+    fn enqueue<'a>(
+        &'a self,
+        job: &'a str,
+        items: Vec<NewItem>,
+        due: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let added = self
+                .run((job.to_owned(), items, due), |client, (shared, (job, items, due)), _| {
+                    Box::pin(async move { add::enqueue(client, shared, job, items, *due).await })
+                })
+                .await;
+            self.rewind_to(due);
+            self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
+            added
+        })
     }
 
-    async fn claim(
-        &self,
-        job: &str,
-        worker: &str,
+    fn claim<'a>(
+        &'a self,
+        job: &'a str,
+        worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
-    ) -> StoreResult<Vec<Lease>> {
+    ) -> StoreFuture<'a, Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
-        let wanted = Wanted::Items { max, starts };
-        self.claim_wanted(Claim { job, worker, now, wanted, lease }).await
+        Box::pin(self.claim_or_release(Claim { job, worker, now, selection, lease }))
     }
 
-    async fn claim_suspect(
-        &self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreResult<Option<Lease>> {
-        let (job, worker) = (job.to_owned(), worker.to_owned());
-        let claim = Claim { job, worker, now, wanted: Wanted::Suspect, lease };
-        Ok(self.claim_wanted(claim).await?.pop())
-    }
-
-    async fn settle(
+    fn settle(
         &self,
         settlements: Vec<Settlement>,
         started: Vec<Start>,
         now: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
-        let due = |settlement: &Settlement| match settlement.end {
-            Settled::RetryAt { due, .. } => Some(due),
-            Settled::Released => Some(now),
-            _ => None,
-        };
-        let due = settlements.iter().filter_map(due).min();
-        let settled = self
-            .run(
-                (settlements, started, now),
-                |client, (shared, (all, started, now)), maybe_done| {
-                    Box::pin(async move {
-                        settle::settle(client, shared, all, started, *now, maybe_done).await
-                    })
-                },
-            )
-            .await;
-        if let Some(due) = due {
-            self.rewind_to(due);
-        }
-        let (settled, put_back) = settled?;
-        for job in put_back {
-            match self.0.name_of(job) {
-                Some(job) => waking::notify_soon(&self.0, &job),
-                None => waking::notify_all(&self.0).await,
+    ) -> StoreFuture<'_, Vec<bool>> {
+        Box::pin(async move {
+            let due = |settlement: &Settlement| match settlement.end {
+                Settled::RetryAt { due, .. } => Some(due),
+                Settled::Released => Some(now),
+                _ => None,
+            };
+            let due = settlements.iter().filter_map(due).min();
+            let settled = self
+                .run(
+                    (settlements, started, now),
+                    |client, (shared, (all, started, now)), maybe_done| {
+                        Box::pin(async move {
+                            settle::settle(client, shared, all, started, *now, maybe_done).await
+                        })
+                    },
+                )
+                .await;
+            if let Some(due) = due {
+                self.rewind_to(due);
             }
-        }
-        Ok(settled)
+            let (settled, put_back) = settled?;
+            for job in put_back {
+                match self.0.name_of(job) {
+                    Some(job) => waking::notify_soon(&self.0, &job),
+                    None => waking::notify_all(&self.0).await,
+                }
+            }
+            Ok(settled)
+        })
     }
 
-    async fn extend(
+    fn extend(
         &self,
         leases: Vec<LeaseKey>,
         started: Vec<Start>,
         until: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
-        self.run((leases, started, until), |client, (shared, (leases, started, until)), _| {
-            Box::pin(async move { settle::extend(client, shared, leases, started, *until).await })
-        })
-        .await
-    }
-
-    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
-        let expired = self
-            .run((job.to_owned(), workers, now), |client, (shared, (job, workers, now)), _| {
-                Box::pin(async move { claim::expire(client, shared, job, workers, *now).await })
+    ) -> StoreFuture<'_, Vec<bool>> {
+        Box::pin(async move {
+            self.run((leases, started, until), |client, (shared, (leases, started, until)), _| {
+                Box::pin(
+                    async move { settle::extend(client, shared, leases, started, *until).await },
+                )
             })
-            .await;
-        self.rewind_to(now);
-        self.notify(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
-        expired
+            .await
+        })
     }
 
-    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
-        self.run(job.to_owned(), |client, (shared, job), _| {
+    fn expire<'a>(
+        &'a self,
+        job: &'a str,
+        workers: Vec<String>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let expired = self
+                .run((job.to_owned(), workers, now), |client, (shared, (job, workers, now)), _| {
+                    Box::pin(async move { claim::expire(client, shared, job, workers, *now).await })
+                })
+                .await;
+            self.rewind_to(now);
+            self.notify(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
+            expired
+        })
+    }
+
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
+        let arguments = (job.to_owned(), most_waiting);
+        Box::pin(self.run(arguments, |client, (shared, (job, most)), _| {
             Box::pin(async move {
                 shared.clock.renew(client).await?;
-                claim::next_due(client, shared, job).await
+                read::overview(client, shared, job, *most).await
             })
-        })
-        .await
+        }))
     }
 
-    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
-        self.run(job.to_owned(), |client, (shared, job), _| {
-            Box::pin(async move { claim::next_suspect(client, shared, job).await })
-        })
-        .await
-    }
-
-    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
-        self.run((job.to_owned(), most), |client, (shared, (job, most)), _| {
-            Box::pin(async move { claim::waiting(client, shared, job, *most).await })
-        })
-        .await
-    }
-
-    async fn counts(&self, job: &str) -> StoreResult<Counts> {
-        self.run(job.to_owned(), |client, (shared, job), _| {
-            Box::pin(async move { read::counts(client, shared, job).await })
-        })
-        .await
-    }
-
-    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
-        self.run((job.to_owned(), id.to_owned()), |client, (shared, (job, id)), _| {
+    fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
+        Box::pin(self.run((job.to_owned(), id.to_owned()), |client, (shared, (job, id)), _| {
             Box::pin(async move { read::item(client, shared, job, id).await })
-        })
-        .await
+        }))
     }
 
     /// A page ends early once its payloads and outputs get large (64 MiB).
-    async fn list(
-        &self,
-        filter: &Filter,
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
         after: Option<Cursor>,
         max: usize,
-    ) -> StoreResult<Page<ItemRecord>> {
-        self.run((filter.clone(), after, max), |client, (shared, (filter, after, max)), _| {
-            Box::pin(async move { read::list(client, shared, filter, *after, *max).await })
-        })
-        .await
+    ) -> StoreFuture<'a, Page<ItemRecord>> {
+        Box::pin(self.run(
+            (filter.clone(), after, max),
+            |client, (shared, (filter, after, max)), _| {
+                Box::pin(async move { read::list(client, shared, filter, *after, *max).await })
+            },
+        ))
     }
 
-    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
-        self.run(filter.clone(), |client, (shared, filter), _| {
+    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+        Box::pin(self.run(filter.clone(), |client, (shared, filter), _| {
             Box::pin(async move { dead::stats(client, shared, filter).await })
-        })
-        .await
+        }))
     }
 
-    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
-        self.run((job.to_owned(), since), |client, (shared, (job, since)), _| {
+    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
+        Box::pin(self.run((job.to_owned(), since), |client, (shared, (job, since)), _| {
             Box::pin(async move { summary::minutes(client, shared, job, *since).await })
-        })
-        .await
+        }))
     }
 
-    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
-        self.run((after, max), |client, (shared, (after, max)), _| {
+    fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
+        Box::pin(self.run((after, max), |client, (shared, (after, max)), _| {
             Box::pin(async move { read::jobs(client, shared, *after, *max).await })
-        })
-        .await
+        }))
     }
 
-    async fn redrive(
-        &self,
-        filter: &Filter,
+    fn redrive<'a>(
+        &'a self,
+        filter: &'a Filter,
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
-    ) -> StoreResult<u64> {
-        let redriven = self
-            .run(
-                (filter.clone(), max, now, every),
-                |client, (shared, (filter, max, now, every)), _| {
-                    Box::pin(async move {
-                        dead::redrive(client, shared, filter, *max, *now, *every).await
-                    })
-                },
-            )
-            .await;
-        self.rewind_to(now);
-        self.notify_by(filter, &redriven).await;
-        redriven
-    }
-
-    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
-        let purged = self
-            .run(filter.clone(), |client, (shared, filter), _| {
-                Box::pin(async move { dead::purge(client, shared, filter).await })
-            })
-            .await;
-        self.notify_by(filter, &purged).await;
-        purged
-    }
-
-    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
-        let skipped = self
-            .run((job.to_owned(), max, why, now), |client, (shared, (job, max, why, now)), _| {
-                Box::pin(async move { dead::skip(client, shared, job, *max, why, *now).await })
-            })
-            .await;
-        self.notify(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
-        skipped
-    }
-
-    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
-        let arguments = (job.to_owned(), id.to_owned(), payload);
-        let edited = self
-            .run(arguments, |client, (shared, (job, id, payload)), _| {
-                Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
-            })
-            .await;
-        self.notify(job, edited == Ok(true)).await;
-        edited
-    }
-
-    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
-        let removed = self
-            .run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
-                Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
-            })
-            .await;
-        self.notify(job, removed.is_ok()).await;
-        removed
-    }
-
-    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
-        let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
-        let jobs: BTreeSet<_> = items.iter().map(|item| item.job.clone()).collect();
-        let added = self
-            .run(items, |client, (shared, items), _| {
-                Box::pin(async move { add::import(client, shared, items).await })
-            })
-            .await;
-        self.rewind_to(now);
-        for job in &jobs {
-            self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
-        }
-        added
-    }
-
-    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
-        self.run(key.to_owned(), |client, (shared, key), _| {
-            Box::pin(async move { values::get(client, shared, key).await })
-        })
-        .await
-    }
-
-    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
-        let arguments = (key.to_owned(), revision, value.to_owned());
-        let changed = self
-            .run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
-                Box::pin(async move {
-                    values::cas(client, shared, key, *revision, value, maybe_done).await
-                })
-            })
-            .await;
-        self.notify_by_key(key, changed == Ok(true)).await;
-        changed
-    }
-
-    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
-        self.run(prefix.to_owned(), |client, (shared, prefix), _| {
-            Box::pin(async move { values::values(client, shared, prefix).await })
-        })
-        .await
-    }
-
-    async fn find_or_insert(
-        &self,
-        prefix: &str,
-        choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
-    ) -> StoreResult<(String, String)> {
-        let arguments = (prefix.to_owned(), Mutex::new(choose));
-        let found = self
-            .run(arguments, |client, (shared, (prefix, choose)), _| {
-                Box::pin(
-                    async move { values::find_or_insert(client, shared, prefix, choose).await },
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let redriven = self
+                .run(
+                    (filter.clone(), max, now, every),
+                    |client, (shared, (filter, max, now, every)), _| {
+                        Box::pin(async move {
+                            dead::redrive(client, shared, filter, *max, *now, *every).await
+                        })
+                    },
                 )
-            })
-            .await?;
-        let ((key, value), is_new) = found;
-        self.notify_by_key(&key, is_new).await;
-        Ok((key, value))
+                .await;
+            self.rewind_to(now);
+            self.notify_by(filter, &redriven).await;
+            redriven
+        })
+    }
+
+    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let purged = self
+                .run(filter.clone(), |client, (shared, filter), _| {
+                    Box::pin(async move { dead::purge(client, shared, filter).await })
+                })
+                .await;
+            self.notify_by(filter, &purged).await;
+            purged
+        })
+    }
+
+    fn skip<'a>(
+        &'a self,
+        job: &'a str,
+        max: usize,
+        why: Failure,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let skipped = self
+                .run(
+                    (job.to_owned(), max, why, now),
+                    |client, (shared, (job, max, why, now)), _| {
+                        Box::pin(
+                            async move { dead::skip(client, shared, job, *max, why, *now).await },
+                        )
+                    },
+                )
+                .await;
+            self.notify(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
+            skipped
+        })
+    }
+
+    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let arguments = (job.to_owned(), id.to_owned(), payload);
+            let edited = self
+                .run(arguments, |client, (shared, (job, id, payload)), _| {
+                    Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
+                })
+                .await;
+            self.notify(job, edited == Ok(true)).await;
+            edited
+        })
+    }
+
+    fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let removed = self
+                .run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
+                    Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
+                })
+                .await;
+            self.notify(job, removed.is_ok()).await;
+            removed
+        })
+    }
+
+    fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
+            let jobs: BTreeSet<_> = items.iter().map(|item| item.job.clone()).collect();
+            let added = self
+                .run(items, |client, (shared, items), _| {
+                    Box::pin(async move { add::import(client, shared, items).await })
+                })
+                .await;
+            self.rewind_to(now);
+            for job in &jobs {
+                self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
+            }
+            added
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
+        Box::pin(self.run(key.to_owned(), |client, (shared, key), _| {
+            Box::pin(async move { values::get(client, shared, key).await })
+        }))
+    }
+
+    fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let arguments = (key.to_owned(), revision, value.to_owned());
+            let changed = self
+                .run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
+                    Box::pin(async move {
+                        values::cas(client, shared, key, *revision, value, maybe_done).await
+                    })
+                })
+                .await;
+            self.notify_by_key(key, changed == Ok(true)).await;
+            changed
+        })
+    }
+
+    fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
+        Box::pin(self.run(prefix.to_owned(), |client, (shared, prefix), _| {
+            Box::pin(async move { values::values(client, shared, prefix).await })
+        }))
+    }
+
+    fn find_or_insert<'a>(
+        &'a self,
+        prefix: &'a str,
+        choose: Choose,
+    ) -> StoreFuture<'a, (String, String)> {
+        Box::pin(async move {
+            let arguments = (prefix.to_owned(), Mutex::new(choose));
+            let found = self
+                .run(arguments, |client, (shared, (prefix, choose)), _| {
+                    Box::pin(
+                        async move { values::find_or_insert(client, shared, prefix, choose).await },
+                    )
+                })
+                .await?;
+            let ((key, value), is_new) = found;
+            self.notify_by_key(&key, is_new).await;
+            Ok((key, value))
+        })
     }
 
     /// Changes by this process wake callers at once, and those by others within milliseconds,
     /// through `NOTIFY`. If notifications do not arrive, this returns after a second.
-    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
-        Ok(waking::changed(&self.0, job, seen).await)
+    fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
+        Box::pin(async move { Ok(waking::changed(&self.0, job, seen).await) })
     }
 }

@@ -8,10 +8,14 @@ mod signature;
 mod redrive;
 mod rate;
 
+use std::fmt;
+use std::sync::Arc;
+
 pub use self::exchange::{ExportError, ImportError, Imported};
 pub use self::rate::{InvalidRate, Rate};
 pub use self::redrive::Redrive;
 pub use self::signature::SignatureError;
+use crate::store::Store;
 
 /// The dead letters of a store.
 ///
@@ -39,7 +43,13 @@ pub use self::signature::SignatureError;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct DeadLetters<S> {
-    store: S,
+#[derive(Clone)]
+pub struct DeadLetters {
+    store: Arc<dyn Store>,
+}
+
+impl fmt::Debug for DeadLetters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetters").finish_non_exhaustive()
+    }
 }

@@ -2,7 +2,11 @@
 //!
 //! One loop owns everything. At most one claim, one settlement and one enqueue are under way at a
 //! time, so that batches grow with the load; handlers run as tasks of their own. The engine keeps
-//! no more items in memory than it can hand out soon.
+//! no more items in memory than it can hand out soon. How it keeps an eye on the job meanwhile is
+//! in `watch`.
+//!
+//! Store, work and source are behind pointers, so that all of this is compiled once, and not for
+//! each closure.
 //!
 //! ```text
 //! source ──enqueue──▶ store ──claim──▶ ready ──▶ tasks ──▶ finished ──settle──▶ store
@@ -22,8 +26,9 @@ mod leases;
 mod ledger;
 mod operations;
 mod rate;
+mod watch;
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,19 +46,20 @@ use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
-use crate::engine::source::Source;
-use crate::engine::work::Work;
+use self::watch::Watch;
+use crate::engine::source::DynSource;
+use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
-use crate::item::record::{Counts, Lease, NewItem, Settlement};
+use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
+use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
-use crate::job::event::{JobEvent, Listener, WaitReason};
+use crate::job::event::{JobEvent, Listener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::job::worker_record::WorkerRecord;
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// How this process runs a job.
@@ -68,12 +74,6 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// How often a worker that has work in hand looks at the store.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A worker without work waits for the store to report a change, but looks at least this often.
-const LOOK_ANYWAY: Duration = Duration::from_secs(60);
-/// The shortest time between two looks, however many changes the store reports.
-const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
@@ -83,55 +83,48 @@ const MOST_WAITING: u64 = 10_000;
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Runs a job until it has ended or must stop.
-pub(crate) async fn run<S: Store, W: Work>(
-    store: S,
+pub(crate) async fn run(
+    store: Arc<dyn Store>,
     job: Job,
-    source: impl Source,
-    work: Arc<W>,
+    source: &mut dyn DynSource,
+    work: Arc<dyn DynWork>,
     options: Options,
-    stop: impl Future<Output = StopReason> + Send,
+    stop: BoxFuture<'static, StopReason>,
 ) -> Result<(), WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
-        Some(config) => Some(Breaker::open(&store, &job, config, options.listeners.clone()).await?),
+        Some(config) => {
+            Some(Breaker::open(&*store, &job, config, options.listeners.clone()).await?)
+        }
         None => None,
     };
     let since = store.now();
-    let base = store.counts(&job.id).await?;
-    begin(&store, &job, base).await?;
-    let job = Job::find(&store, &job.id).await?.unwrap_or(job);
+    let Overview { counts: base, waiting, .. } = store.overview(&job.id, MOST_WAITING).await?;
+    begin(&*store, &job, base).await?;
+    let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
     let worker: Arc<str> = worker(since).into();
     let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
-    let Beat { others, .. } = heartbeat.clone().beat(store.clone()).await?;
-    let waiting = store.waiting(&id, MOST_WAITING).await?;
+    let Beat { others, .. } = heartbeat.clone().beat(&*store).await?;
     let clock: Clock = {
-        let store = store.clone();
+        let store = Arc::clone(&store);
         Arc::new(move || store.now())
     };
     let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
-        leases: Leases::new(store.clone()),
+        leases: Leases::new(Arc::clone(&store)),
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
-        looked_ahead_at_change: None,
         access: HandlerAccess::new(),
         waiting,
-        beat_at: Instant::now() + heartbeat.every(),
-        heartbeat,
-        others,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
-        tick_at: Instant::now() + LOOK_EVERY,
-        looked_at: None,
-        is_look_partial: false,
-        seen: 0,
-        due: None,
         tasks: JoinSet::new(),
         finished: Vec::new(),
-        operations: Operations::default(),
+        watch: Watch::new(heartbeat, others),
+        operations: Operations::new(&store, &id),
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         input_complete: false,
         is_input_final: true,
@@ -150,7 +143,7 @@ pub(crate) async fn run<S: Store, W: Work>(
 
 /// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
 /// purpose.
-async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
+async fn begin(store: &dyn Store, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
@@ -172,18 +165,18 @@ fn worker(now: Timestamp) -> String {
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
-struct Engine<S: Store, W: Work> {
-    store: S,
+/// A worker of a job: what it does with items.
+struct Engine {
+    store: Arc<dyn Store>,
     job: Arc<str>,
     worker: Arc<str>,
     policy: ErrorPolicy,
-    process: Arc<Process<W>>,
+    process: Arc<Process>,
     breaker: Option<Breaker>,
-    heartbeat: Heartbeat,
     max_parallel: usize,
     lease: Duration,
 
-    leases: Leases<S>,
+    leases: Leases,
     ledger: Ledger,
     tasks: JoinSet<Completion>,
     /// Items that wait to be leased for the first time, as far as this worker knows.
@@ -196,26 +189,11 @@ struct Engine<S: Store, W: Work> {
     #[cfg(feature = "metrics")]
     metrics: Box<JobMetrics>,
     operations: Operations,
-    /// How many changes there had been when the store was last asked what is due next.
-    looked_ahead_at_change: Option<u64>,
+    watch: Watch,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    /// When the next tick is due, once per second.
-    tick_at: Instant,
-    /// When the store was last polled.
-    looked_at: Option<Instant>,
-    /// Whether some answers were already on their way at that look: they may be older than it.
-    is_look_partial: bool,
-    /// The changes that the store has reported so far.
-    seen: u64,
-    /// When to renew the heartbeat.
-    beat_at: Instant,
-    /// Who else works on the job.
-    others: Vec<WorkerRecord>,
-    /// When the next item is due, if none is due now.
-    due: Option<Timestamp>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input means that the job has all its items.
@@ -223,13 +201,12 @@ struct Engine<S: Store, W: Work> {
     stopping: Option<StopReason>,
 }
 
-impl<S: Store, W: Work> Engine<S, W> {
+impl Engine {
     async fn run(
         mut self,
-        mut source: impl Source,
-        stop: impl Future<Output = StopReason> + Send,
+        source: &mut dyn DynSource,
+        mut stop: BoxFuture<'static, StopReason>,
     ) -> Result<(), WorkflowError> {
-        let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
         let counts = self.ledger.stored();
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
@@ -245,13 +222,15 @@ impl<S: Store, W: Work> Engine<S, W> {
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after every other event: a source keeps what it has.
-                let mut next = std::pin::pin!(source.next_batch());
+                let mut next = feeds.then(|| source.next_batch_boxed());
                 poll_fn(|cx| {
                     if !stopped && let Poll::Ready(reason) = stop.as_mut().poll(cx) {
                         return Poll::Ready(Ok(EngineEvent::Stop(reason)));
                     }
                     // Input comes first: what is in the store is safe.
-                    if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
+                    if let Some(next) = &mut next
+                        && let Poll::Ready(given) = next.as_mut().poll(cx)
+                    {
                         return Poll::Ready(given.map(EngineEvent::Input));
                     }
                     self.poll(cx)
@@ -276,10 +255,10 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Input(None) => {
                     self.ledger.changed();
                     self.input_complete = true;
-                    self.is_input_final = source.is_complete();
+                    self.is_input_final = source.is_whole();
                     if self.is_input_final {
                         let whole = |job: &mut Job| job.input_complete = true;
-                        Job::update(&self.store, &self.job, whole).await?;
+                        Job::update(&*self.store, &self.job, whole).await?;
                     }
                 }
                 EngineEvent::Claimed { leases, wanted, starts } => {
@@ -294,38 +273,20 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
                     for (finished, good) in finished.into_iter().zip(good) {
-                        self.settled(finished, good, &mut source);
+                        self.settled(finished, good, source);
                     }
                     if self.ledger.settlement_ended() {
-                        self.start_counting();
+                        self.start_looking(false);
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Waiting(waiting) => self.waiting = waiting,
                 EngineEvent::Enqueued(added) => {
                     self.waiting += added;
                     self.ledger.changed();
                     self.claim_soon();
                 }
-                EngineEvent::NextDue { changes, due, suspect } => {
-                    #[cfg(feature = "metrics")]
-                    self.metrics.next_due(due);
-                    // Something that has changed since the query may be due earlier: query again.
-                    let is_current = changes == self.ledger.changes();
-                    if self.is_time_for(suspect, is_current) {
-                        self.access.want_alone();
-                    } else if is_current && self.is_idle() {
-                        self.sleep_until(due);
-                    }
-                }
-                EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::Changed(seen) => {
-                    self.seen = seen;
-                    // What was found before may be out of date.
-                    self.ledger.changed();
-                    self.claim_soon();
-                    self.look();
-                }
+                EngineEvent::Looked(look) => self.looked(look),
+                EngineEvent::Changed(seen) => self.changed(seen),
                 EngineEvent::Beaten(beat) => self.beaten(beat),
                 EngineEvent::Wake => {}
             }
@@ -361,7 +322,7 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// When the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
-        let mut at = self.extend_at.min(self.tick_at);
+        let mut at = self.extend_at.min(self.watch.tick_at);
         if let Some(listen_at) = self.listen_at() {
             at = at.min(listen_at);
         }
@@ -397,15 +358,14 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
-        if self.tick_at <= now {
-            self.tick_at = now + LOOK_EVERY;
+        if self.watch.tick_at <= now {
             self.tick();
         }
         // What was read before the last change may be out of date.
         let is_old =
-            self.claim_at.is_none() || self.looked_ahead_at_change != Some(self.ledger.changes());
+            self.claim_at.is_none() || self.watch.looked_at_change != Some(self.ledger.changes());
         if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
-            self.start_looking_ahead();
+            self.start_looking(false);
         }
     }
 
@@ -458,7 +418,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
             && let Some(admission) = self.access.admission(is_idle)
         {
-            self.operations.start(Operation::Enter, async move {
+            self.operations.start(Operation::Enter, |_, _| async move {
                 Ok(match admission {
                     Admission::Shared => EngineEvent::Entered(alone::shared().await),
                     Admission::Alone => EngineEvent::Alone(alone::exclusive().await),
@@ -496,11 +456,11 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn start_claiming_suspect(&mut self) {
-        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
-        let lease = self.lease;
-        self.operations.start(Operation::Claim, async move {
-            let lease = store.claim_suspect(&job, &worker, store.now(), lease).await?;
-            Ok(EngineEvent::ClaimedSuspect(lease))
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        self.operations.start(Operation::Claim, |store, job| async move {
+            let suspect = Selection::Suspect;
+            let mut leases = store.claim(&job, &worker, store.now(), suspect, lease).await?;
+            Ok(EngineEvent::ClaimedSuspect(leases.pop()))
         });
     }
 
@@ -528,8 +488,8 @@ impl<S: Store, W: Work> Engine<S, W> {
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
-        let (store, started) = (self.store.clone(), self.leases.starts());
-        self.operations.start(Operation::Settle, async move {
+        let started = self.leases.starts();
+        self.operations.start(Operation::Settle, |store, _| async move {
             let good = store.settle(settlements, started, store.now()).await?;
             Ok(EngineEvent::Settled(finished, good))
         });
@@ -555,10 +515,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         let free = self.max_parallel.saturating_sub(self.tasks.len());
         let starts = self.leases.free_beyond_ready(free);
         self.claim_at = None;
-        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
-        let lease = self.lease;
-        self.operations.start(Operation::Claim, async move {
-            let leases = store.claim(&job, &worker, store.now(), wanted, starts, lease).await?;
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        let selection = Selection::Items { max: wanted, starts };
+        self.operations.start(Operation::Claim, |store, job| async move {
+            let leases = store.claim(&job, &worker, store.now(), selection, lease).await?;
             Ok(EngineEvent::Claimed { leases, wanted, starts })
         });
     }
@@ -572,10 +532,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         if !leases.is_empty() {
             self.ledger.changed();
-            self.due = None;
+            self.watch.due = None;
         } else if self.waiting >= MOST_WAITING {
             // Other workers have leased them.
-            self.count_waiting();
+            self.start_looking(false);
         }
         for (place, lease) in leases.into_iter().enumerate() {
             if (lease.run, lease.attempt) == (0, 1) {
@@ -589,201 +549,12 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.claim_at = Some(Instant::now());
     }
 
-    fn start_looking_ahead(&mut self) {
-        if !self.operations.is_under_way(Operation::NextDue) {
-            let (store, job) = (self.store.clone(), self.job.clone());
-            let changes = self.ledger.changes();
-            self.looked_ahead_at_change = Some(changes);
-            self.operations.start(Operation::NextDue, async move {
-                let suspect = store.next_suspect(&job).await?;
-                Ok(EngineEvent::NextDue { changes, due: store.next_due(&job).await?, suspect })
-            });
-        }
-    }
-
-    /// Nothing can be claimed before `due`.
-    fn sleep_until(&mut self, due: Option<Timestamp>) {
-        // The store reports items that are added or put back.
-        let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
-        self.claim_at = Some(Instant::now() + wait);
-        self.due = due;
-        // Nothing is pending or leased: this may be the end.
-        if due.is_none() && !self.ledger.is_current() {
-            self.start_counting();
-        }
-    }
-
-    fn start_counting(&mut self) {
-        if !self.operations.is_under_way(Operation::Count) {
-            let (store, job) = (self.store.clone(), self.job.clone());
-            let changes = self.ledger.changes();
-            self.operations.start(Operation::Count, async move {
-                Ok(EngineEvent::Counted(changes, store.counts(&job).await?))
-            });
-        }
-    }
-
-    fn counted(&mut self, changes: u64, counts: Counts) {
-        let is_settling = self.operations.is_under_way(Operation::Settle);
-        self.ledger.counted(changes, counts, is_settling);
-        self.report_progress();
-        self.check_bounds();
-        // The counts are from before the last change, and nothing else would trigger another count.
-        if self.is_idle() && !self.ledger.is_current() {
-            self.start_counting();
-        }
-    }
-
-    fn report_progress(&self) {
-        let (counts, running) = (self.ledger.stored(), self.tasks.len());
-        #[cfg(feature = "metrics")]
-        self.metrics.progress(counts, running, self.store.now());
-        self.collector.emit(&JobEvent::Progress {
-            counts,
-            input_complete: self.input_complete,
-            running,
-            open_for: self.open_for(),
-            waits_for: self.waits_for(),
-        });
-    }
-
-    fn open_for(&self) -> Duration {
-        self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
-    }
-
-    /// Why this worker is not starting anything, as far as it knows.
-    fn waits_for(&self) -> Option<WaitReason> {
-        let runs = !self.tasks.is_empty();
-        let open_for = self.open_for();
-        if self.stopping.is_some() {
-            return runs.then_some(WaitReason::Stop);
-        }
-        if !open_for.is_zero() {
-            return Some(WaitReason::Breaker { wait: open_for });
-        }
-        if self.access.is_alone() {
-            return runs.then_some(WaitReason::Suspect);
-        }
-        if self.access.wants_alone() {
-            return Some(WaitReason::Alone);
-        }
-        if runs {
-            return None;
-        }
-        if self.operations.is_under_way(Operation::Enter) {
-            return Some(WaitReason::OtherJob);
-        }
-        let wait = self.due?.since(self.store.now());
-        let counts = self.ledger.stored();
-        match (counts.pending, counts.leased) {
-            _ if wait.is_zero() => None,
-            (0, 0) => None,
-            (0, _) => Some(WaitReason::Lease { wait }),
-            _ => Some(WaitReason::Due { wait }),
-        }
-    }
-
-    /// When to listen for the next change, unless that is under way. A worker that has work in hand
-    /// looks every second anyway.
-    fn listen_at(&self) -> Option<Instant> {
-        let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
-        let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
-        is_wanted.then(|| self.looked_at.map_or_else(Instant::now, |at| at + pause))
-    }
-
-    fn start_listening(&mut self) {
-        let (store, job, seen) = (self.store.clone(), self.job.clone(), self.seen);
-        self.operations.start(Operation::Listen, async move {
-            store.changed(&job, seen).await.map(EngineEvent::Changed)
-        });
-    }
-
-    /// What is done once per second: a worker without work does it without the store.
-    fn tick(&mut self) {
-        let now = Instant::now();
-        let is_old = self.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
-        if !self.is_idle() || is_old || self.is_look_partial {
-            self.look();
-            return;
-        }
-        if self.beat_at <= now || self.others.iter().any(WorkerRecord::is_dead) {
-            self.start_beating();
-        }
-        self.report_progress();
-    }
-
-    fn start_beating(&mut self) {
-        if !self.operations.is_under_way(Operation::Heartbeat) {
-            self.beat_at = Instant::now() + self.heartbeat.every();
-            let beat = self.heartbeat.clone().beat(self.store.clone());
-            self.operations
-                .start(Operation::Heartbeat, async { beat.await.map(EngineEvent::Beaten) });
-        }
-    }
-
-    fn beaten(&mut self, Beat { freed, request, others }: Beat) {
-        self.others = others;
-        if let Some(request) = request {
-            self.stop(request.reason());
-        }
-        if freed > 0 {
-            self.claim_soon();
-        }
-    }
-
-    /// Looks at what other processes have done, and shares what they need to know.
-    fn look(&mut self) {
-        let all = [
-            Operation::Count,
-            Operation::Heartbeat,
-            Operation::Waiting,
-            Operation::NextDue,
-            Operation::ShareBreaker,
-        ];
-        self.is_look_partial =
-            all.into_iter().any(|operation| self.operations.is_under_way(operation));
-        self.looked_at = Some(Instant::now());
-        self.start_counting();
-        if self.claim_at.is_none() {
-            self.claim_soon();
-        }
-        self.start_beating();
-        self.count_waiting();
-        // A suspect may have been waiting for a long time.
-        if !self.access.wants_alone() && self.stopping.is_none() {
-            self.start_looking_ahead();
-        }
-        self.share_breaker();
-    }
-
-    /// Counts what waits for a first lease, unless the input is complete: other workers lease what
-    /// this one enqueues.
-    fn count_waiting(&mut self) {
-        if !self.input_complete && !self.operations.is_under_way(Operation::Waiting) {
-            let (store, job) = (self.store.clone(), self.job.clone());
-            self.operations.start(Operation::Waiting, async move {
-                Ok(EngineEvent::Waiting(store.waiting(&job, MOST_WAITING).await?))
-            });
-        }
-    }
-
-    fn share_breaker(&mut self) {
-        if let Some(breaker) = &self.breaker
-            && !self.operations.is_under_way(Operation::ShareBreaker)
-        {
-            let share = breaker.clone().share(self.store.clone());
-            self.operations
-                .start(Operation::ShareBreaker, async { share.await.map(|()| EngineEvent::Wake) });
-        }
-    }
-
     fn start_extending(&mut self) {
         if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
             return;
         }
-        let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
-        let started = self.leases.starts();
-        self.operations.start(Operation::Extend, async move {
+        let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
+        self.operations.start(Operation::Extend, |store, _| async move {
             // A lease that is not renewed is refused when it is settled.
             store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
         });
@@ -794,14 +565,13 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.claim_soon();
             return;
         }
-        let (store, job) = (self.store.clone(), self.job.clone());
-        self.operations.start(Operation::Enqueue, async move {
+        self.operations.start(Operation::Enqueue, |store, job| async move {
             store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)
         });
     }
 
     /// Handles the store's answer for one item.
-    fn settled(&mut self, finished: Completion, good: bool, source: &mut impl Source) {
+    fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
         self.ledger.settled(&finished, good);
         if self.claim_at.is_none() && finished.puts_back() {
             self.claim_soon();
@@ -817,7 +587,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
         }
         if let Some(state) = finished.state
-            && source.item_ended(&finished.id, state)
+            && source.hear_of_end(&finished.id, state)
         {
             self.input_complete = false;
         }
@@ -870,7 +640,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.collector.finish();
         self.report_progress();
         if let Some(breaker) = &self.breaker {
-            breaker.clone().share(self.store.clone()).await?;
+            breaker.clone().share(&*self.store).await?;
         }
         let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
@@ -881,8 +651,8 @@ impl<S: Store, W: Work> Engine<S, W> {
             _ if self.is_input_final => JobStatus::Finished,
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
-        Job::update(&self.store, &self.job, |job| {
-            self.heartbeat.leave(job);
+        Job::update(&*self.store, &self.job, |job| {
+            self.watch.heartbeat().leave(job);
             job.status = status.clone();
             job.ended = Some(self.store.now());
         })

@@ -15,14 +15,14 @@ use retry_runtime::retrier::{Decider, Fault};
 
 use self::source::GraphSource;
 pub use self::task::Task;
-use self::work::{DynWork, GraphWork};
+use self::work::GraphWork;
 use crate::engine::job_runner::{JobRunner, settings};
-use crate::engine::work::Work;
+use crate::engine::work::{DynWork, Work};
 use crate::item::context::ItemContext;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::job::report::{JobReport, Unit};
-use crate::store::{MemoryStore, Store};
+use crate::store::IntoStore;
 use crate::workflow::closure::Closure;
 
 /// Named tasks with dependencies. Those that are ready run in parallel. If one fails for good,
@@ -51,8 +51,8 @@ use crate::workflow::closure::Closure;
 /// # }
 /// ```
 #[must_use = "a graph does nothing until it is run"]
-pub struct Graph<S = MemoryStore> {
-    runner: JobRunner<S>,
+pub struct Graph {
+    runner: JobRunner,
     needs: Vec<(String, Vec<String>)>,
     tasks: BTreeMap<String, Box<dyn DynWork>>,
     policies: Vec<Policy>,
@@ -80,8 +80,8 @@ impl Graph {
 }
 
 /// A graph with the settings of a runner and no tasks.
-impl<S> From<JobRunner<S>> for Graph<S> {
-    fn from(runner: JobRunner<S>) -> Self {
+impl From<JobRunner> for Graph {
+    fn from(runner: JobRunner) -> Self {
         Self {
             runner,
             needs: Vec::new(),
@@ -92,7 +92,7 @@ impl<S> From<JobRunner<S>> for Graph<S> {
     }
 }
 
-impl<S> Graph<S> {
+impl Graph {
     /// Adds a task.
     ///
     /// ```
@@ -201,13 +201,12 @@ impl<S> Graph<S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn store<T: Store>(self, store: T) -> Graph<T> {
-        let Self { runner, needs, tasks, policies, redrives_dead } = self;
-        Graph { runner: runner.store(store), needs, tasks, policies, redrives_dead }
+    pub fn store(self, store: impl IntoStore) -> Self {
+        Self { runner: self.runner.store(store), ..self }
     }
 }
 
-impl<S: Store> Graph<S> {
+impl Graph {
     /// Runs all tasks, or resumes those that have not ended.
     ///
     /// A skipped task does run if everything that it needs has succeeded since.
@@ -240,16 +239,17 @@ impl<S: Store> Graph<S> {
         }
         runner.check()?;
         let job = runner.job().await?;
-        let store = runner.store.clone();
-        dependencies.keep(&store, &job.id).await?;
+        let store = Arc::clone(&runner.store);
+        dependencies.keep(&*store, &job.id).await?;
         let needs = Arc::clone(&dependencies);
-        let source = GraphSource::new(store.clone(), &job.id, needs, redrives_dead).await?;
+        let mut source =
+            GraphSource::new(Arc::clone(&store), &job.id, needs, redrives_dead).await?;
         let work = GraphWork { store, dependencies, tasks };
-        Ok(runner.run_job(job, source, work).await?.counted_in(Unit::Task, None))
+        Ok(runner.run_job(job, &mut source, Arc::new(work)).await?.counted_in(Unit::Task, None))
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for Graph<S> {
+impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Graph")
             .field("runner", &self.runner)

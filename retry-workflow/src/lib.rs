@@ -137,14 +137,14 @@ pub use engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, 
 // Where jobs live.
 pub use item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
+    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
 };
-pub use item::summary::{Group, HourCount, JobRow, Minute};
+pub use item::summary::{Group, HourCount, JobRow, Minute, Overview};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use store::SqliteStore;
 #[doc(inline)]
-pub use store::{MemoryStore, Store, StoreError};
+pub use store::{IntoStore, MemoryStore, Store, StoreError};
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.
 pub use retry_runtime::{

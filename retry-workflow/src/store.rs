@@ -9,7 +9,6 @@
 pub mod contract;
 mod changes;
 mod check;
-mod delegate;
 mod error;
 mod imported;
 mod memory;
@@ -18,6 +17,8 @@ mod sqlite;
 mod tally;
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::changes::Changes;
@@ -29,9 +30,10 @@ pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement,
+    Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MAX_CLAIM_BYTES: usize = 16 << 20;
@@ -42,19 +44,32 @@ pub const MAX_ROWS_SCANNED: usize = 2_000;
 /// How often to look at a store that cannot report changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// What each method of a store returns.
+/// The outcome of a method of a store.
 pub type StoreResult<T> = Result<T, StoreError>;
+
+/// What each method of a store returns: `Box::pin(async move { … })`.
+///
+/// Boxed, so that a store can be a `dyn Store`: what works on one is compiled once.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'a>>;
+
+/// Chooses one of the values that it is given, or a new one with its key:
+/// [`Store::find_or_insert`].
+pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send>;
 
 /// Keeps items, their leases and histories, dead letters, and small values.
 ///
-/// Each method is one transaction: it is atomic, and durable when its future resolves. A clone is
-/// another handle to the same store. Times and durations are stored in whole microseconds.
+/// Each method is one transaction: it is atomic, and durable when its future resolves. Times and
+/// durations are stored in whole microseconds.
+///
+/// What works on a store takes a `&dyn Store`, and what keeps one an [`IntoStore`]: a store, or an
+/// `Arc<dyn Store>` that is shared already. A clone of one of the stores in these crates is another
+/// handle to it.
 ///
 /// Jobs use it by themselves; programs call it to see what is in there:
 ///
 /// ```
 /// use std::time::Duration;
-/// use retry_workflow::{MemoryStore, NewItem, Settled, Settlement, Store};
+/// use retry_workflow::{MemoryStore, NewItem, Selection, Settled, Settlement, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
@@ -62,8 +77,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
 ///
 /// // What a worker does:
-/// let lasts = Duration::from_secs(30);
-/// let leases = store.claim("orders", "worker-1", store.now(), 10, 10, lasts).await?;
+/// let (ten, lasts) = (Selection::Items { max: 10, starts: 10 }, Duration::from_secs(30));
+/// let leases = store.claim("orders", "worker-1", store.now(), ten, lasts).await?;
 /// let done = Settlement::new(leases[0].key, Settled::Succeeded(None), Vec::new());
 /// assert_eq!(store.settle(vec![done], Vec::new(), store.now()).await?, [true]);
 ///
@@ -76,8 +91,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 ///
 /// | what it keeps | methods |
 /// | --- | --- |
-/// | items and leases, for workers | `enqueue`, `claim`, `claim_suspect`, `settle`, `extend`, `expire`, `next_due`, `next_suspect`, `waiting` |
-/// | what people look at | `counts`, `item`, `list`, `stats`, `minutes`, `jobs` |
+/// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
+/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `jobs` |
 /// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert` |
 ///
@@ -85,10 +100,11 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
 ///   compare the token, so that a worker whose lease was taken over writes nothing.
 /// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
-/// - The defaults of [`now`](Self::now) and [`changed`](Self::changed) work; [`Changes`] wakes
-///   workers of the same process at once.
-/// - A store that is an enum of others, or adds something to one, delegates the rest:
-///   [`delegate_store!`](crate::delegate_store).
+/// - The defaults of [`now`](Self::now), [`counts`](Self::counts) and [`changed`](Self::changed)
+///   work; [`Changes`] wakes workers of the same process at once.
+/// - Methods return a [`StoreFuture`], so that a store can be a `dyn Store`: their bodies are
+///   `Box::pin(async move { … })`. A store that adds something to another one returns the other
+///   one's futures for all the rest.
 /// - The feature `testing` has a test for each promise on this page. With it, the whole test of a
 ///   store is:
 ///
@@ -99,7 +115,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// retry_workflow::store_contract!(|| (MyStore::new(), ()));
 /// # fn main() {}
 /// ```
-pub trait Store: Clone + Send + Sync + 'static {
+pub trait Store: Send + Sync + 'static {
     /// Returns the time by this store's clock: the only one that jobs use, and what they pass to
     /// the other methods. It never goes backwards, whatever happens to the system's clock.
     ///
@@ -111,42 +127,31 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Adds items to a job, due at `due`, and returns how many were new: an item that the
     /// job already has, by its id, is left unchanged.
-    fn enqueue(
-        &self,
-        job: &str,
+    fn enqueue<'a>(
+        &'a self,
+        job: &'a str,
         items: Vec<NewItem>,
         due: Timestamp,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    ) -> StoreFuture<'a, u64>;
 
-    /// Leases up to `max` items to `worker` until `now + lease`, and no more once their payloads
-    /// have reached [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired,
-    /// in the order of these times, but no suspects. The first `starts` of them start at `now`, the
-    /// others wait for a free slot. Their attempt and token grow by one.
+    /// Leases items to `worker` until `now + lease`, and no more once their payloads have reached
+    /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired, in the order of
+    /// these times; either items that are no suspects, or one suspect. Those that start at once
+    /// start at `now`. Their attempt and token grow by one.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
     /// lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the worker
     /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Otherwise
     /// [`Lease::dropped`] grows, without a row. With two of either kind the item is a
     /// [suspect](Lease::is_suspect).
-    fn claim(
-        &self,
-        job: &str,
-        worker: &str,
+    fn claim<'a>(
+        &'a self,
+        job: &'a str,
+        worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
-    ) -> impl Future<Output = StoreResult<Vec<Lease>>> + Send;
-
-    /// Leases the first suspect that is due, as [`claim`](Self::claim) does other items, and starts
-    /// it: the caller works on nothing else while it holds the suspect.
-    fn claim_suspect(
-        &self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> impl Future<Output = StoreResult<Option<Lease>>> + Send;
+    ) -> StoreFuture<'a, Vec<Lease>>;
 
     /// Settles leases: state, history and dead letter of each change at once. Returns `false` for a
     /// lease that the item no longer has, for which nothing is written. Also records which other
@@ -159,7 +164,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         settlements: Vec<Settlement>,
         started: Vec<Start>,
         now: Timestamp,
-    ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
+    ) -> StoreFuture<'_, Vec<bool>>;
 
     /// Renews leases, and never shortens one; returns `false` for one that the item no longer
     /// has. Also records starts, as [`settle`](Self::settle) does.
@@ -168,40 +173,29 @@ pub trait Store: Clone + Send + Sync + 'static {
         leases: Vec<LeaseKey>,
         started: Vec<Start>,
         until: Timestamp,
-    ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
+    ) -> StoreFuture<'_, Vec<bool>>;
 
     /// Ends the leases that these workers hold on items of a job, because they are known to be
     /// dead, and returns how many there were.
-    fn expire(
-        &self,
-        job: &str,
+    fn expire<'a>(
+        &'a self,
+        job: &'a str,
         workers: Vec<String>,
         now: Timestamp,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    ) -> StoreFuture<'a, u64>;
 
-    /// Returns when the next item of a job can be claimed, suspects included: when it is due, or
-    /// its lease expires.
-    fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
+    /// Looks at a job as a whole: its counts, and what can be claimed when. Cheap, however many
+    /// items there are; [`Overview::waiting`] is counted up to `most_waiting`, and costs as much
+    /// as there is to count.
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview>;
 
-    /// Returns when the next suspect of a job can be claimed.
-    fn next_suspect(
-        &self,
-        job: &str,
-    ) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
-
-    /// Returns how many items of a job wait to be leased for the first time, counting up to `most`.
-    /// Items that were re-driven, or imported after an attempt, do not count.
-    fn waiting(&self, job: &str, most: u64) -> impl Future<Output = StoreResult<u64>> + Send;
-
-    /// Returns how many items of a job are in each state. Cheap, however many there are.
-    fn counts(&self, job: &str) -> impl Future<Output = StoreResult<Counts>> + Send;
+    /// Returns how many items of a job are in each state, by looking at the job as a whole.
+    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts> {
+        Box::pin(async move { Ok(self.overview(job, 0).await?.counts) })
+    }
 
     /// Returns one item, with its history.
-    fn item(
-        &self,
-        job: &str,
-        id: &str,
-    ) -> impl Future<Output = StoreResult<Option<ItemRecord>>> + Send;
+    fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>>;
 
     /// Returns items in the order in which they were added, without their histories; the
     /// first `max` after `after`, or fewer if they are large: see [`Page::next`].
@@ -209,17 +203,17 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// If no index answers the filter, a store looks at [`MAX_ROWS_SCANNED`] rows at most, and
     /// returns what it has found so far, which may be nothing: the caller continues from
     /// [`Page::next`].
-    fn list(
-        &self,
-        filter: &Filter,
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
         after: Option<Cursor>,
         max: usize,
-    ) -> impl Future<Output = StoreResult<Page<ItemRecord>>> + Send;
+    ) -> StoreFuture<'a, Page<ItemRecord>>;
 
     /// Returns the failures of dead letters and skipped items (within the filter's
     /// states), grouped; the largest group first. Cheap, however many there are, for a filter with
     /// nothing but a job, states, a class and a signature.
-    fn stats(&self, filter: &Filter) -> impl Future<Output = StoreResult<Vec<Group>>> + Send;
+    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>>;
 
     /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in
     /// which nothing happened are left out. Cheap, however many items there are.
@@ -227,92 +221,62 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// An item counts in the minute in which it [ended](crate::ItemRecord::ended), a row of history
     /// in the minute of its settlement, and an imported row in the minute in which its attempt
     /// ended.
-    fn minutes(
-        &self,
-        job: &str,
-        since: Timestamp,
-    ) -> impl Future<Output = StoreResult<Vec<Minute>>> + Send;
+    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>>;
 
     /// Returns jobs with their counts, the newest first; the first `max` after `after`.
     ///
     /// A job is listed as soon as it has an item, or a value at `job/` and its id.
-    fn jobs(
-        &self,
-        after: Option<Cursor>,
-        max: usize,
-    ) -> impl Future<Output = StoreResult<Page<JobRow>>> + Send;
+    fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>>;
 
     /// Begins new runs of up to `max` items that are dead or skipped, and not purged: run + 1,
     /// attempt 0, no checkpoint; history and correlation id stay. The first is due at `now`, each
     /// further one `every` later.
-    fn redrive(
-        &self,
-        filter: &Filter,
+    fn redrive<'a>(
+        &'a self,
+        filter: &'a Filter,
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    ) -> StoreFuture<'a, u64>;
 
     /// Empties items that are dead or skipped: payload, history and failure are gone for good, and
     /// the item counts as skipped, so that it is not added again.
-    fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
+    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64>;
 
     /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
-    fn skip(
-        &self,
-        job: &str,
+    fn skip<'a>(
+        &'a self,
+        job: &'a str,
         max: usize,
         why: Failure,
         now: Timestamp,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    ) -> StoreFuture<'a, u64>;
 
     /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether
     /// there is such an item.
-    fn edit(
-        &self,
-        job: &str,
-        id: &str,
-        payload: String,
-    ) -> impl Future<Output = StoreResult<bool>> + Send;
+    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool>;
 
     /// Removes up to `max` items of a job, whatever their state, with all that is known
     /// about them, and returns how many. Once none is left, the values of `keys` are
     /// removed, and the job counts from 0. A worker that still holds one of the items
     /// loses its lease.
-    fn remove(
-        &self,
-        job: &str,
-        max: usize,
-        keys: Vec<String>,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64>;
 
     /// Adds items as they were elsewhere, histories included, to the job that each names, and
     /// returns how many were new. An item that was pending or leased is due at `now`.
-    fn import(
-        &self,
-        items: Vec<ItemRecord>,
-        now: Timestamp,
-    ) -> impl Future<Output = StoreResult<u64>> + Send;
+    fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64>;
 
     /// Returns the value of a key, with its revision, which starts at 1 and grows by one with each
     /// change.
-    fn get(&self, key: &str) -> impl Future<Output = StoreResult<Option<(u64, String)>>> + Send;
+    fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>>;
 
     /// Changes the value of a key if it has this revision (0 if it does not exist), and returns
     /// whether it did.
-    fn cas(
-        &self,
-        key: &str,
-        revision: u64,
-        value: &str,
-    ) -> impl Future<Output = StoreResult<bool>> + Send;
+    fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool>;
 
     /// Returns the values whose keys begin with `prefix`, each with its key, in the order of
     /// the keys.
-    fn values(
-        &self,
-        prefix: &str,
-    ) -> impl Future<Output = StoreResult<Vec<(String, String)>>> + Send;
+    fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>>;
 
     /// Finds a value, or adds one, in one step: `choose` gets the [`values`](Self::values) of
     /// `prefix` and returns one of them, or a new one with its key, and no value changes in
@@ -320,11 +284,11 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// changes.
     ///
     /// `choose` may be called more than once, and must not use the store.
-    fn find_or_insert(
-        &self,
-        prefix: &str,
-        choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
-    ) -> impl Future<Output = StoreResult<(String, String)>> + Send;
+    fn find_or_insert<'a>(
+        &'a self,
+        prefix: &'a str,
+        choose: Choose,
+    ) -> StoreFuture<'a, (String, String)>;
 
     /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
     /// call returned, 0 for the first one: a change in between ends this call at once.
@@ -339,10 +303,46 @@ pub trait Store: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn changed(&self, _job: &str, seen: u64) -> impl Future<Output = StoreResult<u64>> + Send {
-        async move {
+    fn changed<'a>(&'a self, _job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
             tokio::time::sleep(POLL_EVERY).await;
             Ok(seen)
-        }
+        })
     }
+}
+
+/// What a job takes as its store: any [`Store`], or one that is shared already.
+///
+/// ```
+/// use std::sync::Arc;
+/// use retry_workflow::{MemoryStore, Store, Workflow};
+///
+/// let workflow = Workflow::new("import").store(MemoryStore::new());
+///
+/// // Which kind it is may be decided while the program runs.
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let workflow = Workflow::new("import").store(Arc::clone(&store));
+/// ```
+pub trait IntoStore: sealed::Sealed {
+    /// Returns the store, for everyone who shares it.
+    fn into_store(self) -> Arc<dyn Store>;
+}
+
+impl<S: Store> IntoStore for S {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self)
+    }
+}
+
+impl IntoStore for Arc<dyn Store> {
+    fn into_store(self) -> Self {
+        self
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<S: super::Store> Sealed for S {}
+    impl Sealed for std::sync::Arc<dyn super::Store> {}
 }

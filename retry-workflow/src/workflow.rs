@@ -17,7 +17,7 @@ use crate::engine::source::JsonItems;
 use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
 use crate::job::report::JobReport;
-use crate::store::{MemoryStore, Store};
+use crate::store::IntoStore;
 use crate::workflow::closure::Closure;
 
 /// A job of many items: a closure handles each of them, with retries as a policy says, and a store
@@ -71,8 +71,8 @@ use crate::workflow::closure::Closure;
 /// Handlers run at least once for each item: if a process is killed between the effect of a handler
 /// and its settlement, the item is handled again. Make effects idempotent with [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
-pub struct Workflow<S = MemoryStore, M = Matchers> {
-    runner: JobRunner<S>,
+pub struct Workflow<M = Matchers> {
+    runner: JobRunner,
     retrier: Retrier<M>,
 }
 
@@ -100,7 +100,7 @@ impl Workflow {
     }
 }
 
-impl<S, M: MatcherStack> Workflow<S, M> {
+impl<M: MatcherStack> Workflow<M> {
     /// Retries only failures that one of these matchers matches; any other failure ends the retries
     /// of its item at once.
     ///
@@ -172,12 +172,12 @@ impl<S, M: MatcherStack> Workflow<S, M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn classified(self) -> Workflow<S, M::ReadBy<Classified>> {
+    pub fn classified(self) -> Workflow<M::ReadBy<Classified>> {
         self.with_retrier(Retrier::classified)
     }
 }
 
-impl<S, M> Workflow<S, M> {
+impl<M> Workflow<M> {
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` names, or
     /// only these without it.
     ///
@@ -193,11 +193,11 @@ impl<S, M> Workflow<S, M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, With<M, When<F>>> {
+    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<With<M, When<F>>> {
         self.with_retrier(|retrier| retrier.when(predicate))
     }
 
-    fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<S, N> {
+    fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<N> {
         let Self { runner, retrier } = self;
         Workflow { runner, retrier: change(retrier) }
     }
@@ -261,13 +261,12 @@ impl<S, M> Workflow<S, M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn store<T: Store>(self, store: T) -> Workflow<T, M> {
-        let Self { runner, retrier } = self;
-        Workflow { runner: runner.store(store), retrier }
+    pub fn store(self, store: impl IntoStore) -> Self {
+        Self { runner: self.runner.store(store), ..self }
     }
 }
 
-impl<S: Store, M> Workflow<S, M> {
+impl<M> Workflow<M> {
     /// Handles all items, and reports their outcomes.
     ///
     /// Items come from an iterator or a stream, and go into the store as they arrive. An item is
@@ -386,7 +385,7 @@ impl<S: Store, M> Workflow<S, M> {
     }
 }
 
-impl<S: fmt::Debug, M: fmt::Debug> fmt::Debug for Workflow<S, M> {
+impl<M: fmt::Debug> fmt::Debug for Workflow<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workflow")
             .field("runner", &self.runner)

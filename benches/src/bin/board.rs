@@ -11,7 +11,7 @@ use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, ItemRecord, ItemState, Job, MemoryStore, SqliteStore,
+    AttemptOutcome, AttemptRecord, Failure, IntoStore, ItemRecord, ItemState, Job, MemoryStore, SqliteStore,
     Store, Timestamp,
 };
 use retry_workflow_postgres::PostgresStore;
@@ -68,7 +68,8 @@ fn runtime() -> Runtime {
     builder.expect("a runtime")
 }
 
-fn with<S: Store>(runtime: &Runtime, what: &str, store: S) {
+fn with(runtime: &Runtime, what: &str, store: impl IntoStore) {
+    let store = store.into_store();
     match what {
         "fill" => runtime.block_on(fill(store)),
         "serve" => runtime.block_on(serve(store)),
@@ -85,7 +86,7 @@ async fn forget(store: &PostgresStore) {
 }
 
 /// Prints the address, and serves until killed.
-async fn serve<S: Store>(store: S) {
+async fn serve(store: Arc<dyn Store>) {
     let board = Board::new();
     let app = board.jobs(store).merge(board.policies());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -94,7 +95,7 @@ async fn serve<S: Store>(store: S) {
 }
 
 /// Creates the jobs with their dead letters, beginning with the one of the bad night.
-async fn fill<S: Store>(store: S) {
+async fn fill(store: Arc<dyn Store>) {
     let now = Timestamp::now();
     let mut items = letters(now);
     loop {
@@ -106,11 +107,11 @@ async fn fill<S: Store>(store: S) {
     }
     let mut creating = JoinSet::new();
     for part in 0..AT_ONCE {
-        let store = store.clone();
+        let store = Arc::clone(&store);
         creating.spawn(async move {
             let small = (part..SMALL_JOBS).step_by(AT_ONCE as usize).map(name);
             for name in iter::once("night".to_owned()).filter(|_| part == 0).chain(small) {
-                Job::create(&store, &name, None).await.expect("a store that works");
+                Job::create(&*store, &name, None).await.expect("a store that works");
             }
         });
     }

@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::Synchronous;
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore,
+use retry_workflow::{Selection, 
+    AttemptOutcome, AttemptRecord, IntoStore, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore,
     Store, Timestamp, Workflow,
 };
 use retry_workflow_postgres::PostgresStore;
@@ -79,7 +79,7 @@ fn main() {
 }
 
 /// The job as a caller would run it, including the time to add the items.
-async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
+async fn workflow(store: impl IntoStore, items: u64, at_a_time: usize) -> Duration {
     let workflow = Workflow::new("chores").store(store).max_parallel(at_a_time);
     let ends = Arc::new(Ends::default());
     let handle = {
@@ -234,7 +234,7 @@ fn new_items(count: u64) -> impl Iterator<Item = NewItem> {
 
 /// The time that the store alone takes for the same work: enqueues by thousands, and claims and
 /// settles this many at a time.
-async fn store_alone<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
+async fn store_alone(store: impl Store, items: u64, at_a_time: usize) -> Duration {
     const WORKER: &str = "worker";
     let mut payloads = new_items(items);
     let start = Instant::now();
@@ -248,7 +248,7 @@ async fn store_alone<S: Store>(store: S, items: u64, at_a_time: usize) -> Durati
     loop {
         let now = Timestamp::now();
         let lease = Duration::from_secs(30);
-        let leases = store.claim(JOB, WORKER, now, at_a_time, at_a_time, lease).await;
+        let leases = store.claim(JOB, WORKER, now, Selection::Items { max: at_a_time, starts: at_a_time }, lease).await;
         let leases = leases.expect("a store that works");
         if leases.is_empty() {
             break;

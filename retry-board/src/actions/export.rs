@@ -6,20 +6,20 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
-use retry_workflow::{Cursor, DeadLetters, Filter, ItemRecord, Store, StoreError};
+use retry_workflow::{Cursor, DeadLetters, Filter, ItemRecord, StoreError};
 
 /// How many items are read at a time, without their histories.
 const PAGE: usize = 100;
 
-struct Rest<S> {
-    letters: DeadLetters<S>,
+struct Rest {
+    letters: DeadLetters,
     filter: Filter,
     listed: VecDeque<ItemRecord>,
     after: Option<Cursor>,
     is_last: bool,
 }
 
-pub(crate) fn response<S: Store>(letters: DeadLetters<S>, filter: Filter) -> Response {
+pub(crate) fn response(letters: DeadLetters, filter: Filter) -> Response {
     let rest = Rest { letters, filter, listed: VecDeque::new(), after: None, is_last: false };
     let headers = [
         (CONTENT_TYPE, "application/x-ndjson"),
@@ -29,7 +29,7 @@ pub(crate) fn response<S: Store>(letters: DeadLetters<S>, filter: Filter) -> Res
 }
 
 /// The next line. Items that have changed state in the meantime are skipped.
-async fn next<S: Store>(mut rest: Rest<S>) -> Result<Option<(Bytes, Rest<S>)>, StoreError> {
+async fn next(mut rest: Rest) -> Result<Option<(Bytes, Rest)>, StoreError> {
     loop {
         if let Some(listed) = rest.listed.pop_front() {
             let item = rest.letters.show(&listed.job, &listed.id).await?;

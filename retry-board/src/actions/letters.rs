@@ -1,7 +1,7 @@
 //! Re-drives and purges dead letters: counts them first, then acts.
 
 use retry_workflow::words::{count, duration};
-use retry_workflow::{DeadLetters, Filter, Rate, Redrive, Store};
+use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -36,8 +36,8 @@ const PAGE: usize = 500;
 const MOST_IDS: usize = 100_000;
 
 /// The filter for what is selected; a text search is resolved to ids.
-pub(crate) async fn select<S: Store>(
-    letters: &DeadLetters<S>,
+pub(crate) async fn select(
+    letters: &DeadLetters,
     fields: &FilterFields,
 ) -> Result<Filter, Problem> {
     let mut filter = fields.filter(letters).await?;
@@ -93,10 +93,7 @@ impl LettersForm {
     }
 
     /// Re-drives the dead letters, or only counts them.
-    pub(crate) async fn redrive<S: Store>(
-        &self,
-        letters: &DeadLetters<S>,
-    ) -> Result<Done, Problem> {
+    pub(crate) async fn redrive(&self, letters: &DeadLetters) -> Result<Done, Problem> {
         self.is_meant()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
@@ -129,7 +126,7 @@ impl LettersForm {
 
     /// Purges the dead letters, provided that their number is still the one that was typed; or only
     /// counts them.
-    pub(crate) async fn purge<S: Store>(&self, letters: &DeadLetters<S>) -> Result<Done, Problem> {
+    pub(crate) async fn purge(&self, letters: &DeadLetters) -> Result<Done, Problem> {
         self.is_meant()?;
         let filter = select(letters, &self.filter).await?;
         let meant = letters.count(&filter).await?;

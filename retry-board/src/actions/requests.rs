@@ -1,5 +1,6 @@
 //! Pauses and cancels jobs, by a request to their workers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use retry_workflow::words::count;
@@ -27,7 +28,7 @@ const EACH: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 3_600;
 
 impl JobForm {
-    async fn unfinished<S: Store>(&self, store: &S) -> Result<String, Problem> {
+    async fn unfinished(&self, store: &dyn Store) -> Result<String, Problem> {
         let Some(job) = Job::find(store, &self.job).await? else {
             return Err(Problem::no_job(&self.job));
         };
@@ -38,7 +39,7 @@ impl JobForm {
         Ok(id)
     }
 
-    pub(crate) async fn pause<S: Store>(&self, store: &S) -> Result<Done, Problem> {
+    pub(crate) async fn pause(&self, store: &dyn Store) -> Result<Done, Problem> {
         let id = self.unfinished(store).await?;
         let is_heard = Job::request(store, &self.job, Request::Pause).await?;
         let said = if is_heard {
@@ -51,28 +52,28 @@ impl JobForm {
         Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
     }
 
-    pub(crate) async fn cancel<S: Store>(&self, store: &S) -> Result<Done, Problem> {
-        let id = self.unfinished(store).await?;
-        if Job::request(store, &self.job, Request::Cancel).await? {
-            tokio::spawn(cancel_later(store.clone(), self.job.clone()));
+    pub(crate) async fn cancel(&self, store: &Arc<dyn Store>) -> Result<Done, Problem> {
+        let id = self.unfinished(&**store).await?;
+        if Job::request(&**store, &self.job, Request::Cancel).await? {
+            tokio::spawn(cancel_later(Arc::clone(store), self.job.clone()));
             let said = format!("Cancelling {id}: waiting for its running items");
             return Ok(Done::new(
                 said,
                 json!({ "job": self.job, "requested": true, "skipped": null }),
             ));
         }
-        let skipped = Job::cancel(store, &self.job).await?;
+        let skipped = Job::cancel(&**store, &self.job).await?;
         let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
         Ok(Done::new(said, json!({ "job": self.job, "requested": false, "skipped": skipped })))
     }
 }
 
 /// Skips the remaining items once no worker is left.
-async fn cancel_later<S: Store>(store: S, job: String) -> Result<u64, StoreError> {
+async fn cancel_later(store: Arc<dyn Store>, job: String) -> Result<u64, StoreError> {
     for _ in 0..PATIENCE {
         tokio::time::sleep(EACH).await;
-        if !Job::request(&store, &job, Request::Cancel).await? {
-            return Job::cancel(&store, &job).await;
+        if !Job::request(&*store, &job, Request::Cancel).await? {
+            return Job::cancel(&*store, &job).await;
         }
     }
     Ok(0)

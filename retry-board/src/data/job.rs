@@ -93,8 +93,8 @@ pub(crate) const SPANS: [(&str, Duration); 4] = [
 
 impl JobPage {
     /// Loads the page; `None` if there is no such job.
-    pub(crate) async fn load<S: Store>(
-        store: &S,
+    pub(crate) async fn load(
+        store: &dyn Store,
         id: &str,
         span: Duration,
     ) -> Result<Option<Self>, StoreError> {
@@ -142,7 +142,7 @@ impl JobPage {
 }
 
 impl Tasks {
-    async fn load<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+    async fn load(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
         let Some(mut tasks) = Dependencies::find(store, job).await? else { return Ok(None) };
         let left_out = tasks.len().saturating_sub(TASKS);
         tasks.truncate(TASKS);

@@ -53,10 +53,7 @@ pub(crate) struct JobLine {
 const OF_LATE: Duration = Duration::from_secs(5 * 60);
 
 impl Jobs {
-    pub(crate) async fn load<S: Store>(
-        store: &S,
-        after: Option<Cursor>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) async fn load(store: &dyn Store, after: Option<Cursor>) -> Result<Self, StoreError> {
         let now = store.now();
         let page = Job::page(store, after, PAGE).await?;
         let mut jobs = Vec::with_capacity(page.items.len());
@@ -68,8 +65,8 @@ impl Jobs {
 }
 
 impl JobLine {
-    pub(crate) async fn load<S: Store>(
-        store: &S,
+    pub(crate) async fn load(
+        store: &dyn Store,
         job: &Job,
         counts: Counts,
         now: Timestamp,

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use retry_workflow::{
-    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, Store, StoreError,
-    Timestamp,
+    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, StoreError, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,10 +66,7 @@ impl FilterFields {
     }
 
     /// The part of the filter that the store can evaluate; text is searched separately.
-    pub(crate) async fn filter<S: Store>(
-        &self,
-        letters: &DeadLetters<S>,
-    ) -> Result<Filter, Problem> {
+    pub(crate) async fn filter(&self, letters: &DeadLetters) -> Result<Filter, Problem> {
         let mut filter = Filter::default();
         filter.job.clone_from(&self.job);
         filter.ids = self.item.clone().map(|id| vec![id]);
@@ -248,8 +244,8 @@ pub(crate) struct Letters {
 }
 
 impl Letters {
-    pub(crate) async fn load<S: Store>(
-        letters: &DeadLetters<S>,
+    pub(crate) async fn load(
+        letters: &DeadLetters,
         fields: FilterFields,
         after: Option<Cursor>,
     ) -> Result<Self, Problem> {
@@ -295,10 +291,7 @@ fn of_any_time(filter: &Filter) -> Filter {
 
 /// The groups that a filter selects. Time limits are rounded to whole hours, because the store
 /// keeps counts per hour; exact limits would mean reading every item.
-async fn groups<S: Store>(
-    letters: &DeadLetters<S>,
-    filter: &Filter,
-) -> Result<Vec<Group>, StoreError> {
+async fn groups(letters: &DeadLetters, filter: &Filter) -> Result<Vec<Group>, StoreError> {
     let (since, until) = (filter.since, filter.until);
     let mut groups = letters.stats(&of_any_time(filter)).await?;
     if since.is_none() && until.is_none() {
@@ -332,8 +325,8 @@ struct Found {
 impl Found {
     /// Finds the items that the filter selects and whose failure contains the text, as far as the
     /// time limit allows.
-    async fn search<S: Store>(
-        letters: &DeadLetters<S>,
+    async fn search(
+        letters: &DeadLetters,
         filter: &Filter,
         text: Option<&str>,
         after: Option<Cursor>,

@@ -33,14 +33,14 @@ use crate::visit::{Visit, Wants, json};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]
-struct Here<S> {
-    store: S,
+struct Here {
+    store: Arc<dyn Store>,
     board: Arc<Board>,
     once: Arc<Once>,
     live: Live,
 }
 
-pub(super) fn router<S: Store>(board: &Arc<Board>, store: S) -> Router {
+pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
     let looked_at = store.clone();
     let here = Here {
         live: Live::new(move |topic| look(looked_at.clone(), topic)),
@@ -50,19 +50,19 @@ pub(super) fn router<S: Store>(board: &Arc<Board>, store: S) -> Router {
     };
     let mut router = Router::new()
         .route("/", get(home))
-        .route("/live", get(live::<S>))
-        .route("/export", get(exported::<S>))
-        .route("/api/export", get(exported::<S>))
-        .route("/api/openapi.json", get(openapi::<S>));
+        .route("/live", get(live))
+        .route("/export", get(exported))
+        .route("/api/export", get(exported))
+        .route("/api/openapi.json", get(openapi));
     for (page, answers) in [
-        ("jobs", get(all_jobs::<S>)),
-        ("job", get(one_job::<S>)),
-        ("dead-letters", get(letters::<S>)),
-        ("item", get(one_item::<S>)),
-        ("re-drive", get(before_redrive::<S>).post(redrive::<S>)),
-        ("purge", get(before_purge::<S>).post(purge::<S>)),
-        ("cancel", get(before_cancel::<S>).post(cancel::<S>)),
-        ("pause", axum::routing::post(pause::<S>)),
+        ("jobs", get(all_jobs)),
+        ("job", get(one_job)),
+        ("dead-letters", get(letters)),
+        ("item", get(one_item)),
+        ("re-drive", get(before_redrive).post(redrive)),
+        ("purge", get(before_purge).post(purge)),
+        ("cancel", get(before_cancel).post(cancel)),
+        ("pause", axum::routing::post(pause)),
     ] {
         router = both(router, page, &answers);
     }
@@ -109,12 +109,12 @@ struct JobsQuery {
     said: Said,
 }
 
-async fn all_jobs<S: Store>(
-    State(here): State<Here<S>>,
+async fn all_jobs(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<JobsQuery>,
 ) -> Answer {
-    let view = Jobs::load(&here.store, cursor(query.after.as_deref())?).await?;
+    let view = Jobs::load(&*here.store, cursor(query.after.as_deref())?).await?;
     Ok(jobs::page(&visit, &view, query.said.text(&here.once)))
 }
 
@@ -127,8 +127,8 @@ struct JobQuery {
     said: Said,
 }
 
-async fn one_job<S: Store>(
-    State(here): State<Here<S>>,
+async fn one_job(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<JobQuery>,
 ) -> Answer {
@@ -136,7 +136,7 @@ async fn one_job<S: Store>(
     let Some((_, span)) = SPANS.into_iter().find(|(word, _)| *word == wanted) else {
         return Err(Problem::bad(format!("\"{wanted}\" is not a span: write 1h, 6h, 24h or 7d")));
     };
-    let view = JobPage::load(&here.store, &query.id, span).await?;
+    let view = JobPage::load(&*here.store, &query.id, span).await?;
     let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
     Ok(job::page(&visit, &view, query.said.text(&here.once)))
 }
@@ -151,8 +151,8 @@ struct LettersQuery {
     said: Said,
 }
 
-async fn letters<S: Store>(
-    State(here): State<Here<S>>,
+async fn letters(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<LettersQuery>,
 ) -> Answer {
@@ -171,8 +171,8 @@ struct ItemQuery {
     said: Said,
 }
 
-async fn one_item<S: Store>(
-    State(here): State<Here<S>>,
+async fn one_item(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<ItemQuery>,
 ) -> Answer {
@@ -183,18 +183,15 @@ async fn one_item<S: Store>(
     Ok(item::page(&visit, &view, query.said.text(&here.once)))
 }
 
-async fn exported<S: Store>(
-    State(here): State<Here<S>>,
-    Params(query): Params<FilterFields>,
-) -> Answer {
+async fn exported(State(here): State<Here>, Params(query): Params<FilterFields>) -> Answer {
     let letters = DeadLetters::new(here.store.clone());
     let filter = select(&letters, &query.cleaned()).await?;
     Ok(export::response(letters, filter))
 }
 
 /// Counts what a filter selects, for a confirmation page.
-async fn counted<S: Store>(
-    here: &Here<S>,
+async fn counted(
+    here: &Here,
     visit: &Visit,
     filter: FilterFields,
 ) -> Result<(FilterFields, u64), Problem> {
@@ -207,8 +204,8 @@ async fn counted<S: Store>(
     Ok((filter, number))
 }
 
-async fn before_redrive<S: Store>(
-    State(here): State<Here<S>>,
+async fn before_redrive(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
@@ -219,8 +216,8 @@ async fn before_redrive<S: Store>(
     })
 }
 
-async fn before_purge<S: Store>(
-    State(here): State<Here<S>>,
+async fn before_purge(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
@@ -241,35 +238,23 @@ fn back_to(filter: &FilterFields) -> Address {
     }
 }
 
-async fn redrive<S: Store>(
-    State(here): State<Here<S>>,
-    actor: Actor,
-    Sent(form): Sent<LettersForm>,
-) -> Answer {
+async fn redrive(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
     actor.act(&here.once, &form.proof, back, || form.redrive(&letters)).await
 }
 
-async fn purge<S: Store>(
-    State(here): State<Here<S>>,
-    actor: Actor,
-    Sent(form): Sent<LettersForm>,
-) -> Answer {
+async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
     actor.act(&here.once, &form.proof, back, || form.purge(&letters)).await
 }
 
-async fn pause<S: Store>(
-    State(here): State<Here<S>>,
-    actor: Actor,
-    Sent(form): Sent<JobForm>,
-) -> Answer {
+async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.pause(&here.store)).await
+    actor.act(&here.once, &form.proof, back, || form.pause(&*here.store)).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -278,15 +263,15 @@ struct CancelQuery {
     job: String,
 }
 
-async fn before_cancel<S: Store>(
-    State(here): State<Here<S>>,
+async fn before_cancel(
+    State(here): State<Here>,
     Extension(visit): Extension<Visit>,
     Params(query): Params<CancelQuery>,
 ) -> Answer {
     if !visit.board.allows_actions {
         return Err(Problem::read_only());
     }
-    if Job::find(&here.store, &query.job).await?.is_none() {
+    if Job::find(&*here.store, &query.job).await?.is_none() {
         return Err(Problem::no_job(&query.job));
     }
     let unfinished = here.store.counts(&query.job).await?.unfinished();
@@ -296,16 +281,12 @@ async fn before_cancel<S: Store>(
     })
 }
 
-async fn cancel<S: Store>(
-    State(here): State<Here<S>>,
-    actor: Actor,
-    Sent(form): Sent<JobForm>,
-) -> Answer {
+async fn cancel(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
     actor.act(&here.once, &form.proof, back, || form.cancel(&here.store)).await
 }
 
-async fn openapi<S: Store>(State(here): State<Here<S>>) -> Response {
+async fn openapi(State(here): State<Here>) -> Response {
     if here.board.mounted.has_policies() {
         described(&[PageGroup::Jobs, PageGroup::Policies])
     } else {
@@ -319,7 +300,7 @@ struct LiveQuery {
     topic: String,
 }
 
-async fn live<S: Store>(State(here): State<Here<S>>, Params(query): Params<LiveQuery>) -> Answer {
+async fn live(State(here): State<Here>, Params(query): Params<LiveQuery>) -> Answer {
     if query.topic != "jobs" && !query.topic.starts_with("job/") {
         return Err(Problem::bad("A topic is `jobs`, or `job/` and the id of a job."));
     }
@@ -328,10 +309,10 @@ async fn live<S: Store>(State(here): State<Here<S>>, Params(query): Params<LiveQ
 }
 
 /// Polls a job, or the newest of all jobs.
-async fn look<S: Store>(store: S, topic: String) -> Result<u64, ()> {
+async fn look(store: Arc<dyn Store>, topic: String) -> Result<u64, ()> {
     let seen = async {
         Ok::<_, StoreError>(match topic.strip_prefix("job/") {
-            Some(id) => format!("{:?}", (Job::find(&store, id).await?, store.counts(id).await?)),
+            Some(id) => format!("{:?}", (Job::find(&*store, id).await?, store.counts(id).await?)),
             // Compare the stored rows without parsing their records, which would take longer.
             None => format!("{:?}", store.jobs(None, PAGE).await?),
         })

@@ -1,24 +1,27 @@
 //! A store that is locked, gone, or newer than the program: the page explains it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::StatusCode;
+use retry_workflow::store::{Choose, StoreFuture};
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
-    Page, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
+    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
 };
 
 use crate::support::get;
 
 /// A store that fails every request with this error.
-#[derive(Clone)]
 struct Broken(StoreError);
 
 macro_rules! broken {
-    ($(async fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
-        $(async fn $name(&self $(, $argument: $type)*) -> Result<$result, StoreError> {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
+        $(#[allow(clippy::elidable_lifetime_names, reason = "most have more than one")]
+        fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
             $(let _ = $argument;)*
-            Err(self.0.clone())
+            let error = self.0.clone();
+            Box::pin(async { Err(error) })
         })+
     };
 }
@@ -27,29 +30,25 @@ macro_rules! broken {
 macro_rules! broken_otherwise {
     () => {
         broken! {
-            async fn enqueue(job: &str, items: Vec<NewItem>, due: Timestamp) -> u64;
-            async fn claim(job: &str, worker: &str, now: Timestamp, max: usize, starts: usize, lease: std::time::Duration) -> Vec<Lease>;
-            async fn claim_suspect(job: &str, worker: &str, now: Timestamp, lease: std::time::Duration) -> Option<Lease>;
-            async fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
-            async fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
-            async fn expire(job: &str, workers: Vec<String>, now: Timestamp) -> u64;
-            async fn next_due(job: &str) -> Option<Timestamp>;
-            async fn next_suspect(job: &str) -> Option<Timestamp>;
-            async fn waiting(job: &str, most: u64) -> u64;
-            async fn counts(job: &str) -> Counts;
-            async fn item(job: &str, id: &str) -> Option<ItemRecord>;
-            async fn minutes(job: &str, since: Timestamp) -> Vec<Minute>;
-            async fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
-            async fn redrive(filter: &Filter, max: Option<u64>, now: Timestamp, every: std::time::Duration) -> u64;
-            async fn purge(filter: &Filter) -> u64;
-            async fn skip(job: &str, max: usize, why: Failure, now: Timestamp) -> u64;
-            async fn edit(job: &str, id: &str, payload: String) -> bool;
-            async fn remove(job: &str, max: usize, keys: Vec<String>) -> u64;
-            async fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
-            async fn get(key: &str) -> Option<(u64, String)>;
-            async fn cas(key: &str, revision: u64, value: &str) -> bool;
-            async fn values(prefix: &str) -> Vec<(String, String)>;
-            async fn find_or_insert(prefix: &str, choose: impl FnMut(&[(String, String)]) -> Result<(String, String), StoreError> + Send + 'static) -> (String, String);
+            fn enqueue(job: &'a str, items: Vec<NewItem>, due: Timestamp) -> u64;
+            fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
+            fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
+            fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
+            fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
+            fn overview(job: &'a str, most_waiting: u64) -> Overview;
+            fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
+            fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
+            fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
+            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
+            fn purge(filter: &'a Filter) -> u64;
+            fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
+            fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
+            fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
+            fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
+            fn get(key: &'a str) -> Option<(u64, String)>;
+            fn cas(key: &'a str, revision: u64, value: &'a str) -> bool;
+            fn values(prefix: &'a str) -> Vec<(String, String)>;
+            fn find_or_insert(prefix: &'a str, choose: Choose) -> (String, String);
         }
     };
 }
@@ -57,30 +56,29 @@ macro_rules! broken_otherwise {
 impl Store for Broken {
     broken_otherwise!();
     broken! {
-        async fn list(filter: &Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
-        async fn stats(filter: &Filter) -> Vec<Group>;
+        fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
+        fn stats(filter: &'a Filter) -> Vec<Group>;
     }
 }
 
 /// A store that never finds anything, and always returns a cursor to continue.
-#[derive(Clone)]
 struct Endless(StoreError);
 
 impl Store for Endless {
     broken_otherwise!();
 
-    async fn list(
-        &self,
-        _: &Filter,
+    fn list<'a>(
+        &'a self,
+        _: &'a Filter,
         after: Option<Cursor>,
         _: usize,
-    ) -> Result<Page<ItemRecord>, StoreError> {
+    ) -> StoreFuture<'a, Page<ItemRecord>> {
         let last = after.map_or(0, |after| after.0);
-        Ok(Page::new(Vec::new(), Some(Cursor(last + 1))))
+        Box::pin(async move { Ok(Page::new(Vec::new(), Some(Cursor(last + 1)))) })
     }
 
-    async fn stats(&self, _: &Filter) -> Result<Vec<Group>, StoreError> {
-        Ok(Vec::new())
+    fn stats<'a>(&'a self, _: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 }
 

@@ -47,13 +47,13 @@ pub(super) struct JobSummary {
 const PAGE: usize = 500;
 
 impl JobSummary {
-    pub(super) async fn load<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
+    pub(super) async fn load(store: &dyn Store, job: &Job) -> Result<Self, CommandError> {
         let counts = store.counts(&job.id).await?;
         Self::of(store, job, counts).await
     }
 
     /// Summarises a job whose items have been counted.
-    async fn of<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<Self, CommandError> {
+    async fn of(store: &dyn Store, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let tasks = Tasks::begun(store, &job.id).await?;
         let origin = Origin::read(job);
         Ok(Self {
@@ -91,7 +91,7 @@ impl JobSummary {
     }
 }
 
-pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exit, CommandError> {
+pub(super) async fn jobs(store: &dyn Store, screen: &mut Screen) -> Result<Exit, CommandError> {
     screen.now = store.now();
     let jobs = counted(store).await?;
     if jobs.is_empty() && !screen.json {
@@ -131,7 +131,7 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
 }
 
 /// All jobs with their counts, the oldest first.
-async fn counted<S: Store>(store: &S) -> Result<Vec<(Job, Counts)>, CommandError> {
+async fn counted(store: &dyn Store) -> Result<Vec<(Job, Counts)>, CommandError> {
     let (mut jobs, mut after) = (Vec::new(), None);
     loop {
         let page = Job::page(store, after, PAGE).await?;

@@ -13,7 +13,7 @@ use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use super::store::Address;
-use retry_workflow::{DeadLetters, Store as _};
+use retry_workflow::DeadLetters;
 
 pub(super) async fn run(
     dlq: Dlq,

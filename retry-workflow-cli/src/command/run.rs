@@ -21,7 +21,7 @@ use super::arguments::{BeginArguments, RunArguments};
 use super::files;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
-use super::store::{self, Address, AnyStore};
+use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
@@ -54,10 +54,10 @@ pub(super) async fn run(
     let unfinished = unfinished_job(&store, &file).await?;
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
     let flag = &screen.flag;
-    let chosen = beginning::choose(&store, &file, begin, unfinished.clone(), flag, tell);
+    let chosen = beginning::choose(&*store, &file, begin, unfinished.clone(), flag, tell);
     let (job, is_new) = chosen.await?;
     if !is_new {
-        let found = ready(&store, job, None).await?;
+        let found = ready(&*store, job, None).await?;
         return work(&store, found, how, screen).await;
     }
     if let Some(begun) = unfinished {
@@ -74,13 +74,13 @@ pub(super) async fn run(
 
 /// `resume [JOB]`: resumes a job; with `None`, the latest that has not ended.
 pub(super) async fn resume(
-    store: &AnyStore,
+    store: &Arc<dyn Store>,
     (job, file): (Option<&str>, Option<&Path>),
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match job {
-        Some(id) => Some(parent_job(store, find(store, id).await?).await?),
+        Some(id) => Some(parent_job(&**store, find(&**store, id).await?).await?),
         None => latest(store).await?,
     };
     let Some(job) = job else {
@@ -91,10 +91,10 @@ pub(super) async fn resume(
         }
         return Ok(Exit::Success);
     };
-    if !runner::is_unfinished(store, &job).await? {
+    if !runner::is_unfinished(&**store, &job).await? {
         let dead = store.counts(&job.id).await?.dead;
         if screen.json {
-            screen.object(&JobReport::load(store, &job.id).await?)?;
+            screen.object(&JobReport::load(&**store, &job.id).await?)?;
         } else {
             let id = one_line(&job.id);
             screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
@@ -105,21 +105,21 @@ pub(super) async fn resume(
         }
         return Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success });
     }
-    let ready = ready(store, job, file).await?;
+    let ready = ready(&**store, job, file).await?;
     work(store, ready, how, screen).await
 }
 
 /// After `dlq retry`: runs what was re-driven, job by job.
 pub(super) async fn run_again(
-    store: &AnyStore,
+    store: &Arc<dyn Store>,
     (jobs, file): (&[String], Option<&Path>),
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Success;
     for id in jobs {
-        let job = parent_job(store, find(store, id).await?).await?;
-        let ended = work(store, ready(store, job, file).await?, how, screen).await?;
+        let job = parent_job(&**store, find(&**store, id).await?).await?;
+        let ended = work(store, ready(&**store, job, file).await?, how, screen).await?;
         // After a request to stop, do not start the next job.
         if ended == Exit::Stopped {
             return Ok(ended);
@@ -132,8 +132,8 @@ pub(super) async fn run_again(
 }
 
 /// Whether a job can be resumed: its file exists, and is valid.
-pub(super) async fn check<S: Store>(
-    store: &S,
+pub(super) async fn check(
+    store: &dyn Store,
     id: &str,
     file: Option<&Path>,
 ) -> Result<(), CommandError> {
@@ -141,8 +141,8 @@ pub(super) async fn check<S: Store>(
 }
 
 /// Why a job cannot be resumed here, if its workflow file is not known.
-pub(super) async fn without_file<S: Store>(
-    store: &S,
+pub(super) async fn without_file(
+    store: &dyn Store,
     id: &str,
 ) -> Result<Option<String>, CommandError> {
     let job = match Job::find(store, id).await? {
@@ -152,7 +152,7 @@ pub(super) async fn without_file<S: Store>(
     Ok(Origin::read(&job).is_none().then(|| runner::without_file(&job.id)))
 }
 
-pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandError> {
+pub(super) async fn find(store: &dyn Store, id: &str) -> Result<Job, CommandError> {
     Job::get(store, id).await.map_err(|error| match error {
         WorkflowError::Store(error) => error.into(),
         unknown => CommandError::Usage(chain(&unknown)),
@@ -160,7 +160,7 @@ pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandEr
 }
 
 /// The job itself, or the job that it is the `reduce` of.
-async fn parent_job<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
+async fn parent_job(store: &dyn Store, job: Job) -> Result<Job, CommandError> {
     match Origin::read(&job).and_then(|origin| origin.reduces) {
         Some(reduced) => find(store, &reduced).await,
         None => Ok(job),
@@ -168,10 +168,10 @@ async fn parent_job<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> 
 }
 
 /// The latest job that was started from a file and has not ended.
-async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
-    for job in Job::all(store).await?.into_iter().rev() {
+async fn latest(store: &Arc<dyn Store>) -> Result<Option<Job>, CommandError> {
+    for job in Job::all(&**store).await?.into_iter().rev() {
         let is_parent = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
-        if is_parent && runner::is_unfinished(store, &job).await? {
+        if is_parent && runner::is_unfinished(&**store, &job).await? {
             return Ok(Some(job));
         }
     }
@@ -180,13 +180,13 @@ async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
 
 /// A job of this file that has not ended.
 async fn unfinished_job(
-    store: &AnyStore,
+    store: &Arc<dyn Store>,
     file: &WorkflowFile,
 ) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
-    for job in Job::all(store).await?.into_iter().rev() {
+    for job in Job::all(&**store).await?.into_iter().rev() {
         if Origin::read(&job).as_ref() == Some(&origin)
-            && runner::is_unfinished(store, &job).await?
+            && runner::is_unfinished(&**store, &job).await?
         {
             return Ok(Some(job.id));
         }
@@ -195,7 +195,7 @@ async fn unfinished_job(
 }
 
 /// Pairs a job with the current contents of its file, or with the file that was named.
-async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
+async fn ready(store: &dyn Store, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
     let origin = Origin::read(&job);
     let (file, is_moved) = match (file, &origin) {
         (Some(file), _) => (files::ready(file)?, true),
@@ -224,7 +224,7 @@ fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandEr
 
 /// Works on a job until it ends or has to stop, and reports the result.
 async fn work(
-    store: &AnyStore,
+    store: &Arc<dyn Store>,
     work: Work,
     how: &RunArguments,
     screen: &mut Screen,
@@ -232,7 +232,7 @@ async fn work(
     let Work { job, mut file, checked, is_moved } = work;
     let id = job.id.clone();
     if is_moved {
-        runner::adopt(store, &id, &file).await?;
+        runner::adopt(&**store, &id, &file).await?;
     }
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
@@ -302,11 +302,11 @@ async fn work(
             None => Err(CommandError::Usage(chain(&error))),
         },
         None => {
-            wait_for_release(store, &id).await;
+            wait_for_release(&**store, &id).await;
             Err(CommandError::Stopped(format!(
                 "stopped at once; to resume, and restart what was running: retry-workflow{flag} \
                  resume {shown}{}",
-                Job::find(store, &id)
+                Job::find(&**store, &id)
                     .await?
                     .filter(|job| !job.input_complete)
                     .map_or("", |_| input_again(&file))
@@ -333,7 +333,7 @@ fn input_again(file: &WorkflowFile) -> &'static str {
 }
 
 /// Waits a moment for dropped leases to be released in the background.
-async fn wait_for_release<S: Store>(store: &S, job: &str) {
+async fn wait_for_release(store: &dyn Store, job: &str) {
     for _ in 0..20 {
         match store.counts(job).await {
             Ok(counts) if counts.leased > 0 => {

@@ -8,13 +8,13 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
 use retry_workflow::store::{SqliteOptions, StoreCheck};
-use retry_workflow::{SqliteStore, Store, StoreError, delegate_store};
+use retry_workflow::{IntoStore, SqliteStore, Store, StoreError};
 #[cfg(feature = "postgres")]
 use retry_workflow_postgres::PostgresStore;
 
@@ -29,22 +29,6 @@ pub(super) enum Address {
     File(PathBuf),
     #[cfg(feature = "postgres")]
     Postgres(postgres::Server),
-}
-
-/// A store of any supported kind.
-#[derive(Clone, Debug)]
-pub(super) enum AnyStore {
-    Sqlite(SqliteStore),
-    #[cfg(feature = "postgres")]
-    Postgres(PostgresStore),
-}
-
-impl Store for AnyStore {
-    delegate_store! {
-        Self::Sqlite(store) => store,
-        #[cfg(feature = "postgres")]
-        Self::Postgres(store) => store,
-    }
 }
 
 impl Address {
@@ -105,16 +89,16 @@ impl Address {
     }
 
     /// Opens the store. It is not created: if it does not exist, its name is probably misspelt.
-    pub(super) async fn open(&self) -> Result<AnyStore, CommandError> {
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.must_exist(true)).await,
             #[cfg(feature = "postgres")]
-            Self::Postgres(server) => connect(server, true).await.map(AnyStore::Postgres),
+            Self::Postgres(server) => connect(server, true).await.map(IntoStore::into_store),
         }
     }
 
     /// Opens the store without changing it; read access to its file is enough.
-    pub(super) async fn open_to_look(&self) -> Result<AnyStore, CommandError> {
+    pub(super) async fn open_to_look(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.read_only(true)).await,
             #[cfg(feature = "postgres")]
@@ -123,11 +107,11 @@ impl Address {
     }
 
     /// Opens the store, and creates it if it does not exist.
-    pub(super) async fn open_or_create(&self) -> Result<AnyStore, CommandError> {
+    pub(super) async fn open_or_create(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => sqlite(path, |options| options).await,
             #[cfg(feature = "postgres")]
-            Self::Postgres(server) => connect(server, false).await.map(AnyStore::Postgres),
+            Self::Postgres(server) => connect(server, false).await.map(IntoStore::into_store),
         }
     }
 
@@ -228,9 +212,9 @@ async fn connect(
 async fn sqlite(
     path: &Path,
     how: impl FnOnce(SqliteOptions) -> SqliteOptions,
-) -> Result<AnyStore, CommandError> {
+) -> Result<Arc<dyn Store>, CommandError> {
     let (path, options) = (path.to_owned(), how(options(path)));
-    blocking(move || options.open(path)).await.map(AnyStore::Sqlite)
+    blocking(move || options.open(path)).await.map(IntoStore::into_store)
 }
 
 /// Runs a blocking operation on a file, which may have to wait for another process.

@@ -6,11 +6,11 @@ use super::arguments::Upkeep;
 use super::outcome::{CommandError, Exit};
 use super::run::find;
 use super::screen::Screen;
-use super::store::{Address, AnyStore};
+use super::store::Address;
 use crate::runner::Origin;
 use crate::terminal::text::{argument, count, one_line, thousands};
 use retry_workflow::store::{Disagreement, StoreCheck, Summary};
-use retry_workflow::{Copied, CopyError, Job};
+use retry_workflow::{Copied, CopyError, Job, Store};
 
 pub(super) async fn run(
     what: Upkeep,
@@ -99,16 +99,16 @@ async fn copy(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let here = from.open_to_look().await?;
-    let mut jobs = Job::all(&here).await?;
+    let mut jobs = Job::all(&*here).await?;
     if let Some(id) = job {
-        let id = find(&here, id).await?.id;
+        let id = find(&*here, id).await?.id;
         let reduces =
             |one: &Job| Origin::read(one).and_then(|origin| origin.reduces).as_ref() == Some(&id);
         jobs.retain(|one| one.id == id || reduces(one));
     }
     let there = to.open_or_create().await?;
     for job in jobs {
-        let copied = copy_job(&here, &there, &job).await?;
+        let copied = copy_job(&*here, &*there, &job).await?;
         if screen.json {
             let Copied { new, known, .. } = copied;
             screen.object(&json!({ "job": job.id, "new": new, "known": known }))?;
@@ -134,7 +134,7 @@ async fn copy(
     Ok(Exit::Success)
 }
 
-async fn copy_job(from: &AnyStore, to: &AnyStore, job: &Job) -> Result<Copied, CommandError> {
+async fn copy_job(from: &dyn Store, to: &dyn Store, job: &Job) -> Result<Copied, CommandError> {
     job.copy(from, to).await.map_err(|error| match error {
         CopyError::Store(error) => error.into(),
         CopyError::Running { .. } => CommandError::Running(error.to_string()),

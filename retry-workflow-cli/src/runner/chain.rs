@@ -2,6 +2,7 @@
 //! another process may run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,8 @@ use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
 
 /// The steps of a chain, and their outputs.
-pub(super) struct Chain<S> {
-    pub(super) store: S,
+pub(super) struct Chain {
+    pub(super) store: Arc<dyn Store>,
     pub(super) names: Vec<String>,
     pub(super) steps: Steps,
     /// The scope of the first step.
@@ -34,8 +35,8 @@ struct Record {
     withheld: BTreeSet<usize>,
 }
 
-impl<S: Store> Chain<S> {
-    pub(super) fn new(store: S, steps: Steps, scope: Scope) -> Self {
+impl Chain {
+    pub(super) fn new(store: Arc<dyn Store>, steps: Steps, scope: Scope) -> Self {
         let names = commands::names(&steps);
         Self { store, names, steps, scope, known: Mutex::new(None) }
     }
@@ -132,7 +133,7 @@ impl<S: Store> Chain<S> {
     }
 
     async fn record(&self, job: &str) -> Result<(u64, Record), StoreError> {
-        record(&self.store, job).await
+        record(&*self.store, job).await
     }
 }
 
@@ -143,7 +144,7 @@ fn captured(record: &Record) -> BTreeMap<String, Captured> {
     record.captured.iter().filter_map(read).collect()
 }
 
-async fn record<S: Store>(store: &S, job: &str) -> Result<(u64, Record), StoreError> {
+async fn record(store: &dyn Store, job: &str) -> Result<(u64, Record), StoreError> {
     let found = store.get(&key(job)).await?;
     Ok(found.map_or_else(Default::default, |(revision, text)| {
         (revision, serde_json::from_str(&text).unwrap_or_default())

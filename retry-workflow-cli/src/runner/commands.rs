@@ -51,15 +51,15 @@ pub(super) fn names(steps: &Steps) -> Vec<String> {
 }
 
 /// The number of commands of a job, if it is a chain that has started.
-pub(super) async fn number<S: Store>(store: &S, job: &str) -> Result<Option<u64>, StoreError> {
+pub(super) async fn number(store: &dyn Store, job: &str) -> Result<Option<u64>, StoreError> {
     let known = read(store, job).await?;
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
 /// Why these steps cannot resume a chain that has started: commands that succeeded have changed.
 /// Commands that did not succeed may change, because that is how they are fixed.
-pub(super) async fn changed<S: Store>(
-    store: &S,
+pub(super) async fn changed(
+    store: &dyn Store,
     job: &str,
     steps: &Steps,
 ) -> Result<Option<String>, StoreError> {
@@ -97,8 +97,8 @@ fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
 }
 
 /// Records these steps as those of the job.
-pub(super) async fn remember<S: Store>(
-    store: &S,
+pub(super) async fn remember(
+    store: &dyn Store,
     job: &str,
     steps: &Steps,
 ) -> Result<(), StoreError> {
@@ -119,7 +119,7 @@ pub(super) fn key(job: &str) -> String {
     format!("steps/{job}")
 }
 
-async fn read<S: Store>(store: &S, job: &str) -> Result<Option<Vec<Command>>, StoreError> {
+async fn read(store: &dyn Store, job: &str) -> Result<Option<Vec<Command>>, StoreError> {
     let found = store.get(&key(job)).await?;
     Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
 }

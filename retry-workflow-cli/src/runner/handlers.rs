@@ -12,11 +12,11 @@ use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 /// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
 /// that decision is taken; otherwise the item becomes a dead letter, because the handler may only
 /// want to be informed. `captured` is what `setup` has captured.
-pub(super) fn add_handlers<S>(
-    runner: JobRunner<S>,
+pub(super) fn add_handlers(
+    runner: JobRunner,
     file: &WorkflowFile,
     captured: &BTreeMap<String, Captured>,
-) -> JobRunner<S> {
+) -> JobRunner {
     // The output of handlers is not part of the attempt's record.
     let workspace = Arc::new(Workspace { tap: None, ..(*file.workspace).clone() });
     file.handlers.iter().fold(runner, |runner, (name, steps)| {

@@ -28,18 +28,18 @@ impl Reducing {
         format!("{of}/reduce-{}", self.number)
     }
 
-    pub(super) async fn find<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+    pub(super) async fn find(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
         Ok(Self::read(store, job).await?.map(|(_, reducing)| reducing))
     }
 
-    async fn read<S: Store>(store: &S, job: &str) -> Result<Option<(u64, Self)>, StoreError> {
+    async fn read(store: &dyn Store, job: &str) -> Result<Option<(u64, Self)>, StoreError> {
         let found = store.get(&Self::key(job)).await?;
         Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
     }
 
     /// Marks `reduce` as due once the items have ended. A `reduce` that has started is resumed; if
     /// items have been added or re-driven since, another one follows.
-    pub(super) async fn due<S: Store>(store: &S, job: &str) -> Result<(), StoreError> {
+    pub(super) async fn due(store: &dyn Store, job: &str) -> Result<(), StoreError> {
         loop {
             // Read the revision first: if a process ends the job in the meantime, the revision
             // changes and our write fails.
@@ -61,7 +61,7 @@ impl Reducing {
     }
 
     /// Marks `reduce` as done, unless another one is due by now.
-    pub(super) async fn ended<S: Store>(self, store: &S, job: &str) -> Result<(), StoreError> {
+    pub(super) async fn ended(self, store: &dyn Store, job: &str) -> Result<(), StoreError> {
         while let Some((revision, mut found)) = Self::read(store, job).await? {
             if found.done || found.number != self.number {
                 break;
@@ -74,12 +74,7 @@ impl Reducing {
         Ok(())
     }
 
-    async fn write<S: Store>(
-        &self,
-        store: &S,
-        job: &str,
-        revision: u64,
-    ) -> Result<bool, StoreError> {
+    async fn write(&self, store: &dyn Store, job: &str, revision: u64) -> Result<bool, StoreError> {
         let text = serde_json::to_string(self).unwrap_or_default();
         store.cas(&Self::key(job), revision, &text).await
     }
@@ -89,8 +84,8 @@ impl Reducing {
 const PAGE: usize = 500;
 
 /// Summarises the items of a map. Their results are written to a file, one by one.
-pub(super) async fn summary<S: Store>(
-    store: &S,
+pub(super) async fn summary(
+    store: &dyn Store,
     report: &JobReport,
 ) -> Result<MapResults, WorkflowError> {
     let unwritten = |error: io::Error| {

@@ -10,19 +10,19 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{
     AttemptReport, AttemptTimer, ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure,
-    Reason, Store, Unit, Work, WorkItem, WorkflowError,
+    Reason, Unit, Work, WorkItem, WorkflowError,
 };
 
 /// Runs commands one after another, until one fails. On resume, a command that failed starts over.
-pub(super) async fn run_chain<S: Store>(
-    chain: &Arc<Chain<S>>,
+pub(super) async fn run_chain(
+    chain: &Arc<Chain>,
     job: Job,
     workspace: &Arc<Workspace>,
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<JobReport, WorkflowError> {
     let Chain { store, names, steps, scope, .. } = &**chain;
-    commands::remember(store, &job.id, steps).await?;
+    commands::remember(&**store, &job.id, steps).await?;
     let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
     let runner = settings.runner(store, &job, policy, stop).max_parallel(1);
     let mut graph = Graph::from(runner).redrive_dead();
@@ -42,15 +42,15 @@ pub(super) async fn run_chain<S: Store>(
 }
 
 /// A task that runs steps of a file.
-pub(super) struct Task<S> {
+pub(super) struct Task {
     pub(super) steps: Steps,
     pub(super) workspace: Arc<Workspace>,
     pub(super) scope: Scope,
     /// Its position in a chain, and the chain, which provides the outputs of the steps before it.
-    pub(super) link: Option<(usize, Arc<Chain<S>>)>,
+    pub(super) link: Option<(usize, Arc<Chain>)>,
 }
 
-impl<S: Store> Work for Task<S> {
+impl Work for Task {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let cx = &item.context;
         let failed =

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, Filter, ItemState, NewItem, Settled, Settlement,
-    Signature, SqliteStore, Store, Timestamp,
+    AttemptOutcome, AttemptRecord, Failure, Filter, ItemState, NewItem, Selection, Settled,
+    Settlement, Signature, SqliteStore, Store, Timestamp,
 };
 use serde_json::Value;
 
@@ -32,7 +32,10 @@ async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
         letters.iter().map(|(id, ..)| NewItem::new(*id, r#"{"n":17,"to":"Ada"}"#)).collect();
     store.enqueue(job, items, start).await.unwrap();
     let minute = Duration::from_secs(60);
-    let leases = store.claim(job, "host-1", start, letters.len(), 0, minute).await.unwrap();
+    let leases = store
+        .claim(job, "host-1", start, Selection::Items { max: letters.len(), starts: 0 }, minute)
+        .await
+        .unwrap();
     let settlements = leases
         .into_iter()
         .map(|lease| {

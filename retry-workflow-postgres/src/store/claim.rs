@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retry_workflow::store::MAX_CLAIM_BYTES;
-use retry_workflow::{Lease, LeaseKey, Timestamp};
+use retry_workflow::{Lease, LeaseKey, Selection, Timestamp};
 use tokio_postgres::Row;
 
 use super::place::BEGINNING;
@@ -11,22 +11,13 @@ use super::shared::{Shared, Values, column, limit, small, text, text_opt, unsign
 use super::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-/// What to claim.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted {
-    /// Up to `max` items, of which the first `starts` start now.
-    Items { max: usize, starts: usize },
-    /// One that may have killed its workers.
-    Suspect,
-}
-
 /// The arguments of a claim.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) job: String,
     pub(crate) worker: String,
     pub(crate) now: Timestamp,
-    pub(crate) wanted: Wanted,
+    pub(crate) selection: Selection,
     pub(crate) lease: Duration,
 }
 
@@ -89,17 +80,15 @@ pub(crate) async fn claim(
     claim: &Claim,
     maybe_done: bool,
 ) -> Result<Vec<Lease>, PostgresError> {
-    let Claim { job, worker, now, wanted, lease } = claim;
+    let Claim { job, worker, now, selection, lease } = claim;
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
     let worker = shared.worker(client, worker).await?;
     let until = (*now + *lease).as_micros();
     // An item due at the end of time never is.
     let at = now.as_micros();
     let due_by = at.min(i64::MAX - 1);
-    let (suspect, max, starts) = match *wanted {
-        Wanted::Items { max, starts } => (0_i16, max, starts),
-        Wanted::Suspect => (1, 1, 1),
-    };
+    let (is_suspect, max, starts) = selection.bounds();
+    let suspect = i16::from(is_suspect);
     if max == 0 {
         return Ok(Vec::new());
     }
@@ -131,7 +120,7 @@ pub(crate) async fn claim(
             rows.last().map(|row| Ok::<_, PostgresError>((column(row, 10)?, column(row, 0)?)));
         Ok::<_, PostgresError>((leases, last.transpose()?))
     };
-    if suspect == 1 {
+    if is_suspect {
         return Ok(look(BEGINNING, max, starts, 0).await?.0);
     }
     let from = shared.places.of(job);
@@ -189,54 +178,6 @@ pub(crate) async fn expire(
              AND s.due > $3 AND s.state = 1 \
              AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
             &[&job, &workers, &now],
-        )
-        .await
-}
-
-const NEXT: &str = "SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = $2::smallint \
-     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1";
-
-pub(crate) async fn next_due(
-    client: &PooledClient,
-    shared: &Shared,
-    job: &str,
-) -> Result<Option<Timestamp>, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
-    let sql = format!(
-        "SELECT least(({}), ({}))",
-        NEXT.replace("$2::smallint", "0"),
-        NEXT.replace("$2::smallint", "1")
-    );
-    let row = shared.query_opt(client, &sql, &[&job]).await?;
-    let due = row.map_or(Ok(None), |row| column::<Option<i64>>(&row, 0))?;
-    Ok(due.map(Timestamp::from_micros))
-}
-
-pub(crate) async fn next_suspect(
-    client: &PooledClient,
-    shared: &Shared,
-    job: &str,
-) -> Result<Option<Timestamp>, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
-    let row = shared.query_opt(client, NEXT, &[&job, &1_i16]).await?;
-    row.map(|row| column(&row, 0).map(Timestamp::from_micros)).transpose()
-}
-
-pub(crate) async fn waiting(
-    client: &PooledClient,
-    shared: &Shared,
-    job: &str,
-    most: u64,
-) -> Result<u64, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    shared
-        .count(
-            client,
-            "SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 AND s.suspect = 0 \
-             AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 AND s.attempt = 0 \
-             LIMIT $2::bigint) w",
-            &[&job, &most],
         )
         .await
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_core::Stream as _;
 use retry_workflow::store::MAX_ROWS_SCANNED;
-use retry_workflow::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, JobRow, Page, Timestamp};
+use retry_workflow::{
+    AttemptRecord, Counts, Cursor, Filter, ItemRecord, JobRow, Overview, Page, Timestamp,
+};
 use tokio_postgres::Row;
 
 use super::layout;
@@ -22,15 +24,35 @@ const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
      s.checkpoint";
 
-pub(crate) async fn counts(
+/// When the next item can be claimed (0), or the next suspect (1).
+const NEXT: &str = "(SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = # \
+     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1)";
+
+pub(crate) async fn overview(
     client: &PooledClient,
     shared: &Shared,
     job: &str,
-) -> Result<Counts, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(Counts::default()) };
-    let sql = format!("SELECT {SUMS} FROM @counts WHERE job = $1 HAVING count(*) > 0");
-    let row = shared.query_opt(client, &sql, &[&job]).await?;
-    row.map_or(Ok(Counts::default()), |row| counted(&row, 0))
+    most_waiting: u64,
+) -> Result<Overview, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
+    let sql = format!(
+        "SELECT {SUMS}, {}, {}, (SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 \
+             AND s.suspect = 0 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
+             AND s.attempt = 0 LIMIT $2::bigint) w) \
+         FROM @counts WHERE job = $1 HAVING count(*) > 0",
+        NEXT.replace('#', "0"),
+        NEXT.replace('#', "1"),
+    );
+    let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
+    let row = shared.query_opt(client, &sql, &[&job, &most]).await?;
+    let Some(row) = row else { return Ok(Overview::default()) };
+    let due =
+        |at| Ok::<_, PostgresError>(column::<Option<i64>>(&row, at)?.map(Timestamp::from_micros));
+    let mut overview = Overview::new(counted(&row, 0)?);
+    overview.next_suspect = due(10)?;
+    overview.next_due = due(9)?.into_iter().chain(overview.next_suspect).min();
+    overview.waiting = unsigned(&row, 11)?;
+    Ok(overview)
 }
 
 /// The counts of a job, added up over its shards.

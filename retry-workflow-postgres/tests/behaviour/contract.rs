@@ -53,3 +53,12 @@ async fn counts_that_are_not_those_of_the_items_are_found() {
         wrong.iter().map(|one| (&*one.job, one.state, one.counted, one.found)).collect();
     assert_eq!(wrong, [("job", retry_workflow::ItemState::Pending, 4, 3)]);
 }
+
+#[tokio::test]
+async fn a_clone_is_another_handle_to_the_same_store() {
+    let Some((store, _place)) = store().await else { return };
+    let other = store.clone();
+    other.enqueue("job", vec![retry_workflow::NewItem::new("a", "{}")], store.now()).await.unwrap();
+    drop(other);
+    assert_eq!(store.counts("job").await.unwrap().pending, 1);
+}

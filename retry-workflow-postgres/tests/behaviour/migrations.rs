@@ -1,6 +1,6 @@
 //! How a schema becomes a store: by which role, from which layout, and what is left alone.
 
-use retry_workflow::{Filter, NewItem, Store, StoreError, Timestamp};
+use retry_workflow::{Filter, NewItem, Selection, Store, StoreError, Timestamp};
 
 use super::fixture::{Place, execute};
 
@@ -111,7 +111,10 @@ async fn a_store_of_each_layout_opens() {
         assert_eq!((minute.attempts, minute.failed), (3, 2));
         let now = Timestamp::from_micros(5);
         let lease = std::time::Duration::from_secs(1);
-        let leases = store.claim("orders-1", "new", now, 9, 9, lease).await.unwrap();
+        let leases = store
+            .claim("orders-1", "new", now, Selection::Items { max: 9, starts: 9 }, lease)
+            .await
+            .unwrap();
         assert_eq!(leases.iter().map(|lease| &*lease.id).collect::<Vec<_>>(), ["b"]);
         assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
     }

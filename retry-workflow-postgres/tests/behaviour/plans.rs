@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, Filter, ItemRecord, ItemState, NewItem, Settled,
-    Settlement, Start, Store, Timestamp,
+    AttemptOutcome, AttemptRecord, Failure, Filter, ItemRecord, ItemState, NewItem, Selection,
+    Settled, Settlement, Start, Store, Timestamp,
 };
 use retry_workflow_postgres::PostgresStore;
 
@@ -118,13 +118,19 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     };
     let mut of_the_job = |what: &str, index: &str, rows: f64| check(&mut read, what, index, rows);
 
-    let leases = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
+    let leases = store
+        .claim("job", "worker", at(1), Selection::Items { max: 100, starts: 50 }, MINUTE)
+        .await
+        .unwrap();
     assert_eq!(leases.len(), 100);
     of_the_job("a claim", "using claimable", 100.0);
-    let leases_on = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
+    let leases_on = store
+        .claim("job", "worker", at(1), Selection::Items { max: 100, starts: 50 }, MINUTE)
+        .await
+        .unwrap();
     assert_eq!(leases_on.len(), 100);
     of_the_job("a claim behind the last one", "using claimable", 100.0);
-    assert_eq!(store.claim_suspect("job", "worker", at(1), MINUTE).await, Ok(None));
+    assert_eq!(store.claim("job", "worker", at(1), Selection::Suspect, MINUTE).await, Ok(Vec::new()));
     of_the_job("a claim of a suspect", "using claimable", 100.0);
 
     let settlement = |lease: &retry_workflow::Lease, end| {
@@ -150,15 +156,13 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let new = (0..100).map(|number| NewItem::new(format!("new-{number}"), "1")).collect();
     assert_eq!(store.enqueue("job", new, at(3)).await, Ok(100));
     of_the_job("enqueueing 100", "Conflict Arbiter Indexes: items_job_id_key", 100.0);
-    store.next_due("job").await.unwrap();
-    of_the_job("the next due time", "using claimable", 2.0);
-    store.next_suspect("job").await.unwrap();
-    of_the_job("the next suspect", "using claimable", 1.0);
-    assert_eq!(store.waiting("job", 1000).await, Ok(1000));
-    store.counts("job").await.unwrap();
+    let overview = store.overview("job", 0).await.unwrap();
+    assert_eq!((overview.waiting, overview.next_suspect), (0, None));
+    of_the_job("an overview", "using claimable", 16.0);
+    assert_eq!(store.overview("job", 1000).await.unwrap().waiting, 1000);
     let _ = store.item("job", "item-77").await.unwrap().unwrap();
     // Waiting items are found among those that are due.
-    of_the_job("counts, and an item", "items_job_id_key", f64::from(ITEMS));
+    of_the_job("what waits, and an item", "items_job_id_key", f64::from(ITEMS));
 
     let job = || Filter::job("job");
     let mut page = store.list(&job().states(ItemState::ALL), None, 100).await.unwrap();

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, ItemState, Lease, LeaseKey, NewItem, Settled,
-    Settlement, Store, StoreError, Timestamp,
+    AttemptOutcome, AttemptRecord, Failure, ItemState, Lease, LeaseKey, NewItem, Selection,
+    Settled, Settlement, Store, StoreError, Timestamp,
 };
 use retry_workflow_postgres::PostgresStore;
 
@@ -25,7 +25,10 @@ async fn behind_a_proxy() -> Option<(PostgresStore, Proxy, Place)> {
     let items = ["a", "b", "c"].map(|id| NewItem::new(id, "1"));
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
     // Statements are prepared and names are cached, so that the next request is the one under test.
-    assert_eq!(store.claim("job", "worker", at(-1), 1, 1, MINUTE).await, Ok(Vec::new()));
+    assert_eq!(
+        store.claim("job", "worker", at(-1), Selection::Items { max: 1, starts: 1 }, MINUTE).await,
+        Ok(Vec::new())
+    );
     assert_eq!(store.settle(unknown(), Vec::new(), at(0)).await, Ok(vec![false]));
     Some((store, proxy, place))
 }
@@ -37,7 +40,10 @@ fn unknown() -> Vec<Settlement> {
 }
 
 async fn claim_one(store: &PostgresStore, now: i64) -> Lease {
-    let mut leases = store.claim("job", "worker", at(now), 1, 1, MINUTE).await.expect("claimed");
+    let mut leases = store
+        .claim("job", "worker", at(now), Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .expect("claimed");
     assert_eq!(leases.len(), 1);
     leases.remove(0)
 }
@@ -105,7 +111,10 @@ async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again
     let takes = async {
         // As soon as it is due again, and before the request is repeated.
         loop {
-            let leases = other.claim("job", "other", at(1), 9, 9, MINUTE).await.expect("claimed");
+            let leases = other
+                .claim("job", "other", at(1), Selection::Items { max: 9, starts: 9 }, MINUTE)
+                .await
+                .expect("claimed");
             if leases.iter().any(|again| again.id == lease.id) {
                 return;
             }
@@ -122,7 +131,7 @@ async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again
 #[tokio::test]
 async fn a_claim_whose_answer_is_lost_gives_the_leases_that_it_has_taken() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
-    let claim = store.claim("job", "worker", at(5), 2, 2, MINUTE);
+    let claim = store.claim("job", "worker", at(5), Selection::Items { max: 2, starts: 2 }, MINUTE);
     let leases = faulty(&proxy, 1, 0, claim).await.expect("claimed");
     let found: Vec<_> =
         leases.iter().map(|lease| (lease.id.as_str(), lease.attempt, lease.lost)).collect();
@@ -137,7 +146,7 @@ async fn a_claim_whose_caller_has_gone_gives_its_leases_back() {
     assert_eq!(other.counts("job").await.unwrap().leased, 0);
     // For this long, the response with the leases is held back.
     proxy.delay(Duration::from_secs(1));
-    let claim = store.claim("job", "worker", at(5), 2, 2, MINUTE);
+    let claim = store.claim("job", "worker", at(5), Selection::Items { max: 2, starts: 2 }, MINUTE);
     assert!(tokio::time::timeout(Duration::from_millis(50), claim).await.is_err());
     let begun = Instant::now();
     while other.counts("job").await.unwrap().leased == 0 {
@@ -215,7 +224,10 @@ async fn a_server_that_crashes_is_waited_for() {
     assert_eq!(store.enqueue("job", items, at(0)).await, Ok(50));
     let server = std::sync::Arc::new(server);
     for round in 0..3 {
-        let leases = store.claim("job", "worker", at(round), 10, 10, MINUTE).await.unwrap();
+        let leases = store
+            .claim("job", "worker", at(round), Selection::Items { max: 10, starts: 10 }, MINUTE)
+            .await
+            .unwrap();
         assert_eq!(leases.len(), 10);
         let owned = std::sync::Arc::clone(&server);
         let restart = tokio::task::spawn_blocking(move || {
@@ -352,7 +364,10 @@ async fn a_job_goes_on_at_the_standby_that_is_promoted() {
     let store = PostgresStore::connect(&url).await.expect("a store");
     let items = (0..50).map(|id| NewItem::new(id.to_string(), "1")).collect();
     assert_eq!(store.enqueue("job", items, at(0)).await, Ok(50));
-    let leases = store.claim("job", "worker", at(1), 10, 10, MINUTE).await.unwrap();
+    let leases = store
+        .claim("job", "worker", at(1), Selection::Items { max: 10, starts: 10 }, MINUTE)
+        .await
+        .unwrap();
     assert_eq!(store.cas("k", 0, "said last").await, Ok(true));
     let reads = opens(&standby.0).await;
     assert_eq!(arrives(&reads, "k").await, "said last");

@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use retry_workflow::{
-    Failure, Filter, NewItem, Settled, Settlement, Store, Timestamp, Workflow, keyed, policy,
+    Failure, Filter, NewItem, Selection, Settled, Settlement, Store, Timestamp, Workflow, keyed,
+    policy,
 };
 use retry_workflow_postgres::PostgresStore;
 
@@ -21,7 +22,11 @@ async fn with_a_dead_letter(store: &PostgresStore) {
 
 async fn bury(store: &PostgresStore) {
     let now = Timestamp::from_micros(1);
-    let lease = store.claim("job", "w", now, 1, 1, MINUTE).await.unwrap().remove(0);
+    let lease = store
+        .claim("job", "w", now, Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .unwrap()
+        .remove(0);
     let end = Settled::Dead(Failure::new("other", "no"));
     let dead = Settlement::new(lease.key, end, Vec::new());
     assert_eq!(store.settle(vec![dead], Vec::new(), now).await, Ok(vec![true]));

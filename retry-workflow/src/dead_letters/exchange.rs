@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use super::DeadLetters;
 use crate::item::record::{Filter, ItemRecord};
 use crate::job::record::Job;
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 
 /// The number of items held in memory at a time.
 const BATCH: usize = 200;
@@ -83,7 +83,7 @@ impl From<StoreError> for ImportError {
     }
 }
 
-impl<S: Store> DeadLetters<S> {
+impl DeadLetters {
     /// Writes items with their histories, one JSON object per line, and returns how many.
     ///
     /// An item that is settled or re-driven in the meantime is written as it is when its turn
@@ -184,7 +184,7 @@ impl<S: Store> DeadLetters<S> {
             let jobs: BTreeSet<String> = batch.iter().map(|item| item.job.clone()).collect();
             let new = self.store.import(batch, self.store.now()).await?;
             for job in jobs {
-                Job::adopt(&self.store, &job).await?;
+                Job::adopt(&*self.store, &job).await?;
             }
             imported.new = imported.new.saturating_add(new);
             imported.known = imported.known.saturating_add(read.saturating_sub(new));

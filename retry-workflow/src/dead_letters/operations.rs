@@ -7,12 +7,12 @@ use super::rate::Rate;
 use super::redrive::Redrive;
 use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::Group;
-use crate::store::{Store, StoreResult};
+use crate::store::{IntoStore, Store, StoreResult};
 
 /// A page ends at this size, in bytes of payloads.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
 
-impl<S: Store> DeadLetters<S> {
+impl DeadLetters {
     /// Creates a handle to the dead letters of this store.
     ///
     /// ```
@@ -27,13 +27,13 @@ impl<S: Store> DeadLetters<S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn new(store: S) -> Self {
-        Self { store }
+    pub fn new(store: impl IntoStore) -> Self {
+        Self { store: store.into_store() }
     }
 
     /// Returns the store.
-    pub const fn store(&self) -> &S {
-        &self.store
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
     }
 
     /// Returns the first `max` dead letters after `after`, in the order in which items were added,

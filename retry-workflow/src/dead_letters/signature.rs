@@ -8,7 +8,7 @@ use super::DeadLetters;
 use crate::item::record::Filter;
 use crate::item::sanitize::OneLine;
 use crate::item::signature::Signature;
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 
 /// Why a signature cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl From<StoreError> for SignatureError {
     }
 }
 
-impl<S: Store> DeadLetters<S> {
+impl DeadLetters {
     /// Returns the signature that a text names, among those of the items that `filter` selects: by
     /// the signature itself, by its [`id`](Signature::id) or a prefix of it, or by a message that
     /// has the signature.

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -15,7 +15,9 @@ use serde_json::value::RawValue;
 
 use super::{Breaker, Options};
 use crate::engine::retry_state::{NextStep, RetryState};
-use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
+use crate::engine::work::{
+    AttemptReport, AttemptTimer, BoxFuture, DynWork, StepRecord, WorkItem, WorkOutcome,
+};
 use crate::item::clock::Clock;
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
@@ -32,17 +34,17 @@ const PANIC: &str = "panic";
 
 /// A handler of the caller's that decides what becomes of an item.
 pub(crate) type Handler =
-    Arc<dyn Fn(ItemFailure) -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> + Send + Sync>;
+    Arc<dyn Fn(ItemFailure) -> BoxFuture<'static, OnItemFailure> + Send + Sync>;
 
 /// Handlers by name.
 pub(crate) type Handlers = BTreeMap<String, Handler>;
 
 /// What this worker does with each leased item.
-pub(super) struct Process<W> {
+pub(super) struct Process {
     job: Arc<str>,
     worker: Arc<str>,
     clock: Clock,
-    work: Arc<W>,
+    work: Arc<dyn DynWork>,
     action: OnItemFailure,
     handlers: Handlers,
     /// The retries of `on_item_failure: retry`.
@@ -130,11 +132,11 @@ impl Checkpoint {
     }
 }
 
-impl<W: Work> Process<W> {
+impl Process {
     pub(super) fn new(
         (job, worker): (&Arc<str>, &Arc<str>),
         clock: Clock,
-        work: Arc<W>,
+        work: Arc<dyn DynWork>,
         options: &Options,
         breaker: Option<&Breaker>,
     ) -> Self {
@@ -220,7 +222,7 @@ impl<W: Work> Process<W> {
             payload: &payload,
             checkpoint: work.map(|work| work.get().to_owned()),
         };
-        let report = match catch_panic(self.work.attempt(given)).await {
+        let report = match catch_panic(self.work.attempt_boxed(given)).await {
             Ok(report) => report,
             Err(panic) => {
                 let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));

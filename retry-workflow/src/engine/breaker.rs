@@ -32,8 +32,8 @@ struct LastKnown {
 
 impl Breaker {
     /// The breaker of this job, in the state in which the last process left it.
-    pub(super) async fn open<S: Store>(
-        store: &S,
+    pub(super) async fn open(
+        store: &dyn Store,
         job: &Job,
         config: BreakerConfig,
         listeners: Vec<Listener>,
@@ -44,7 +44,7 @@ impl Breaker {
             moved: Arc::default(),
             shared: Arc::default(),
         };
-        breaker.clone().share(store.clone()).await?;
+        breaker.clone().share(store).await?;
         let moved = Arc::clone(&breaker.moved);
         breaker.circuit.on_transition(move |transition| {
             moved.store(true, Ordering::Release);
@@ -98,7 +98,7 @@ impl Breaker {
 
     /// Adopts what another process has stored since the last time; otherwise stores what has
     /// changed here.
-    pub(super) async fn share<S: Store>(self, store: S) -> Result<(), StoreError> {
+    pub(super) async fn share(self, store: &dyn Store) -> Result<(), StoreError> {
         self.moved.store(false, Ordering::Release);
         let found = store.get(&self.key).await?;
         let known = self.known();

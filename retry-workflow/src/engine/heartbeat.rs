@@ -48,9 +48,9 @@ impl Heartbeat {
     }
 
     /// Renews the heartbeat if that is due, and ends the leases of dead workers.
-    pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
+    pub(super) async fn beat(self, store: &dyn Store) -> Result<Beat, StoreError> {
         let now = store.now();
-        let Some(job) = Job::find(&store, &self.job).await? else { return Ok(Beat::default()) };
+        let Some(job) = Job::find(store, &self.job).await? else { return Ok(Beat::default()) };
         let is_meant = |pending: &PendingRequest| pending.at >= self.since;
         let request = job.requested.filter(is_meant).map(|pending| pending.request);
         let (dead, others): (Vec<_>, Vec<_>) =
@@ -67,7 +67,7 @@ impl Heartbeat {
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
         let freed = store.expire(&self.job, names, now).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);
-        Job::update(&store, &self.job, |job| {
+        Job::update(store, &self.job, |job| {
             job.workers.retain(|other| {
                 let is_old = other.worker == mine.worker || other.is_begun_by(&mine);
                 !is_old && !dead.contains(other) && other.until > now

@@ -3,19 +3,18 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::source::{Source, StoredItems};
-use crate::engine::work::Work;
+use crate::engine::source::{DynSource, Source, StoredItems};
+use crate::engine::work::{BoxFuture, DynWork, Work};
 use crate::engine::{self, Handlers, Options};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
-use crate::store::{MemoryStore, Store};
+use crate::store::{IntoStore, MemoryStore, Store};
 
 /// Runs a job with your own kind of [`Work`], on items from any [`Source`].
 ///
@@ -30,12 +29,12 @@ use crate::store::{MemoryStore, Store};
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
 #[must_use = "a job does nothing until it is run"]
-pub struct JobRunner<S = MemoryStore> {
+pub struct JobRunner {
     pub(crate) name: String,
     pub(crate) job_id: Option<String>,
-    pub(crate) store: S,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
-    pub(crate) stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub(crate) stop: Option<BoxFuture<'static, ()>>,
 }
 
 impl JobRunner {
@@ -49,7 +48,13 @@ impl JobRunner {
             handlers: Handlers::new(),
             listeners: Vec::new(),
         };
-        Self { name: name.into(), job_id: None, store: MemoryStore::new(), options, stop: None }
+        Self {
+            name: name.into(),
+            job_id: None,
+            store: MemoryStore::new().into_store(),
+            options,
+            stop: None,
+        }
     }
 }
 
@@ -245,7 +250,7 @@ macro_rules! settings {
 
 pub(crate) use settings;
 
-impl<S> JobRunner<S> {
+impl JobRunner {
     settings!();
 
     /// Sets where the job lives. Default: in memory.
@@ -255,9 +260,8 @@ impl<S> JobRunner<S> {
     /// let store = MemoryStore::new();
     /// let runner = JobRunner::new("import").store(store.clone());
     /// ```
-    pub fn store<T: Store>(self, store: T) -> JobRunner<T> {
-        let Self { name, job_id, store: _, options, stop } = self;
-        JobRunner { name, job_id, store, options, stop }
+    pub fn store(self, store: impl IntoStore) -> Self {
+        Self { store: store.into_store(), ..self }
     }
 
     /// Checks that the settings are valid.
@@ -289,7 +293,7 @@ impl<S> JobRunner<S> {
     }
 }
 
-impl<S: Store> JobRunner<S> {
+impl JobRunner {
     /// Runs `work` on all items of a source, and reports their outcomes.
     ///
     /// Dropping the future loses nothing: unsettled items stay in the store.
@@ -302,12 +306,12 @@ impl<S: Store> JobRunner<S> {
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<W: Work>(
         self,
-        source: impl Source,
+        mut source: impl Source,
         work: W,
     ) -> Result<JobReport, WorkflowError> {
         self.check()?;
         let job = self.job().await?;
-        self.run_job(job, source, work).await
+        self.run_job(job, &mut source, Arc::new(work)).await
     }
 
     /// Continues a job with the items that are in the store.
@@ -319,20 +323,20 @@ impl<S: Store> JobRunner<S> {
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
         self.check()?;
-        let job = Job::get(&self.store, job).await?;
-        let source = StoredItems { is_complete: job.input_complete };
-        self.run_job(job, source, work).await
+        let job = Job::get(&*self.store, job).await?;
+        let mut source = StoredItems { is_complete: job.input_complete };
+        self.run_job(job, &mut source, Arc::new(work)).await
     }
 
     /// The job to continue, or a new one.
-    pub(crate) fn job(&self) -> impl Future<Output = Result<Job, WorkflowError>> + Send + use<S> {
+    pub(crate) fn job(&self) -> impl Future<Output = Result<Job, WorkflowError>> + Send + use<> {
         // Clones what it needs: a future that borrowed the whole runner could not be `Send`.
-        let (store, name, id) = (self.store.clone(), self.name.clone(), self.job_id.clone());
+        let (store, name, id) = (Arc::clone(&self.store), self.name.clone(), self.job_id.clone());
         async move {
             let Some(id) = id else {
-                return Ok(Job::find_unfinished_or_create(&store, &name).await?);
+                return Ok(Job::find_unfinished_or_create(&*store, &name).await?);
             };
-            let job = Job::find_or_create(&store, &id, &name, None).await?;
+            let job = Job::find_or_create(&*store, &id, &name, None).await?;
             if job.name == name {
                 Ok(job)
             } else {
@@ -342,42 +346,45 @@ impl<S: Store> JobRunner<S> {
     }
 
     /// Runs this job, and reports on it.
-    pub(crate) async fn run_job<W: Work>(
+    ///
+    /// Boxed: an `async fn` is compiled where it is awaited, and what is behind this is large.
+    pub(crate) fn run_job(
         self,
         job: Job,
-        source: impl Source,
-        work: W,
-    ) -> Result<JobReport, WorkflowError> {
-        let Self { store, options, stop, .. } = self;
-        let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
-        let deadline = options.deadline;
-        let stop = async move {
-            match deadline {
-                None => {
-                    stop.await;
-                    StopReason::Requested
+        source: &mut dyn DynSource,
+        work: Arc<dyn DynWork>,
+    ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
+        Box::pin(async move {
+            let Self { store, options, stop, .. } = self;
+            let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
+            let deadline = options.deadline;
+            let stop = Box::pin(async move {
+                match deadline {
+                    None => {
+                        stop.await;
+                        StopReason::Requested
+                    }
+                    Some(after) => match tokio::time::timeout(after, stop).await {
+                        Ok(()) => StopReason::Requested,
+                        Err(_) => StopReason::Deadline,
+                    },
                 }
-                Some(after) => match tokio::time::timeout(after, stop).await {
-                    Ok(()) => StopReason::Requested,
-                    Err(_) => StopReason::Deadline,
-                },
+            });
+            let id = job.id.clone();
+            engine::run(Arc::clone(&store), job, source, work, options, stop).await?;
+            match JobReport::load(&*store, &id).await? {
+                Some(report) => Ok(report),
+                None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),
             }
-        };
-        let id = job.id.clone();
-        engine::run(store.clone(), job, source, Arc::new(work), options, stop).await?;
-        match JobReport::load(&store, &id).await? {
-            Some(report) => Ok(report),
-            None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),
-        }
+        })
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for JobRunner<S> {
+impl fmt::Debug for JobRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobRunner")
             .field("name", &self.name)
             .field("job_id", &self.job_id)
-            .field("store", &self.store)
             .field("error_policy", &self.options.policy)
             .field("max_parallel", &self.options.max_parallel)
             .finish_non_exhaustive()

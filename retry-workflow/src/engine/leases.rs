@@ -2,6 +2,7 @@
 //! released on drop.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use super::ledger::Load;
 use crate::item::clock::Timestamp;
@@ -9,8 +10,8 @@ use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// The leases that a worker holds.
-pub(super) struct Leases<S: Store> {
-    store: S,
+pub(super) struct Leases {
+    store: Arc<dyn Store>,
     /// The token of each leased item.
     tokens: HashMap<i64, u64>,
     /// Items that no handler works on yet, and the size of their payloads in bytes.
@@ -29,8 +30,8 @@ struct Ready {
     is_started: bool,
 }
 
-impl<S: Store> Leases<S> {
-    pub(super) fn new(store: S) -> Self {
+impl Leases {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
             tokens: HashMap::new(),
@@ -142,7 +143,7 @@ impl<S: Store> Leases<S> {
     }
 }
 
-impl<S: Store> Drop for Leases<S> {
+impl Drop for Leases {
     /// Releases the items of a job whose future was dropped, so that they need not wait for their
     /// leases to expire.
     fn drop(&mut self) {
@@ -151,7 +152,7 @@ impl<S: Store> Drop for Leases<S> {
         }
         // Without a runtime, they have to.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (store, keys) = (self.store.clone(), self.keys());
+        let (store, keys) = (Arc::clone(&self.store), self.keys());
         runtime.spawn(async move {
             let released = keys.into_iter().map(|lease| Settlement {
                 lease,

@@ -3,15 +3,16 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
-use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, Lease, NewItem};
+use super::watch::Look;
+use crate::item::record::{Lease, NewItem};
 use crate::job::record::StopReason;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 
 /// What the engine's loop waits for.
 pub(super) enum EngineEvent {
@@ -31,14 +32,10 @@ pub(super) enum EngineEvent {
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items.
     Enqueued(u64),
-    /// The number of items that wait to be leased for the first time.
-    Waiting(u64),
-    /// When something is next due, and when a suspect is, as read after this many changes.
-    NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
+    /// The store was asked about the job as a whole.
+    Looked(Look),
     /// Something about the job may have changed; with the number to listen from next.
     Changed(u64),
-    /// The job's counts, as read after this many changes.
-    Counted(u64, Counts),
     /// The heartbeat was checked, and renewed if due.
     Beaten(Beat),
     /// Anything else: the loop checks what can start.
@@ -53,32 +50,47 @@ pub(super) enum Operation {
     Settle,
     Claim,
     Enqueue,
-    NextDue,
-    Count,
+    Look,
     Extend,
     ShareBreaker,
     Enter,
     Heartbeat,
-    Waiting,
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
-/// What the store is doing for this job.
-#[derive(Default)]
-pub(super) struct Operations([Option<UnderWay>; Operation::Waiting as usize + 1]);
+/// What the store is doing for a job.
+pub(super) struct Operations {
+    store: Arc<dyn Store>,
+    job: Arc<str>,
+    under_way: [Option<UnderWay>; Operation::Heartbeat as usize + 1],
+}
 
 impl Operations {
-    pub(super) fn start(
+    pub(super) fn new(store: &Arc<dyn Store>, job: &Arc<str>) -> Self {
+        let (store, job) = (Arc::clone(store), Arc::clone(job));
+        Self { store, job, under_way: Default::default() }
+    }
+
+    /// Starts an operation on the job, and returns `false` if one of this kind is under way.
+    pub(super) fn start<F>(
         &mut self,
         operation: Operation,
-        future: impl Future<Output = Result<EngineEvent, StoreError>> + Send + 'static,
-    ) {
-        self.0[operation as usize] = Some(Box::pin(future));
+        run: impl FnOnce(Arc<dyn Store>, Arc<str>) -> F,
+    ) -> bool
+    where
+        F: Future<Output = Result<EngineEvent, StoreError>> + Send + 'static,
+    {
+        let is_free = !self.is_under_way(operation);
+        if is_free {
+            let future = run(Arc::clone(&self.store), Arc::clone(&self.job));
+            self.under_way[operation as usize] = Some(Box::pin(future));
+        }
+        is_free
     }
 
     pub(super) fn is_under_way(&self, operation: Operation) -> bool {
-        self.0[operation as usize].is_some()
+        self.under_way[operation as usize].is_some()
     }
 
     /// Whether no operation that changes items is under way.
@@ -92,7 +104,7 @@ impl Operations {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<EngineEvent, StoreError>> {
-        for under_way in &mut self.0 {
+        for under_way in &mut self.under_way {
             if let Some(future) = under_way
                 && let Poll::Ready(event) = future.as_mut().poll(cx)
             {

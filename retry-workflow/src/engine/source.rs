@@ -8,6 +8,7 @@ use std::task::Poll;
 use serde::Serialize;
 
 use crate::engine::items::NextItem;
+use crate::engine::work::BoxFuture;
 use crate::item::record::{ItemState, NewItem};
 use crate::item::signature::fnv;
 use crate::job::error::WorkflowError;
@@ -84,6 +85,35 @@ pub trait Source: Send {
     /// returned `None` before.
     fn item_ended(&mut self, _id: &str, _state: ItemState) -> bool {
         false
+    }
+}
+
+/// What [`Source::next_batch`] returns.
+pub(crate) type NextBatch = Result<Option<Vec<NewItem>>, WorkflowError>;
+
+/// A [`Source`] behind a pointer: the engine is compiled once, not for each of them.
+pub(crate) trait DynSource: Send {
+    /// See [`Source::next_batch`].
+    fn next_batch_boxed(&mut self) -> BoxFuture<'_, NextBatch>;
+
+    /// See [`Source::is_complete`].
+    fn is_whole(&self) -> bool;
+
+    /// See [`Source::item_ended`].
+    fn hear_of_end(&mut self, id: &str, state: ItemState) -> bool;
+}
+
+impl<T: Source> DynSource for T {
+    fn next_batch_boxed(&mut self) -> BoxFuture<'_, NextBatch> {
+        Box::pin(self.next_batch())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_complete()
+    }
+
+    fn hear_of_end(&mut self, id: &str, state: ItemState) -> bool {
+        self.item_ended(id, state)
     }
 }
 

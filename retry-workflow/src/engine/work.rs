@@ -2,6 +2,7 @@
 //! workflow files are all work; the engine knows nothing else about them.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use retry_runtime::Reason;
@@ -78,6 +79,22 @@ pub trait Work: Send + Sync + 'static {
     /// The future may be dropped at any await: when the caller drops the job, or when this
     /// worker loses its lease. A panic is caught, and makes the item fail.
     fn attempt(&self, item: WorkItem<'_>) -> impl Future<Output = AttemptReport> + Send;
+}
+
+/// A future behind a pointer.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// [`Work`] behind a pointer: the engine is compiled once, not for each closure, and the tasks of a
+/// graph are of many types.
+pub(crate) trait DynWork: Send + Sync {
+    /// See [`Work::attempt`].
+    fn attempt_boxed<'a>(&'a self, item: WorkItem<'a>) -> BoxFuture<'a, AttemptReport>;
+}
+
+impl<W: Work> DynWork for W {
+    fn attempt_boxed<'a>(&'a self, item: WorkItem<'a>) -> BoxFuture<'a, AttemptReport> {
+        Box::pin(self.attempt(item))
+    }
 }
 
 /// An item, as one attempt gets it.

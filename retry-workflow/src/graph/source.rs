@@ -1,8 +1,6 @@
 //! [`GraphSource`]: adds a task to the store once everything that it needs has ended.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use crate::engine::source::Source;
 use crate::item::record::{Filter, ItemState, NewItem};
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
-use crate::store::{Store, StoreError, StoreResult};
+use crate::store::{Store, StoreError, StoreFuture};
 
 /// The shortest time between two checks of the states.
 const LOOK_AT_MOST: Duration = Duration::from_secs(1);
@@ -22,8 +20,8 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 const PAGE: usize = 500;
 
 /// The tasks that are ready to be added.
-pub(super) struct GraphSource<S> {
-    store: S,
+pub(super) struct GraphSource {
+    store: Arc<dyn Store>,
     job: String,
     dependencies: Arc<Dependencies>,
     /// The states of the tasks that the store has.
@@ -36,15 +34,15 @@ pub(super) struct GraphSource<S> {
     /// is dropped and recreated with every other event.
     check_at: Instant,
     /// Resolves when the store reports a change.
-    change: Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>>,
+    change: StoreFuture<'static, u64>,
     /// Whether anything has changed since no task was found to be ready.
     is_changed: bool,
 }
 
-impl<S: Store> GraphSource<S> {
+impl GraphSource {
     /// With `redrives_dead`, tasks that are dead letters start over.
     pub(super) async fn new(
-        store: S,
+        store: Arc<dyn Store>,
         job: &str,
         dependencies: Arc<Dependencies>,
         redrives_dead: bool,
@@ -124,16 +122,12 @@ impl<S: Store> GraphSource<S> {
 }
 
 /// Resolves when the store reports more changes of a job.
-fn change<S: Store>(
-    store: &S,
-    job: &str,
-    seen: u64,
-) -> Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>> {
-    let (store, job) = (store.clone(), job.to_owned());
+fn change(store: &Arc<dyn Store>, job: &str, seen: u64) -> StoreFuture<'static, u64> {
+    let (store, job) = (Arc::clone(store), job.to_owned());
     Box::pin(async move { store.changed(&job, seen).await })
 }
 
-impl<S: Store> Source for GraphSource<S> {
+impl Source for GraphSource {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         loop {
             if self.check_at <= Instant::now() {

@@ -2,44 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::work::{AttemptReport, Work, WorkItem, WorkOutcome};
+use crate::engine::work::{AttemptReport, DynWork, Work, WorkItem, WorkOutcome};
 use crate::item::failure::Failure;
 use crate::item::record::ItemState;
 use crate::item::sanitize::OneLine;
 use crate::job::dependencies::Dependencies;
 use crate::store::Store;
 
-/// [`Work`] behind a pointer: each task has its own type.
-pub(super) trait DynWork: Send + Sync {
-    /// See [`Work::attempt`].
-    fn attempt_boxed<'a>(
-        &'a self,
-        item: WorkItem<'a>,
-    ) -> Pin<Box<dyn Future<Output = AttemptReport> + Send + 'a>>;
-}
-
-impl<W: Work> DynWork for W {
-    fn attempt_boxed<'a>(
-        &'a self,
-        item: WorkItem<'a>,
-    ) -> Pin<Box<dyn Future<Output = AttemptReport> + Send + 'a>> {
-        Box::pin(self.attempt(item))
-    }
-}
-
 /// The tasks of a graph as work: each item is the task with its name.
-pub(super) struct GraphWork<S> {
-    pub(super) store: S,
+pub(super) struct GraphWork {
+    pub(super) store: Arc<dyn Store>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) tasks: BTreeMap<String, Box<dyn DynWork>>,
 }
 
-impl<S: Store> Work for GraphWork<S> {
+impl Work for GraphWork {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let name = item.context.id.clone();
         let Some(task) = self.tasks.get(&name) else {
@@ -71,7 +51,7 @@ enum Needs {
     Open,
 }
 
-impl<S: Store> GraphWork<S> {
+impl GraphWork {
     async fn needs(&self, job: &str, task: &str) -> Needs {
         // The tasks that failed, and the skipped ones through which they are needed.
         let (mut culprits, mut through) = (BTreeSet::new(), BTreeSet::new());

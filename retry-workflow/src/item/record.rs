@@ -115,6 +115,41 @@ pub struct LeaseKey {
     pub token: u64,
 }
 
+/// What [`Store::claim`](crate::Store::claim) leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Items that are no suspects.
+    Items {
+        /// The largest number of items.
+        max: usize,
+        /// How many of them, the first ones, start at once; the others wait for a free slot.
+        starts: usize,
+    },
+    /// One [suspect](Lease::is_suspect), which starts at once: the caller works on nothing else
+    /// while it holds it.
+    Suspect,
+}
+
+impl Selection {
+    /// Returns whether suspects are meant, how many items at most, and how many of them start at
+    /// once.
+    ///
+    /// For your own stores, in [`Store::claim`](crate::Store::claim).
+    ///
+    /// ```
+    /// use retry_workflow::Selection;
+    ///
+    /// assert_eq!(Selection::Items { max: 10, starts: 4 }.bounds(), (false, 10, 4));
+    /// assert_eq!(Selection::Suspect.bounds(), (true, 1, 1));
+    /// ```
+    pub const fn bounds(self) -> (bool, usize, usize) {
+        match self {
+            Self::Items { max, starts } => (false, max, starts),
+            Self::Suspect => (true, 1, 1),
+        }
+    }
+}
+
 /// An item that a worker holds until the lease expires.
 ///
 /// Your own store creates one with [`new`](Self::new), and sets the fields that differ:
@@ -171,7 +206,7 @@ impl Lease {
     }
 
     /// Returns `true` if the item may have killed its workers: so many of its leases expired
-    /// unsettled that only [`Store::claim_suspect`](crate::Store::claim_suspect) leases it.
+    /// unsettled that only [`Selection::Suspect`] leases it.
     pub const fn is_suspect(&self) -> bool {
         self.lost.saturating_add(self.dropped) >= SUSPECT_AFTER
     }

@@ -1,5 +1,5 @@
 //! What a store summarises, so that nobody has to look at all of its items: failures that are
-//! alike, what ended in each minute, jobs with their counts.
+//! alike, what ended in each minute, jobs with their counts, one job at one moment.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,28 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 use crate::item::signature::Signature;
+
+/// What a job looks like at one moment: [`Store::overview`](crate::Store::overview).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Overview {
+    /// How many of its items are in each state.
+    pub counts: Counts,
+    /// How many items wait to be leased for the first time, counted up to a limit. Items that were
+    /// re-driven, or imported after an attempt, do not count.
+    pub waiting: u64,
+    /// When the next item can be claimed, suspects included: when it is due, or its lease expires.
+    pub next_due: Option<Timestamp>,
+    /// When the next [suspect](crate::Lease::is_suspect) can be claimed.
+    pub next_suspect: Option<Timestamp>,
+}
+
+impl Overview {
+    /// Creates the overview of a job with these counts, in which nothing waits or is due.
+    pub fn new(counts: Counts) -> Self {
+        Self { counts, ..Self::default() }
+    }
+}
 
 /// Failures that are alike: same class and same signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

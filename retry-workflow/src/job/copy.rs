@@ -2,8 +2,8 @@
 
 use std::error::Error;
 use std::fmt;
-
-use tokio::task::JoinSet;
+use std::future::poll_fn;
+use std::task::Poll;
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Filter, ItemRecord, ItemState};
@@ -119,7 +119,7 @@ impl Job {
     /// # Errors
     /// Somebody works on the job, or did so during the copy; the other store has a different job
     /// with this id; one of the stores fails.
-    pub async fn copy<S: Store, T: Store>(&self, from: &S, to: &T) -> Result<Copied, CopyError> {
+    pub async fn copy(&self, from: &dyn Store, to: &dyn Store) -> Result<Copied, CopyError> {
         let id = self.id.clone();
         let now = from.now();
         if let Some(worker) = self.workers.iter().find(|worker| worker.is_live(now)) {
@@ -160,7 +160,7 @@ impl Job {
 }
 
 /// Copies items in the order in which they were added.
-async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreResult<Copied> {
+async fn copy_items(from: &dyn Store, to: &dyn Store, job: &str) -> StoreResult<Copied> {
     let all = Filter::job(job).states(ItemState::ALL);
     let mut copied = Copied::default();
     let mut after = None;
@@ -184,26 +184,40 @@ async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreRes
 }
 
 /// Reads the items of a list as they are now, with their histories.
-async fn with_histories<S: Store>(
-    store: &S,
+async fn with_histories(
+    store: &dyn Store,
     listed: Vec<ItemRecord>,
 ) -> StoreResult<Vec<ItemRecord>> {
-    let mut read = JoinSet::new();
-    for (place, item) in listed.into_iter().enumerate() {
-        let store = store.clone();
-        read.spawn(async move { (place, store.item(&item.job, &item.id).await) });
-    }
+    // All at once: one after another, each would wait for a server.
+    let mut reads: Vec<_> =
+        listed.iter().map(|item| store.item(&item.job, &item.id)).enumerate().collect();
     let mut items = Vec::new();
-    while let Some(read) = read.join_next().await {
-        let (place, item) = read.map_err(StoreError::other)?;
-        items.extend(item?.map(|item| (place, item)));
-    }
+    poll_fn(|cx| {
+        let mut failed = None;
+        reads.retain_mut(|(place, read)| match read.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(item)) => {
+                items.extend(item.map(|item| (*place, item)));
+                false
+            }
+            Poll::Ready(Err(error)) => {
+                failed = Some(error);
+                false
+            }
+        });
+        match failed {
+            Some(error) => Poll::Ready(Err(error)),
+            None if reads.is_empty() => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    })
+    .await?;
     items.sort_unstable_by_key(|(place, _)| *place);
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
 /// Sets the value of a key, whatever it was.
-async fn write<S: Store>(store: &S, key: &str, value: &str) -> StoreResult<()> {
+async fn write(store: &dyn Store, key: &str, value: &str) -> StoreResult<()> {
     loop {
         let there = store.get(key).await?;
         if there.as_ref().is_some_and(|(_, there)| there == value) {

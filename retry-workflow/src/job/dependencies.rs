@@ -174,8 +174,8 @@ impl Dependencies {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn find<S: Store>(
-        store: &S,
+    pub async fn find(
+        store: &dyn Store,
         job: &str,
     ) -> Result<Option<Vec<(String, Vec<String>)>>, StoreError> {
         let found = store.get(&Self::key(job)).await?;
@@ -183,7 +183,7 @@ impl Dependencies {
     }
 
     /// Stores the dependencies for those who look at the job.
-    pub(crate) async fn keep<S: Store>(&self, store: &S, job: &str) -> Result<(), StoreError> {
+    pub(crate) async fn keep(&self, store: &dyn Store, job: &str) -> Result<(), StoreError> {
         let tasks: Vec<_> = self
             .graph
             .node_weights()

@@ -265,8 +265,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn create<S: Store>(
-        store: &S,
+    pub async fn create(
+        store: &dyn Store,
         name: &str,
         origin: Option<Value>,
     ) -> Result<Self, StoreError> {
@@ -290,7 +290,7 @@ impl Job {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn find<S: Store>(store: &S, id: &str) -> Result<Option<Self>, StoreError> {
+    pub async fn find(store: &dyn Store, id: &str) -> Result<Option<Self>, StoreError> {
         Ok(read(store, id).await?.map(|(_, job)| job))
     }
 
@@ -310,7 +310,7 @@ impl Job {
     ///
     /// # Errors
     /// The store cannot be read, or has no such job.
-    pub async fn get<S: Store>(store: &S, id: &str) -> Result<Self, WorkflowError> {
+    pub async fn get(store: &dyn Store, id: &str) -> Result<Self, WorkflowError> {
         if let Some(job) = Self::find(store, id).await? {
             return Ok(job);
         }
@@ -334,7 +334,7 @@ impl Job {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn all<S: Store>(store: &S) -> Result<Vec<Self>, StoreError> {
+    pub async fn all(store: &dyn Store) -> Result<Vec<Self>, StoreError> {
         let mut jobs = parse_all(&store.values(PREFIX).await?)?;
         jobs.sort_by_key(|job| job.created);
         Ok(jobs)
@@ -361,8 +361,8 @@ impl Job {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn page<S: Store>(
-        store: &S,
+    pub async fn page(
+        store: &dyn Store,
         after: Option<Cursor>,
         max: usize,
     ) -> Result<Page<(Self, Counts)>, StoreError> {
@@ -372,8 +372,8 @@ impl Job {
     }
 
     /// The last unfinished job of a workflow, or a new one.
-    pub(crate) async fn find_unfinished_or_create<S: Store>(
-        store: &S,
+    pub(crate) async fn find_unfinished_or_create(
+        store: &dyn Store,
         name: &str,
     ) -> Result<Self, StoreError> {
         let new = Self::new(String::new(), name, None, store.now());
@@ -396,8 +396,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn choose_or_create<S: Store>(
-        store: &S,
+    pub async fn choose_or_create(
+        store: &dyn Store,
         name: &str,
         origin: Option<Value>,
         until: Timestamp,
@@ -429,8 +429,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn reserve<S: Store>(
-        store: &S,
+    pub async fn reserve(
+        store: &dyn Store,
         id: &str,
         now: Timestamp,
         until: Timestamp,
@@ -499,8 +499,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn find_or_create<S: Store>(
-        store: &S,
+    pub async fn find_or_create(
+        store: &dyn Store,
         id: &str,
         name: &str,
         origin: Option<Value>,
@@ -522,7 +522,7 @@ impl Job {
     }
 
     /// Creates the record of a job whose items were imported, unless it exists.
-    pub(crate) async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
+    pub(crate) async fn adopt(store: &dyn Store, id: &str) -> Result<(), StoreError> {
         let mut job = Self::new(id.to_owned(), id, None, store.now());
         job.status = JobStatus::Finished;
         job.ended = Some(job.created);
@@ -535,8 +535,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn set_origin<S: Store>(
-        store: &S,
+    pub async fn set_origin(
+        store: &dyn Store,
         id: &str,
         origin: Option<&Value>,
     ) -> Result<(), StoreError> {
@@ -561,8 +561,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn request<S: Store>(
-        store: &S,
+    pub async fn request(
+        store: &dyn Store,
         id: &str,
         request: Request,
     ) -> Result<bool, StoreError> {
@@ -593,7 +593,7 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn cancel<S: Store>(store: &S, id: &str) -> Result<u64, StoreError> {
+    pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let why = Failure::new("cancelled", "the job was cancelled");
         let mut all = 0_u64;
         loop {
@@ -634,8 +634,8 @@ impl Job {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn remove<S: Store>(
-        store: &S,
+    pub async fn remove(
+        store: &dyn Store,
         id: &str,
         also: impl IntoIterator<Item = String>,
     ) -> Result<u64, StoreError> {
@@ -652,8 +652,8 @@ impl Job {
     }
 
     /// Changes the stored record, and retries if another process changes it at the same time.
-    pub(crate) async fn update<S: Store>(
-        store: &S,
+    pub(crate) async fn update(
+        store: &dyn Store,
         id: &str,
         change: impl Fn(&mut Self),
     ) -> Result<(), StoreError> {
@@ -674,14 +674,14 @@ const AT_ONCE: usize = 5_000;
 
 /// Finds the job that `choose` picks from the values with this key prefix, or adds the one that it
 /// returns.
-async fn find_or_insert<S: Store>(
-    store: &S,
+async fn find_or_insert(
+    store: &dyn Store,
     prefix: &str,
     mut choose: impl FnMut(&[(String, String)]) -> Result<Job, StoreError> + Send + 'static,
 ) -> Result<Job, StoreError> {
     let choose =
         move |jobs: &[_]| choose(jobs).and_then(|job| Ok((Job::key(&job.id), job.json()?)));
-    let (key, text) = store.find_or_insert(prefix, choose).await?;
+    let (key, text) = store.find_or_insert(prefix, Box::new(choose)).await?;
     parse(&key, &text)
 }
 
@@ -697,12 +697,12 @@ fn parse(key: &str, text: &str) -> Result<Job, StoreError> {
     })
 }
 
-async fn read<S: Store>(store: &S, id: &str) -> Result<Option<(u64, Job)>, StoreError> {
+async fn read(store: &dyn Store, id: &str) -> Result<Option<(u64, Job)>, StoreError> {
     let key = Job::key(id);
     let Some((revision, text)) = store.get(&key).await? else { return Ok(None) };
     Ok(Some((revision, parse(&key, &text)?)))
 }
 
-async fn write<S: Store>(store: &S, revision: u64, job: &Job) -> Result<bool, StoreError> {
+async fn write(store: &dyn Store, revision: u64, job: &Job) -> Result<bool, StoreError> {
     store.cas(&Job::key(&job.id), revision, &job.json()?).await
 }

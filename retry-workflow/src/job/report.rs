@@ -105,7 +105,7 @@ impl JobReport {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn load<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+    pub async fn load(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
         let Some(job) = Job::find(store, job).await? else { return Ok(None) };
         let counts = store.counts(&job.id).await?;
         let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);

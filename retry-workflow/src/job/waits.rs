@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Filter, ItemState};
+use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
@@ -51,13 +52,15 @@ impl Waits {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn load<S: Store>(store: &S, job: &str, counts: &Counts) -> Result<Self, StoreError> {
+    pub async fn load(store: &dyn Store, job: &str, counts: &Counts) -> Result<Self, StoreError> {
         let breaker = BreakerRecord::find(store, job).await?;
         // Nothing is due any more.
         let is_over = counts.unfinished() == 0;
+        let Overview { next_due, next_suspect, .. } =
+            if is_over { Overview::default() } else { store.overview(job, 0).await? };
         Ok(Self {
-            next_due: if is_over { None } else { store.next_due(job).await? },
-            next_suspect: if is_over { None } else { store.next_suspect(job).await? },
+            next_due,
+            next_suspect,
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
         })
@@ -103,7 +106,7 @@ impl Waits {
     }
 }
 
-async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp>, StoreError> {
+async fn leased_until(store: &dyn Store, job: &str) -> Result<Option<Timestamp>, StoreError> {
     let leased = Filter::job(job).states([ItemState::Leased]);
     let (mut last, mut after) = (None, None);
     loop {

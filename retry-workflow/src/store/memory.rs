@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
-use super::{Changes, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreResult};
+use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
+    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A store for tests: in memory, and gone with its last handle.
 ///
@@ -311,16 +311,16 @@ impl Tables {
         true
     }
 
-    /// Claims up to `max` items, or suspects, of which the first `starts` start now.
     fn claim(
         &mut self,
         job: &str,
         worker: &str,
         now: Timestamp,
-        (suspects, max, starts): (bool, usize, usize),
+        selection: Selection,
         lease: Duration,
     ) -> Vec<Lease> {
         let Self { items, jobs, .. } = self;
+        let (suspects, max, starts) = selection.bounds();
         let Some(job) = jobs.get_mut(job) else { return Vec::new() };
         let due: Vec<_> = job.claimable(suspects, now).take(max).collect();
         let worker = Arc::from(worker);
@@ -408,368 +408,401 @@ impl Store for MemoryStore {
         self.clock.as_ref().map_or_else(measured, |clock| clock())
     }
 
-    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        let mut added = 0;
-        for NewItem { id, payload, correlation } in items {
-            let record = ItemRecord {
-                job: job.to_owned(),
-                correlation: correlation.clone().unwrap_or_else(|| format!("{job}/{id}")),
-                id,
-                payload,
-                state: ItemState::Pending,
-                run: 0,
-                attempt: 0,
-                due: Some(due),
-                checkpoint: None,
-                ended: None,
-                output: None,
-                failure: None,
-                history: Vec::new(),
-            };
-            added += u64::from(tables.add(Item::new(record, correlation)));
-        }
-        self.changes.wake(job);
-        Ok(added)
+    fn enqueue<'a>(
+        &'a self,
+        job: &'a str,
+        items: Vec<NewItem>,
+        due: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            let mut added = 0;
+            for NewItem { id, payload, correlation } in items {
+                let record = ItemRecord {
+                    job: job.to_owned(),
+                    correlation: correlation.clone().unwrap_or_else(|| format!("{job}/{id}")),
+                    id,
+                    payload,
+                    state: ItemState::Pending,
+                    run: 0,
+                    attempt: 0,
+                    due: Some(due),
+                    checkpoint: None,
+                    ended: None,
+                    output: None,
+                    failure: None,
+                    history: Vec::new(),
+                };
+                added += u64::from(tables.add(Item::new(record, correlation)));
+            }
+            self.changes.wake(job);
+            Ok(added)
+        })
     }
 
-    async fn claim(
-        &self,
-        job: &str,
-        worker: &str,
+    fn claim<'a>(
+        &'a self,
+        job: &'a str,
+        worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
-    ) -> StoreResult<Vec<Lease>> {
-        Ok(self.lock().claim(job, worker, now, (false, max, starts), lease))
+    ) -> StoreFuture<'a, Vec<Lease>> {
+        Box::pin(async move { Ok(self.lock().claim(job, worker, now, selection, lease)) })
     }
 
-    async fn claim_suspect(
-        &self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreResult<Option<Lease>> {
-        Ok(self.lock().claim(job, worker, now, (true, 1, 1), lease).pop())
-    }
-
-    async fn settle(
+    fn settle(
         &self,
         settlements: Vec<Settlement>,
         started: Vec<Start>,
         now: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
-        let mut tables = self.lock();
-        tables.start(started);
-        let mut settle = |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
-            Some((job, item)) if item.is_held_by(settlement.lease) => {
-                job.settle(item, settlement, now);
-                // The end of an item need not be reported.
-                if item.record.state == ItemState::Pending {
-                    self.changes.wake(&item.record.job);
-                }
-                true
-            }
-            _ => false,
-        };
-        Ok(settlements.into_iter().map(&mut settle).collect())
+    ) -> StoreFuture<'_, Vec<bool>> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            tables.start(started);
+            let mut settle =
+                |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
+                    Some((job, item)) if item.is_held_by(settlement.lease) => {
+                        job.settle(item, settlement, now);
+                        // The end of an item need not be reported.
+                        if item.record.state == ItemState::Pending {
+                            self.changes.wake(&item.record.job);
+                        }
+                        true
+                    }
+                    _ => false,
+                };
+            Ok(settlements.into_iter().map(&mut settle).collect())
+        })
     }
 
-    async fn extend(
+    fn extend(
         &self,
         leases: Vec<LeaseKey>,
         started: Vec<Start>,
         until: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
-        let mut tables = self.lock();
-        tables.start(started);
-        let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
-            Some((job, item)) if item.is_held_by(lease) => {
-                let until = item.record.due.max(Some(until));
-                let losses = (item.lost, item.dropped);
-                job.move_to(lease.item, item, (ItemState::Leased, until), losses);
-                true
+    ) -> StoreFuture<'_, Vec<bool>> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            tables.start(started);
+            let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
+                Some((job, item)) if item.is_held_by(lease) => {
+                    let until = item.record.due.max(Some(until));
+                    let losses = (item.lost, item.dropped);
+                    job.move_to(lease.item, item, (ItemState::Leased, until), losses);
+                    true
+                }
+                _ => false,
+            };
+            Ok(leases.into_iter().map(&mut extend).collect())
+        })
+    }
+
+    fn expire<'a>(
+        &'a self,
+        job: &'a str,
+        workers: Vec<String>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let Tables { items, jobs, .. } = &mut *self.lock();
+            // Those who are woken wait for the lock.
+            self.changes.wake(job);
+            let Some(job) = jobs.get_mut(job) else { return Ok(0) };
+            let held: Vec<_> = job.ids.values().copied().collect();
+            let mut expired = 0;
+            for number in held {
+                if let Some(item) = items.get_mut(&number)
+                    && item.record.state == ItemState::Leased
+                    && item.record.due > Some(now)
+                    && workers.iter().any(|worker| *worker == *item.worker)
+                {
+                    let losses = (item.lost, item.dropped);
+                    job.move_to(number, item, (ItemState::Leased, Some(now)), losses);
+                    expired += 1;
+                }
             }
-            _ => false,
-        };
-        Ok(leases.into_iter().map(&mut extend).collect())
+            Ok(expired)
+        })
     }
 
-    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
-        let Tables { items, jobs, .. } = &mut *self.lock();
-        // Those who are woken wait for the lock.
-        self.changes.wake(job);
-        let Some(job) = jobs.get_mut(job) else { return Ok(0) };
-        let held: Vec<_> = job.ids.values().copied().collect();
-        let mut expired = 0;
-        for number in held {
-            if let Some(item) = items.get_mut(&number)
-                && item.record.state == ItemState::Leased
-                && item.record.due > Some(now)
-                && workers.iter().any(|worker| *worker == *item.worker)
-            {
-                let losses = (item.lost, item.dropped);
-                job.move_to(number, item, (ItemState::Leased, Some(now)), losses);
-                expired += 1;
-            }
-        }
-        Ok(expired)
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
+        Box::pin(async move {
+            let Tables { items, jobs, .. } = &*self.lock();
+            let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
+            let is_waiting = |item: &&Item| {
+                let ItemRecord { state, run, attempt, .. } = item.record;
+                (state, run, attempt) == (ItemState::Pending, 0, 0)
+            };
+            let due = job.due.iter().filter_map(|(_, _, number)| items.get(number));
+            let most = usize::try_from(most_waiting).unwrap_or(usize::MAX);
+            let waiting = due.filter(is_waiting).take(most).count();
+            let next_suspect = job.next_due(true);
+            Ok(Overview {
+                counts: job.counts,
+                waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
+                next_due: job.next_due(false).into_iter().chain(next_suspect).min(),
+                next_suspect,
+            })
+        })
     }
 
-    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
-        let tables = self.lock();
-        let job = tables.jobs.get(job);
-        Ok(job
-            .into_iter()
-            .flat_map(|job| [job.next_due(false), job.next_due(true)])
-            .flatten()
-            .min())
+    fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
+        Box::pin(async move {
+            let tables = self.lock();
+            let number = tables.jobs.get(job).and_then(|job| job.ids.get(id));
+            Ok(number.and_then(|number| tables.items.get(number)).map(|item| item.record.clone()))
+        })
     }
 
-    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
-        Ok(self.lock().jobs.get(job).and_then(|job| job.next_due(true)))
-    }
-
-    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
-        let Tables { items, jobs, .. } = &*self.lock();
-        let Some(job) = jobs.get(job) else { return Ok(0) };
-        let is_waiting = |item: &&Item| {
-            let ItemRecord { state, run, attempt, .. } = item.record;
-            (state, run, attempt) == (ItemState::Pending, 0, 0)
-        };
-        let due = job.due.iter().filter_map(|(_, _, number)| items.get(number));
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        Ok(u64::try_from(due.filter(is_waiting).take(most).count()).unwrap_or(u64::MAX))
-    }
-
-    async fn counts(&self, job: &str) -> StoreResult<Counts> {
-        Ok(self.lock().jobs.get(job).map(|job| job.counts).unwrap_or_default())
-    }
-
-    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
-        let tables = self.lock();
-        let number = tables.jobs.get(job).and_then(|job| job.ids.get(id));
-        Ok(number.and_then(|number| tables.items.get(number)).map(|item| item.record.clone()))
-    }
-
-    async fn list(
-        &self,
-        filter: &Filter,
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
         after: Option<Cursor>,
         max: usize,
-    ) -> StoreResult<Page<ItemRecord>> {
-        let after = after.unwrap_or(Cursor(0));
-        let tables = self.lock();
-        let mut page = Page { items: Vec::new(), next: None };
-        let (mut last, mut unwanted) = (after, 0);
-        for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
-            let is_wanted = filter.wants(&item.record);
-            if unwanted == MAX_ROWS_SCANNED || (is_wanted && page.items.len() >= max) {
-                page.next = Some(last);
-                break;
+    ) -> StoreFuture<'a, Page<ItemRecord>> {
+        Box::pin(async move {
+            let after = after.unwrap_or(Cursor(0));
+            let tables = self.lock();
+            let mut page = Page { items: Vec::new(), next: None };
+            let (mut last, mut unwanted) = (after, 0);
+            for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
+                let is_wanted = filter.wants(&item.record);
+                if unwanted == MAX_ROWS_SCANNED || (is_wanted && page.items.len() >= max) {
+                    page.next = Some(last);
+                    break;
+                }
+                if is_wanted {
+                    page.items.push(listed(&item.record));
+                } else {
+                    unwanted += 1;
+                }
+                last = Cursor(number);
             }
-            if is_wanted {
-                page.items.push(listed(&item.record));
-            } else {
-                unwanted += 1;
+            Ok(page)
+        })
+    }
+
+    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
+        Box::pin(async move {
+            let tables = self.lock();
+            let mut groups = BTreeMap::<_, Group>::new();
+            for record in
+                tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
+            {
+                let (Some(failure), Some(ended)) = (&record.failure, record.ended) else {
+                    continue;
+                };
+                groups
+                    .entry((&failure.class, &failure.signature))
+                    .and_modify(|group| group.add(ended))
+                    .or_insert_with(|| Group::new(failure, &record.id, ended));
             }
-            last = Cursor(number);
-        }
-        Ok(page)
+            let mut groups: Vec<_> = groups.into_values().collect();
+            // A stable sort: groups of equal size stay in the order of their names.
+            groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+            Ok(groups)
+        })
     }
 
-    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
-        let tables = self.lock();
-        let mut groups = BTreeMap::<_, Group>::new();
-        for record in
-            tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
-        {
-            let (Some(failure), Some(ended)) = (&record.failure, record.ended) else { continue };
-            groups
-                .entry((&failure.class, &failure.signature))
-                .and_modify(|group| group.add(ended))
-                .or_insert_with(|| Group::new(failure, &record.id, ended));
-        }
-        let mut groups: Vec<_> = groups.into_values().collect();
-        // A stable sort: groups of equal size stay in the order of their names.
-        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-        Ok(groups)
+    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
+        Box::pin(async move {
+            let tables = self.lock();
+            let minutes = tables.jobs.get(job).into_iter().flat_map(|job| &job.minutes);
+            let since = since.minute();
+            let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
+            Ok(minutes.map(|(_, minute)| *minute).filter(is_meant).collect())
+        })
     }
 
-    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
-        let tables = self.lock();
-        let minutes = tables.jobs.get(job).into_iter().flat_map(|job| &job.minutes);
-        let since = since.minute();
-        let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
-        Ok(minutes.map(|(_, minute)| *minute).filter(is_meant).collect())
+    fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
+        Box::pin(async move {
+            let tables = self.lock();
+            let before = after.map_or(i64::MAX, |after| after.0);
+            let mut rows: Vec<_> = tables
+                .jobs
+                .iter()
+                .filter(|(_, job)| job.number < before)
+                .map(|(id, job)| {
+                    let record = tables.values.get(&format!("job/{id}"));
+                    let record = record.map(|(_, value)| value.clone());
+                    (job.number, JobRow::new(id, record, job.counts))
+                })
+                .filter(|(_, row)| row.record.is_some() || row.counts.total() > 0)
+                .collect();
+            rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+            let has_more = rows.len() > max;
+            rows.truncate(max);
+            let last = rows.last().map_or(before, |(number, _)| *number);
+            let items = rows.into_iter().map(|(_, row)| row).collect();
+            Ok(Page { items, next: has_more.then_some(Cursor(last)) })
+        })
     }
 
-    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
-        let tables = self.lock();
-        let before = after.map_or(i64::MAX, |after| after.0);
-        let mut rows: Vec<_> = tables
-            .jobs
-            .iter()
-            .filter(|(_, job)| job.number < before)
-            .map(|(id, job)| {
-                let record = tables.values.get(&format!("job/{id}"));
-                let record = record.map(|(_, value)| value.clone());
-                (job.number, JobRow::new(id, record, job.counts))
-            })
-            .filter(|(_, row)| row.record.is_some() || row.counts.total() > 0)
-            .collect();
-        rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-        let has_more = rows.len() > max;
-        rows.truncate(max);
-        let last = rows.last().map_or(before, |(number, _)| *number);
-        let items = rows.into_iter().map(|(_, row)| row).collect();
-        Ok(Page { items, next: has_more.then_some(Cursor(last)) })
-    }
-
-    async fn redrive(
-        &self,
-        filter: &Filter,
+    fn redrive<'a>(
+        &'a self,
+        filter: &'a Filter,
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
-    ) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        self.changes.wake_by_filter(filter);
-        let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-        let mut redriven = 0_u64;
-        let mut after = 0_i64;
-        for number in tables.failed(filter).into_iter().take(max) {
-            tables.redrive(number, now + Duration::from_micros(after.unsigned_abs()));
-            after = after.saturating_add(micros(every));
-            redriven += 1;
-        }
-        Ok(redriven)
-    }
-
-    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        self.changes.wake_by_filter(filter);
-        let failed = tables.failed(filter);
-        for &number in &failed {
-            tables.purge(number);
-        }
-        Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
-    }
-
-    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        self.changes.wake(job);
-        let is_pending =
-            |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
-        let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
-        let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
-        for &number in &numbers {
-            if let Some((job, item)) = tables.job_and_item(number) {
-                job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
-                job.minute(now.minute()).ended(ItemState::Skipped);
-                item.record.ended = Some(now);
-                item.record.failure = Some(why.clone());
-                item.record.checkpoint = None;
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            self.changes.wake_by_filter(filter);
+            let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+            let mut redriven = 0_u64;
+            let mut after = 0_i64;
+            for number in tables.failed(filter).into_iter().take(max) {
+                tables.redrive(number, now + Duration::from_micros(after.unsigned_abs()));
+                after = after.saturating_add(micros(every));
+                redriven += 1;
             }
-        }
-        Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+            Ok(redriven)
+        })
     }
 
-    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
-        let mut tables = self.lock();
-        let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
-        let found = number.and_then(|number| tables.job_and_item(number));
-        let Some((_, item)) = found.filter(|(_, item)| {
-            !item.purged && matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
-        }) else {
-            return Ok(false);
-        };
-        self.changes.wake(job);
-        item.record.payload = payload;
-        Ok(true)
-    }
-
-    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        self.changes.wake(job);
-        let Tables { items, jobs, values, .. } = &mut *tables;
-        let of_job = jobs.get_mut(job).map(|job| &mut job.ids);
-        let gone: Vec<_> = of_job
-            .iter()
-            .flat_map(|ids| ids.iter())
-            .map(|(id, &number)| (id.clone(), number))
-            .take(max)
-            .collect();
-        for (id, number) in &gone {
-            items.remove(number);
-            if let Some(job) = jobs.get_mut(job) {
-                job.ids.remove(id);
-                job.due.retain(|(_, _, due)| due != number);
+    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            self.changes.wake_by_filter(filter);
+            let failed = tables.failed(filter);
+            for &number in &failed {
+                tables.purge(number);
             }
-        }
-        if gone.len() < max {
-            jobs.remove(job);
-            for key in &keys {
-                self.changes.wake_by_key(key);
-                values.remove(key);
+            Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
+        })
+    }
+
+    fn skip<'a>(
+        &'a self,
+        job: &'a str,
+        max: usize,
+        why: Failure,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            self.changes.wake(job);
+            let is_pending =
+                |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
+            let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
+            let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
+            for &number in &numbers {
+                if let Some((job, item)) = tables.job_and_item(number) {
+                    job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+                    job.minute(now.minute()).ended(ItemState::Skipped);
+                    item.record.ended = Some(now);
+                    item.record.failure = Some(why.clone());
+                    item.record.checkpoint = None;
+                }
             }
-        }
-        Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
+            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+        })
     }
 
-    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
-        let mut tables = self.lock();
-        let mut added = 0;
-        for record in items {
-            self.changes.wake(&record.job);
-            let record = record.imported(now);
-            let correlation = record.own_correlation().map(ToOwned::to_owned);
-            added += u64::from(tables.add(Item::new(record, correlation)));
-        }
-        Ok(added)
+    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
+            let found = number.and_then(|number| tables.job_and_item(number));
+            let Some((_, item)) = found.filter(|(_, item)| {
+                !item.purged && matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
+            }) else {
+                return Ok(false);
+            };
+            self.changes.wake(job);
+            item.record.payload = payload;
+            Ok(true)
+        })
     }
 
-    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
-        Ok(self.lock().values.get(key).cloned())
+    fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            self.changes.wake(job);
+            let Tables { items, jobs, values, .. } = &mut *tables;
+            let of_job = jobs.get_mut(job).map(|job| &mut job.ids);
+            let gone: Vec<_> = of_job
+                .iter()
+                .flat_map(|ids| ids.iter())
+                .map(|(id, &number)| (id.clone(), number))
+                .take(max)
+                .collect();
+            for (id, number) in &gone {
+                items.remove(number);
+                if let Some(job) = jobs.get_mut(job) {
+                    job.ids.remove(id);
+                    job.due.retain(|(_, _, due)| due != number);
+                }
+            }
+            if gone.len() < max {
+                jobs.remove(job);
+                for key in &keys {
+                    self.changes.wake_by_key(key);
+                    values.remove(key);
+                }
+            }
+            Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
+        })
     }
 
-    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
-        let mut tables = self.lock();
-        let found = tables.values.get(key).map_or(0, |(revision, _)| *revision);
-        if found != revision {
-            return Ok(false);
-        }
-        tables.values.insert(key.to_owned(), (revision.saturating_add(1), value.to_owned()));
-        if let Some(job) = job_of_record(key) {
-            tables.job(job);
-        }
-        self.changes.wake_by_key(key);
-        Ok(true)
+    fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            let mut added = 0;
+            for record in items {
+                self.changes.wake(&record.job);
+                let record = record.imported(now);
+                let correlation = record.own_correlation().map(ToOwned::to_owned);
+                added += u64::from(tables.add(Item::new(record, correlation)));
+            }
+            Ok(added)
+        })
     }
 
-    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
-        Ok(self.lock().values(prefix))
+    fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
+        Box::pin(async move { Ok(self.lock().values.get(key).cloned()) })
     }
 
-    async fn find_or_insert(
-        &self,
-        prefix: &str,
-        mut choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
-    ) -> StoreResult<(String, String)> {
-        let mut tables = self.lock();
-        let (key, value) = choose(&tables.values(prefix))?;
-        self.changes.wake_by_key(&key);
-        let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();
-        if let Some(job) = job_of_record(&key) {
-            tables.job(job);
-        }
-        Ok((key, value))
+    fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            let found = tables.values.get(key).map_or(0, |(revision, _)| *revision);
+            if found != revision {
+                return Ok(false);
+            }
+            tables.values.insert(key.to_owned(), (revision.saturating_add(1), value.to_owned()));
+            if let Some(job) = job_of_record(key) {
+                tables.job(job);
+            }
+            self.changes.wake_by_key(key);
+            Ok(true)
+        })
     }
 
-    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
-        Ok(self.changes.changed(job, seen).await)
+    fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
+        Box::pin(async move { Ok(self.lock().values(prefix)) })
+    }
+
+    fn find_or_insert<'a>(
+        &'a self,
+        prefix: &'a str,
+        mut choose: Choose,
+    ) -> StoreFuture<'a, (String, String)> {
+        Box::pin(async move {
+            let mut tables = self.lock();
+            let (key, value) = choose(&tables.values(prefix))?;
+            self.changes.wake_by_key(&key);
+            let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();
+            if let Some(job) = job_of_record(&key) {
+                tables.job(job);
+            }
+            Ok((key, value))
+        })
+    }
+
+    fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
+        Box::pin(async move { Ok(self.changes.changed(job, seen).await) })
     }
 }
 

@@ -27,18 +27,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::claim::Wanted;
 use self::clock::StoreClock;
 use self::patience::Patience;
 use self::thread::Thread;
 use self::transaction::{Access, Transaction};
-use super::{Changes, POLL_EVERY, Store, StoreCheck, StoreResult};
+use super::{Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A store in one SQLite file. A clone is another handle to it.
 ///
@@ -79,14 +78,14 @@ impl Inner {
         job: &str,
         worker: &str,
         now: Timestamp,
-        wanted: Wanted,
+        selection: Selection,
         lease: Duration,
     ) -> StoreResult<Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
         let until = now + lease;
         // If the caller is gone, nobody would hold the lease.
         let claim =
-            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, wanted, until);
+            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
         self.writer.run_if_wanted(claim).await
     }
 }
@@ -483,178 +482,173 @@ impl Store for SqliteStore {
         self.0.clock.now()
     }
 
-    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
+    fn enqueue<'a>(
+        &'a self,
+        job: &'a str,
+        items: Vec<NewItem>,
+        due: Timestamp,
+    ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)).await
+        Box::pin(self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)))
     }
 
-    async fn claim(
-        &self,
-        job: &str,
-        worker: &str,
+    fn claim<'a>(
+        &'a self,
+        job: &'a str,
+        worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
-    ) -> StoreResult<Vec<Lease>> {
-        self.0.claim(job, worker, now, Wanted::Items { max, starts }, lease).await
+    ) -> StoreFuture<'a, Vec<Lease>> {
+        Box::pin(self.0.claim(job, worker, now, selection, lease))
     }
 
-    async fn claim_suspect(
-        &self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreResult<Option<Lease>> {
-        Ok(self.0.claim(job, worker, now, Wanted::Suspect, lease).await?.pop())
-    }
-
-    async fn settle(
+    fn settle(
         &self,
         settlements: Vec<Settlement>,
         started: Vec<Start>,
         now: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
-        self.0.writer.run(move |tx| settle::settle(tx, &settlements, &started, now)).await
+    ) -> StoreFuture<'_, Vec<bool>> {
+        Box::pin(self.0.writer.run(move |tx| settle::settle(tx, &settlements, &started, now)))
     }
 
-    async fn extend(
+    fn extend(
         &self,
         leases: Vec<LeaseKey>,
         started: Vec<Start>,
         until: Timestamp,
-    ) -> StoreResult<Vec<bool>> {
+    ) -> StoreFuture<'_, Vec<bool>> {
         // If the caller is gone, there is nothing to renew.
-        self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, &started, until)).await
+        let extend = move |tx: &mut Transaction<'_>| settle::extend(tx, &leases, &started, until);
+        Box::pin(self.0.writer.run_if_wanted(extend))
     }
 
-    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
+    fn expire<'a>(
+        &'a self,
+        job: &'a str,
+        workers: Vec<String>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        self.0.writer.run(move |tx| claim::expire(tx, &job, &workers, now)).await
+        Box::pin(self.0.writer.run(move |tx| claim::expire(tx, &job, &workers, now)))
     }
 
-    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         let job = job.to_owned();
-        self.0.reader.run_if_wanted(move |tx| claim::next_due(tx, &job)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| read::overview(tx, &job, most_waiting)))
     }
 
-    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
-        let job = job.to_owned();
-        self.0.reader.run_if_wanted(move |tx| claim::next_suspect(tx, &job)).await
-    }
-
-    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
-        let job = job.to_owned();
-        self.0.reader.run_if_wanted(move |tx| claim::waiting(tx, &job, most)).await
-    }
-
-    async fn counts(&self, job: &str) -> StoreResult<Counts> {
-        let job = job.to_owned();
-        self.0.reader.run_if_wanted(move |tx| read::counts(tx, &job)).await
-    }
-
-    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
+    fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
         let (job, id) = (job.to_owned(), id.to_owned());
-        self.0.reader.run_if_wanted(move |tx| read::item(tx, &job, &id)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| read::item(tx, &job, &id)))
     }
 
     /// A page ends early once its payloads and outputs get large (64 MiB).
-    async fn list(
-        &self,
-        filter: &Filter,
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
         after: Option<Cursor>,
         max: usize,
-    ) -> StoreResult<Page<ItemRecord>> {
+    ) -> StoreFuture<'a, Page<ItemRecord>> {
         let filter = filter.clone();
-        self.0.reader.run_if_wanted(move |tx| read::list(tx, &filter, after, max)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| read::list(tx, &filter, after, max)))
     }
 
-    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
+    fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
         let filter = filter.clone();
-        self.0.reader.run_if_wanted(move |tx| dead::stats(tx, &filter)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| dead::stats(tx, &filter)))
     }
 
-    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
+    fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
         let job = job.to_owned();
-        self.0.reader.run_if_wanted(move |tx| summary::minutes(tx, &job, since)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| summary::minutes(tx, &job, since)))
     }
 
-    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
-        self.0.reader.run_if_wanted(move |tx| read::jobs(tx, after, max)).await
+    fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
+        Box::pin(self.0.reader.run_if_wanted(move |tx| read::jobs(tx, after, max)))
     }
 
-    async fn redrive(
-        &self,
-        filter: &Filter,
+    fn redrive<'a>(
+        &'a self,
+        filter: &'a Filter,
         max: Option<u64>,
         now: Timestamp,
         every: Duration,
-    ) -> StoreResult<u64> {
+    ) -> StoreFuture<'a, u64> {
         let filter = filter.clone();
-        self.0.writer.run(move |tx| dead::redrive(tx, &filter, max, now, every)).await
+        Box::pin(self.0.writer.run(move |tx| dead::redrive(tx, &filter, max, now, every)))
     }
 
-    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
+    fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
         let filter = filter.clone();
-        self.0.writer.run(move |tx| dead::purge(tx, &filter)).await
+        Box::pin(self.0.writer.run(move |tx| dead::purge(tx, &filter)))
     }
 
-    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
+    fn skip<'a>(
+        &'a self,
+        job: &'a str,
+        max: usize,
+        why: Failure,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)).await
+        Box::pin(self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)))
     }
 
-    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
+    fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         let (job, id) = (job.to_owned(), id.to_owned());
-        self.0.writer.run(move |tx| dead::edit(tx, &job, &id, &payload)).await
+        Box::pin(self.0.writer.run(move |tx| dead::edit(tx, &job, &id, &payload)))
     }
 
-    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
+    fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        self.0.writer.run(move |tx| remove::remove(tx, &job, max, &keys)).await
+        Box::pin(self.0.writer.run(move |tx| remove::remove(tx, &job, max, &keys)))
     }
 
-    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
+    fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
-        self.0.writer.run(move |tx| add::import(tx, &items)).await
+        Box::pin(self.0.writer.run(move |tx| add::import(tx, &items)))
     }
 
-    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
+    fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
         let key = key.to_owned();
-        self.0.reader.run_if_wanted(move |tx| values::get(tx, &key)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| values::get(tx, &key)))
     }
 
-    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
+    fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
         let (key, value) = (key.to_owned(), value.to_owned());
-        self.0.writer.run(move |tx| values::cas(tx, &key, revision, &value)).await
+        Box::pin(self.0.writer.run(move |tx| values::cas(tx, &key, revision, &value)))
     }
 
-    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
+    fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
         let prefix = prefix.to_owned();
-        self.0.reader.run_if_wanted(move |tx| values::values(tx, &prefix)).await
+        Box::pin(self.0.reader.run_if_wanted(move |tx| values::values(tx, &prefix)))
     }
 
-    async fn find_or_insert(
-        &self,
-        prefix: &str,
-        mut choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
-    ) -> StoreResult<(String, String)> {
-        let prefix = prefix.to_owned();
-        self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
+    fn find_or_insert<'a>(
+        &'a self,
+        prefix: &'a str,
+        mut choose: Choose,
+    ) -> StoreFuture<'a, (String, String)> {
+        Box::pin(async move {
+            let prefix = prefix.to_owned();
+            self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
+        })
     }
 
     /// Changes by this process wake callers at once, if made through this handle or a clone of it;
     /// changes by others are found by checking each second whether the file has changed, which
     /// takes some microseconds.
-    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
-        let mut changed = std::pin::pin!(self.0.changes.changed(job, seen));
-        loop {
-            match tokio::time::timeout(POLL_EVERY, changed.as_mut()).await {
-                Ok(count) => return Ok(count),
-                Err(_) => self.0.writer.look().await?,
+    fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let mut changed = std::pin::pin!(self.0.changes.changed(job, seen));
+            loop {
+                match tokio::time::timeout(POLL_EVERY, changed.as_mut()).await {
+                    Ok(count) => return Ok(count),
+                    Err(_) => self.0.writer.look().await?,
+                }
             }
-        }
+        })
     }
 }
 

@@ -18,7 +18,7 @@ fn lines(count: usize) -> String {
 }
 
 /// What is exported can be imported, and only once.
-async fn goes_round(here: impl Store, there: impl Store) {
+async fn goes_round(here: impl Store + Clone, there: impl Store + Clone) {
     let (here, there) = (DeadLetters::new(here), DeadLetters::new(there));
     let text = lines(450);
     let imported = here.import(text.as_bytes(), None).await.unwrap();
@@ -60,8 +60,8 @@ async fn a_bad_line_is_named_and_what_came_before_it_stays() {
     ));
     assert!(error.to_string().contains("unknown variant `ill`"), "{error}");
     assert_eq!(letters.count(&Filter::default()).await.unwrap(), 200);
-    assert!(DeadLetters::<MemoryStore>::check(text.as_bytes()).is_err());
-    assert_eq!(DeadLetters::<MemoryStore>::check(lines(3).as_bytes()).unwrap(), 3);
+    assert!(DeadLetters::check(text.as_bytes()).is_err());
+    assert_eq!(DeadLetters::check(lines(3).as_bytes()).unwrap(), 3);
 }
 
 #[tokio::test]

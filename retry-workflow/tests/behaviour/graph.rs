@@ -90,13 +90,13 @@ async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
 }
 
 /// The culprits of all skipped tasks, by task.
-async fn culprits<S: Store>(store: &S, job: &str) -> BTreeMap<String, Vec<String>> {
+async fn culprits<S: Store + Clone>(store: &S, job: &str) -> BTreeMap<String, Vec<String>> {
     let skipped = Filter::job(job).states([ItemState::Skipped]);
     let page = store.list(&skipped, None, 100).await.unwrap();
     page.items.into_iter().map(|item| (item.id, item.failure.unwrap().culprits)).collect()
 }
 
-async fn culprits_are_known_by_their_names<S: Store>(store: S) {
+async fn culprits_are_known_by_their_names<S: Store + Clone>(store: S) {
     let names = ["a`, `b", "` failed", "two\nlines", "it's \"quoted\"", ", "];
     let fail = |name: &str| Task::new(name, |_| async { Err::<(), _>("no") }).max_retries(0);
     let task = |name: &str| Task::new(name, |_| async { Ok::<_, String>(()) });

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use retry_workflow::store::{MemoryStore, SqliteStore, Store};
 use retry_workflow::{
-    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow,
-    policy,
+    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Selection,
+    Workflow, policy,
 };
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ fn copied(new: u64, known: u64) -> Copied {
 
 /// Runs a job that has everything a job can have: successes with outputs, several kinds of dead
 /// letters, waits with checkpoints, skipped items, a breaker.
-async fn fill<S: Store>(store: &S) {
+async fn fill<S: Store + Clone>(store: &S) {
     let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(50));
     Workflow::new("import")
         .store(store.clone())
@@ -48,8 +48,15 @@ async fn fill<S: Store>(store: &S) {
     assert_eq!(ids.len(), 4, "they wait for their second attempts");
     let why = retry_workflow::Failure::new("cancelled", "left out");
     assert_eq!(store.skip(JOB, 1, why, store.now()).await, Ok(1));
-    let leases =
-        store.claim(JOB, "w", store.now() + Duration::from_secs(7200), 3, 3, Duration::ZERO).await;
+    let leases = store
+        .claim(
+            JOB,
+            "w",
+            store.now() + Duration::from_secs(7200),
+            Selection::Items { max: 3, starts: 3 },
+            Duration::ZERO,
+        )
+        .await;
     for (number, lease) in leases.unwrap().into_iter().enumerate() {
         let failure = retry_workflow::Failure::new("timeout", format!("no answer after {number}s"));
         let mut row = retry_workflow::AttemptRecord::new(
@@ -65,7 +72,7 @@ async fn fill<S: Store>(store: &S) {
 }
 
 /// Everything that can be seen of a job.
-async fn seen<S: Store>(store: &S) -> (Vec<ItemRecord>, String) {
+async fn seen<S: Store + Clone>(store: &S) -> (Vec<ItemRecord>, String) {
     let all = Filter::job(JOB).states(ItemState::ALL);
     let mut items = Vec::new();
     for item in store.list(&all, None, 1_000).await.unwrap().items {
@@ -78,7 +85,7 @@ async fn seen<S: Store>(store: &S) -> (Vec<ItemRecord>, String) {
         (job.status, job.created, job.ended, job.input_complete),
         store.counts(JOB).await,
         store.stats(&all).await,
-        store.next_due(JOB).await,
+        store.overview(JOB, 0).await.map(|job| job.next_due),
         items.iter().filter(|item| item.checkpoint.is_some()).count(),
         values.iter().map(|(key, _)| key).collect::<Vec<_>>(),
     );

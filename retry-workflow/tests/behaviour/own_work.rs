@@ -307,7 +307,7 @@ async fn a_stream_is_not_far_ahead_of_slow_handlers() {
     });
     let report = runner.run(Endless { given: Arc::clone(&given) }, work).await.unwrap();
     assert_eq!(report.stopped(), Some(&StopReason::Requested));
-    assert!(store.waiting("stream-1", u64::MAX).await.unwrap() <= 13_000);
+    assert!(store.overview("stream-1", u64::MAX).await.unwrap().waiting <= 13_000);
     assert!(given.load(Ordering::Relaxed) >= 25_000, "it goes on beside those that wait");
 }
 

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{SqliteStore, Store, StoreError, Summary, Synchronous};
-use retry_workflow::{Filter, ItemState, Job, Minute, NewItem, Settled, Settlement, Timestamp};
+use retry_workflow::{
+    Filter, ItemState, Job, Minute, NewItem, Selection, Settled, Settlement, Timestamp,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -155,7 +157,7 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     let (_folder, path) = folder();
     let store = filled(&path, 3).await;
     let (now, minute) = (Timestamp::from_micros(1), Duration::from_secs(60));
-    store.claim("job", "w", now, 2, 2, minute).await.unwrap();
+    store.claim("job", "w", now, Selection::Items { max: 2, starts: 2 }, minute).await.unwrap();
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
         DROP TABLE groups; DROP TABLE minutes; ALTER TABLE history DROP COLUMN output;
@@ -165,7 +167,10 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
 
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(store.counts("job").await.unwrap().leased, 2);
-    let leases = store.claim("job", "w", now + minute, 9, 9, minute).await.unwrap();
+    let leases = store
+        .claim("job", "w", now + minute, Selection::Items { max: 9, starts: 9 }, minute)
+        .await
+        .unwrap();
     // It is unknown whether they had started, so nothing is held against them.
     let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
     assert_eq!(losses, [(0, 0), (0, 1), (0, 1)]);
@@ -195,7 +200,16 @@ async fn a_file_of_layout_1_opens_with_all_that_is_in_it() {
     assert_eq!((counts.pending, counts.leased, counts.succeeded, counts.attempts), (3, 2, 1, 4));
     let waits = store.item("import-1", "c").await.unwrap().unwrap();
     assert_eq!((waits.state, waits.history.len()), (ItemState::Pending, 1));
-    let leases = store.claim("import-1", "w", now, 9, 9, Duration::from_secs(60)).await.unwrap();
+    let leases = store
+        .claim(
+            "import-1",
+            "w",
+            now,
+            Selection::Items { max: 9, starts: 9 },
+            Duration::from_secs(60),
+        )
+        .await
+        .unwrap();
     // The wait continues where it was. It is unknown whether the others had started, so nothing is
     // held against them.
     let as_left: Vec<_> = leases
@@ -369,7 +383,15 @@ async fn a_store_that_was_deleted_or_replaced_takes_nothing_more() {
     let (_folder, path) = folder();
     for replace in [false, true] {
         let store = filled(&path, 3).await;
-        let leases = store.claim("job", "w", store.now(), 9, 9, Duration::from_secs(9)).await;
+        let leases = store
+            .claim(
+                "job",
+                "w",
+                store.now(),
+                Selection::Items { max: 9, starts: 9 },
+                Duration::from_secs(9),
+            )
+            .await;
         let lease = leases.unwrap().remove(0);
         std::fs::remove_file(&path).unwrap();
         if replace {
@@ -525,8 +547,16 @@ async fn a_full_store_keeps_what_it_has() {
     assert_eq!(store.counts("other").await.unwrap().pending, 0);
     // Existing items can still be processed, and a job name that was new in the failed batch can be
     // used.
-    let leases =
-        store.claim("job", "w", Timestamp::default(), 10, 10, Duration::ZERO).await.unwrap();
+    let leases = store
+        .claim(
+            "job",
+            "w",
+            Timestamp::default(),
+            Selection::Items { max: 10, starts: 10 },
+            Duration::ZERO,
+        )
+        .await
+        .unwrap();
     assert_eq!(leases.len(), 10);
     assert_eq!(store.enqueue("other", items(1), Timestamp::default()).await, Ok(1));
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use retry_workflow::{
     AttemptOutcome, AttemptRecord, Counts, Failure, Filter, HourCount, ItemRecord, ItemState,
-    JobRow, Lease, LeaseKey, Minute, NewItem, SUSPECT_AFTER, Settled, Settlement, Start, Store,
-    Timestamp,
+    JobRow, Lease, LeaseKey, Minute, NewItem, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
+    Store, Timestamp,
 };
 
 const JOBS: [&str; 2] = ["one", "two"];
@@ -176,12 +176,6 @@ struct Entry {
     is_purged: bool,
 }
 
-#[derive(Clone, Copy)]
-enum Wanted {
-    Items { max: usize, starts: usize },
-    Suspect,
-}
-
 impl Entry {
     /// Whether it is a suspect, now or once its lease has ended.
     fn is_suspect(&self) -> bool {
@@ -247,12 +241,12 @@ impl Model {
         job: &str,
         worker: &str,
         now: Timestamp,
-        wanted: Wanted,
+        selection: Selection,
         until: Timestamp,
     ) -> Vec<(usize, Lease)> {
-        let (suspects, max, starts) = match wanted {
-            Wanted::Items { max, starts } => (false, max, starts),
-            Wanted::Suspect => (true, 1, 1),
+        let (suspects, max, starts) = match selection {
+            Selection::Items { max, starts } => (false, max, starts),
+            Selection::Suspect => (true, 1, 1),
         };
         let mut due: Vec<_> = (0..self.entries.len())
             .filter(|&at| self.entries[at].seen.job == job)
@@ -449,24 +443,6 @@ impl Model {
     }
 }
 
-async fn claim<S: Store>(
-    store: &S,
-    job: &str,
-    worker: &str,
-    now: Timestamp,
-    wanted: Wanted,
-    lease: Duration,
-) -> Vec<Lease> {
-    match wanted {
-        Wanted::Items { max, starts } => {
-            store.claim(job, worker, now, max, starts, lease).await.unwrap()
-        }
-        Wanted::Suspect => {
-            store.claim_suspect(job, worker, now, lease).await.unwrap().into_iter().collect()
-        }
-    }
-}
-
 /// A store and its model, side by side.
 pub(crate) struct Stage<S> {
     pub(crate) store: S,
@@ -493,10 +469,10 @@ impl<S: Store> Stage<S> {
         match operation {
             Operation::Enqueue { job, ids, due } => self.enqueue(job, &ids, due).await,
             Operation::Claim { job, worker, max, starts, lease } => {
-                self.claim(job, worker, Wanted::Items { max, starts }, lease).await;
+                self.claim(job, worker, Selection::Items { max, starts }, lease).await;
             }
             Operation::ClaimSuspect { job, lease } => {
-                self.claim(job, true, Wanted::Suspect, lease).await;
+                self.claim(job, true, Selection::Suspect, lease).await;
             }
             Operation::Settle { which, started } => self.settle(which, &started).await,
             Operation::Extend { which, started, by } => self.extend(&which, &started, by).await,
@@ -531,7 +507,7 @@ impl<S: Store> Stage<S> {
                     let last = values.last().filter(|_| values.len() >= enough).cloned();
                     Ok(last.unwrap_or_else(|| (key.clone(), "0".to_owned())))
                 };
-                assert_eq!(store.find_or_insert("key-", choose).await, Ok(expected));
+                assert_eq!(store.find_or_insert("key-", Box::new(choose)).await, Ok(expected));
             }
         }
     }
@@ -557,13 +533,13 @@ impl<S: Store> Stage<S> {
         assert_eq!(store.enqueue(job, items, due).await, Ok(added));
     }
 
-    async fn claim(&mut self, job: usize, worker: bool, wanted: Wanted, lease: u64) {
+    async fn claim(&mut self, job: usize, worker: bool, selection: Selection, lease: u64) {
         let Self { store, model, .. } = self;
         let now = at(self.now);
         let (job, worker) = (JOBS[job], if worker { "ada" } else { "bob" });
         let lease = Duration::from_secs(lease);
-        let expected = model.claim(job, worker, now, wanted, now + lease);
-        let leases = claim(store, job, worker, now, wanted, lease).await;
+        let expected = model.claim(job, worker, now, selection, now + lease);
+        let leases = store.claim(job, worker, now, selection, lease).await.unwrap();
         // How a store numbers its items and tokens does not matter.
         let without_key = |lease: &Lease| {
             let mut lease = lease.clone();
@@ -673,9 +649,10 @@ impl<S: Store> Stage<S> {
     async fn compare(&self) {
         let store = &self.store;
         for job in JOBS {
-            assert_eq!(store.counts(job).await, Ok(self.model.counts(job)));
-            assert_eq!(store.next_due(job).await, Ok(self.model.next_due(job)));
-            assert_eq!(store.next_suspect(job).await, Ok(self.model.next_suspect(job)));
+            let overview = store.overview(job, 0).await.unwrap();
+            assert_eq!(overview.counts, self.model.counts(job));
+            assert_eq!(overview.next_due, self.model.next_due(job));
+            assert_eq!(overview.next_suspect, self.model.next_suspect(job));
         }
     }
 

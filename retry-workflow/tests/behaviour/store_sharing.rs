@@ -12,8 +12,8 @@ use std::sync::Barrier;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use retry_workflow::store::{SqliteStore, Store};
-use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp, Workflow};
+use retry_workflow::store::{MemoryStore, SqliteStore, Store};
+use retry_workflow::{Counts, Lease, NewItem, Selection, Settled, Settlement, Timestamp, Workflow};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -26,11 +26,33 @@ fn done(lease: &Lease) -> Settlement {
     Settlement::new(lease.key, Settled::Succeeded(None), Vec::new())
 }
 
+#[tokio::test]
+async fn a_clone_is_another_handle_to_the_same_store() {
+    async fn is_shared(store: impl Store, other: impl Store) {
+        other.enqueue("job", items(1), Timestamp::now()).await.unwrap();
+        let leases = store
+            .claim("job", "w", Timestamp::now(), Selection::Items { max: 1, starts: 1 }, MINUTE)
+            .await
+            .unwrap();
+        other.settle(vec![done(&leases[0])], Vec::new(), Timestamp::now()).await.unwrap();
+        drop(other);
+        assert_eq!(store.counts("job").await.unwrap().succeeded, 1);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();
+    is_shared(sqlite.clone(), sqlite).await;
+    let memory = MemoryStore::new();
+    is_shared(memory.clone(), memory).await;
+}
+
 /// Claims and settles until nothing is left, and returns the ids of the items that it got.
 async fn work(store: SqliteStore, worker: &str) -> Vec<String> {
     let mut got = Vec::new();
     loop {
-        let leases = store.claim("job", worker, Timestamp::now(), 7, 7, MINUTE).await.unwrap();
+        let leases = store
+            .claim("job", worker, Timestamp::now(), Selection::Items { max: 7, starts: 7 }, MINUTE)
+            .await
+            .unwrap();
         if leases.is_empty() {
             return got;
         }
@@ -149,7 +171,14 @@ fn a_killed_process_leaves_leases_that_end() {
     assert_eq!(left.total(), 50_000);
     // A little later, everything that it left behind can be claimed.
     let later = Timestamp::now() + 2 * MINUTE;
-    let leases = run(store.claim("job", "other", later, 100_000, 0, MINUTE)).unwrap();
+    let leases = run(store.claim(
+        "job",
+        "other",
+        later,
+        Selection::Items { max: 100_000, starts: 0 },
+        MINUTE,
+    ))
+    .unwrap();
     assert_eq!(leases.len() as u64, left.unfinished());
     assert_eq!(run(store.counts("job")).unwrap().lost, left.leased);
 }
@@ -179,7 +208,10 @@ async fn another_process_reads_and_writes_while_one_works() {
     let store = SqliteStore::open(&path).unwrap();
     store.enqueue("job", items(10), Timestamp::default()).await.unwrap();
     let other = SqliteStore::open_existing(&path).unwrap();
-    let leases = store.claim("job", "w", Timestamp::default(), 5, 5, MINUTE).await.unwrap();
+    let leases = store
+        .claim("job", "w", Timestamp::default(), Selection::Items { max: 5, starts: 5 }, MINUTE)
+        .await
+        .unwrap();
     assert_eq!(other.counts("job").await.unwrap().leased, 5);
     let settlements = leases.iter().map(done).collect();
     assert_eq!(
@@ -188,7 +220,14 @@ async fn another_process_reads_and_writes_while_one_works() {
     );
     assert_eq!(store.counts("job").await.unwrap().succeeded, 5);
     drop(other);
-    assert_eq!(store.claim("job", "w", Timestamp::default(), 9, 9, MINUTE).await.unwrap().len(), 5);
+    assert_eq!(
+        store
+            .claim("job", "w", Timestamp::default(), Selection::Items { max: 9, starts: 9 }, MINUTE)
+            .await
+            .unwrap()
+            .len(),
+        5
+    );
 }
 
 /// Tokio advances a paused clock to the next timer when the runtime is idle.

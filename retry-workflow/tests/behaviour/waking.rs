@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use retry_workflow::store::{MemoryStore, SqliteStore, Store, StoreResult};
+use retry_workflow::store::{Choose, MemoryStore, SqliteStore, Store, StoreFuture};
 use retry_workflow::{
-    Filter, Graph, Job, JobReport, JobStatus, Request, StopReason, Task, Timestamp, Workflow,
-    delegate_store,
+    Cursor, Failure, Filter, Graph, Group, ItemRecord, Job, JobReport, JobRow, JobStatus, Lease,
+    LeaseKey, Minute, NewItem, Overview, Page, Request, Selection, Settlement, Start, StopReason,
+    Task, Timestamp, Workflow,
 };
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
@@ -20,6 +21,44 @@ use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+
+/// All methods except `now` and `changed`, passed on to another store.
+macro_rules! forward {
+    ($self:ident => $store:expr) => {
+        forward! { @$self => $store;
+            fn enqueue(job: &'a str, items: Vec<NewItem>, due: Timestamp) -> u64;
+            fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
+            fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
+            fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
+            fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
+            fn overview(job: &'a str, most_waiting: u64) -> Overview;
+            fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
+            fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
+            fn stats(filter: &'a Filter) -> Vec<Group>;
+            fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
+            fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
+            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
+            fn purge(filter: &'a Filter) -> u64;
+            fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
+            fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
+            fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
+            fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
+            fn get(key: &'a str) -> Option<(u64, String)>;
+            fn cas(key: &'a str, revision: u64, value: &'a str) -> bool;
+            fn values(prefix: &'a str) -> Vec<(String, String)>;
+            fn find_or_insert(prefix: &'a str, choose: Choose) -> (String, String);
+        }
+    };
+    (@$self:ident => $store:expr;
+        $(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+
+    ) => {
+        $(#[allow(clippy::elidable_lifetime_names, reason = "most have more than one")]
+        fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
+            let $self = self;
+            $store.$name($($argument),*)
+        })+
+    };
+}
 
 /// Counts the queries of a store.
 #[derive(Clone)]
@@ -40,11 +79,11 @@ impl<S: Store> Store for Counting<S> {
         self.store.now()
     }
 
-    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
-        self.store.changed(job, seen).await
+    fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
+        self.store.changed(job, seen)
     }
 
-    delegate_store! { @queries counting => counting.asked() }
+    forward!(counting => counting.asked());
 }
 
 /// A custom store, which does not notify anyone of changes.
@@ -52,7 +91,7 @@ impl<S: Store> Store for Counting<S> {
 struct Silent(MemoryStore);
 
 impl Store for Silent {
-    delegate_store! { @queries Self(store) => store }
+    forward!(silent => silent.0);
 }
 
 /// Returns one item, and then waits for ever.
@@ -68,7 +107,7 @@ impl futures_core::Stream for Endless {
 
 /// Starts a job with one item that fails at first, after which its worker is idle. The channel
 /// receives the time of each attempt.
-async fn idle_worker<S: Store>(store: &S) -> (JoinHandle<JobReport>, Receiver<Instant>) {
+async fn idle_worker<S: Store + Clone>(store: &S) -> (JoinHandle<JobReport>, Receiver<Instant>) {
     let (worked, mut attempts) = channel(8);
     let run = Workflow::new("import")
         .store(store.clone())
@@ -89,7 +128,7 @@ async fn idle_worker<S: Store>(store: &S) -> (JoinHandle<JobReport>, Receiver<In
     (run, attempts)
 }
 
-async fn redrive<S: Store>(store: &S) {
+async fn redrive<S: Store + Clone>(store: &S) {
     let failed = Filter::job("import-1");
     assert_eq!(store.redrive(&failed, None, store.now(), Duration::ZERO).await, Ok(1));
 }
@@ -102,7 +141,7 @@ async fn a_redrive_wakes_an_idle_worker_at_once() {
     woken_at_once(sqlite).await;
 }
 
-async fn woken_at_once<S: Store>(store: S) {
+async fn woken_at_once<S: Store + Clone>(store: S) {
     let (run, mut attempts) = idle_worker(&store).await;
     sleep(HOUR / 7).await;
     redrive(&store).await;

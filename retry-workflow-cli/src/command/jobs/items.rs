@@ -1,5 +1,7 @@
 //! `items …`: items in any state.
 
+use std::sync::Arc;
+
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::letters::{ListedItem, show};
 use crate::command::outcome::{CommandError, Exit};
@@ -8,13 +10,13 @@ use crate::terminal::table::Table;
 use crate::terminal::text::age;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
-pub(crate) async fn run<S: Store>(
+pub(crate) async fn run(
     items: Items,
-    store: &S,
+    store: &Arc<dyn Store>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     screen.now = store.now();
-    let letters = DeadLetters::new(store.clone());
+    let letters = DeadLetters::new(Arc::clone(store));
     match items {
         Items::List { which, states, page } => {
             let states = if states.is_empty() { ItemState::ALL.to_vec() } else { states };
@@ -25,8 +27,8 @@ pub(crate) async fn run<S: Store>(
     }
 }
 
-async fn list<S: Store>(
-    letters: &DeadLetters<S>,
+async fn list(
+    letters: &DeadLetters,
     filter: &Filter,
     shown: PageArguments,
     screen: &mut Screen,

@@ -11,9 +11,9 @@ use crate::runner::{self, Origin};
 use crate::terminal::text::{count, one_line, thousands};
 use retry_workflow::{Job, JobStatus, Store};
 
-pub(crate) async fn run<S: Store>(
+pub(crate) async fn run(
     what: Jobs,
-    store: &S,
+    store: &dyn Store,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     match what {
@@ -48,7 +48,7 @@ pub(crate) async fn run<S: Store>(
 }
 
 /// Whether the job has nothing left to run or, unless `or_dead`, to inspect.
-async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
+async fn is_done(store: &dyn Store, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
     if runner::is_unfinished(store, job).await? {
         return Ok(false);
     }
@@ -56,7 +56,7 @@ async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, 
 }
 
 /// Why a job is not removed without `--force`.
-async fn why_kept<S: Store>(store: &S, job: &Job) -> Result<Option<String>, CommandError> {
+async fn why_kept(store: &dyn Store, job: &Job) -> Result<Option<String>, CommandError> {
     let counts = store.counts(&job.id).await?;
     Ok(if counts.leased > 0 {
         Some(format!("has {} that a worker is running", count(counts.leased, "item")))
@@ -85,8 +85,8 @@ fn list(jobs: &[Job], screen: &mut Screen) -> Result<Exit, CommandError> {
 }
 
 /// Removes each job, its `reduce`s first: once the job is gone, nothing would lead to them.
-async fn remove_all<S: Store>(
-    store: &S,
+async fn remove_all(
+    store: &dyn Store,
     jobs: Vec<Job>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {

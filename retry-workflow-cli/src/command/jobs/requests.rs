@@ -14,8 +14,8 @@ use retry_workflow::{Job, Request, Store};
 /// How often to poll a job that is expected to end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-pub(crate) async fn pause<S: Store>(
-    store: &S,
+pub(crate) async fn pause(
+    store: &dyn Store,
     id: &str,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
@@ -37,8 +37,8 @@ pub(crate) async fn pause<S: Store>(
     Ok(Exit::Success)
 }
 
-pub(crate) async fn cancel<S: Store>(
-    store: &S,
+pub(crate) async fn cancel(
+    store: &dyn Store,
     id: &str,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
@@ -65,7 +65,7 @@ pub(crate) async fn cancel<S: Store>(
 
 /// Sends the request to the workers of the job and of its `reduce`; returns `false` if there are
 /// none.
-async fn request<S: Store>(store: &S, id: &str, what: Request) -> Result<bool, CommandError> {
+async fn request(store: &dyn Store, id: &str, what: Request) -> Result<bool, CommandError> {
     let mut is_heard = Job::request(store, id, what).await?;
     if let Some(reduce) = runner::find_reduce(store, id).await? {
         is_heard |= Job::request(store, &reduce.id, what).await?;
@@ -73,7 +73,7 @@ async fn request<S: Store>(store: &S, id: &str, what: Request) -> Result<bool, C
     Ok(is_heard)
 }
 
-async fn unfinished<S: Store>(store: &S, id: &str) -> Result<(), CommandError> {
+async fn unfinished(store: &dyn Store, id: &str) -> Result<(), CommandError> {
     let job = find(store, id).await?;
     if runner::is_unfinished(store, &job).await? {
         return Ok(());

@@ -25,8 +25,8 @@ struct Status {
 
 /// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
 /// refreshes the display until the job has ended.
-pub(crate) async fn status<S: Store>(
-    store: &S,
+pub(crate) async fn status(
+    store: &dyn Store,
     id: Option<&str>,
     watch: Option<Duration>,
     screen: &mut Screen,
@@ -45,7 +45,7 @@ pub(crate) async fn status<S: Store>(
 }
 
 /// Shows the job once, and returns whether it is still running.
-async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
+async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
     // Timestamps come from the store's clock, which may differ from the local one.
     screen.now = store.now();
     let job = find(store, id).await?;
@@ -70,7 +70,7 @@ async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool
     Ok(status.is_unfinished && status.job.status == "running")
 }
 
-async fn latest<S: Store>(store: &S, flag: &str) -> Result<Job, CommandError> {
+async fn latest(store: &dyn Store, flag: &str) -> Result<Job, CommandError> {
     let jobs = Job::all(store).await?;
     let is_whole = |job: &Job| Origin::read(job).is_none_or(|origin| origin.reduces.is_none());
     jobs.into_iter().rfind(is_whole).ok_or_else(|| {

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
-use crate::command::store::{Address, AnyStore};
+use crate::command::store::Address;
 use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{DeadLetters, Filter, ImportError, Store};
+use retry_workflow::{DeadLetters, Filter, ImportError};
 
-pub(super) async fn export<S: Store>(
-    letters: &DeadLetters<S>,
+pub(super) async fn export(
+    letters: &DeadLetters,
     filter: &Filter,
     output: Option<&Path>,
     screen: &mut Screen,
@@ -57,7 +57,7 @@ pub(super) async fn import(
     } else {
         let name = file.display().to_string();
         // Check the file before the store is created, so that a wrong name leaves nothing behind.
-        DeadLetters::<AnyStore>::check(open(file)?).map_err(|error| at(&name, error))?;
+        DeadLetters::check(open(file)?).map_err(|error| at(&name, error))?;
         let letters = DeadLetters::new(address.open_or_create().await?);
         letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
     };

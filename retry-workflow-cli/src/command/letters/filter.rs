@@ -10,9 +10,9 @@ const PAGE: usize = 500;
 
 impl FilterArguments {
     /// Builds the filter, and looks the signature up.
-    pub(crate) async fn filter<S: Store>(
+    pub(crate) async fn filter(
         &self,
-        letters: &DeadLetters<S>,
+        letters: &DeadLetters,
         states: Option<Vec<ItemState>>,
     ) -> Result<Filter, CommandError> {
         if let (Some(since), Some(until)) = (self.since, self.until)
@@ -46,7 +46,7 @@ impl FilterArguments {
     }
 
     /// The ids of the items that match the conditions that no index covers: each item is inspected.
-    async fn ids<S: Store>(&self, store: &S, filter: &Filter) -> Result<Vec<String>, CommandError> {
+    async fn ids(&self, store: &dyn Store, filter: &Filter) -> Result<Vec<String>, CommandError> {
         if filter.job.is_none() {
             return Err(CommandError::Usage(
                 "--message and --where search the items of one job: name the job".to_owned(),
@@ -112,7 +112,7 @@ impl FilterArguments {
 
 /// Rejects the id of a job in place of an item's: otherwise the filter would silently match
 /// nothing.
-async fn reject_job_id<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), CommandError> {
+async fn reject_job_id(store: &dyn Store, filter: &Filter, id: &str) -> Result<(), CommandError> {
     if Job::find(store, id).await?.is_none() && store.counts(id).await?.total() == 0 {
         return Ok(());
     }
@@ -129,7 +129,7 @@ async fn reject_job_id<S: Store>(store: &S, filter: &Filter, id: &str) -> Result
 }
 
 /// Rejects an unknown job: a misspelt one has no dead letters, which would look like good news.
-async fn check_job_exists<S: Store>(store: &S, job: &str) -> Result<(), CommandError> {
+async fn check_job_exists(store: &dyn Store, job: &str) -> Result<(), CommandError> {
     if store.counts(job).await?.total() == 0 {
         crate::command::run::find(store, job).await?;
     }

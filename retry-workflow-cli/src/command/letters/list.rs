@@ -7,12 +7,10 @@ use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, count, one_line, thousands};
-use retry_workflow::{
-    Cursor, DeadLetters, Filter, Group, ItemRecord, Page, Signature, Store, Timestamp,
-};
+use retry_workflow::{Cursor, DeadLetters, Filter, Group, ItemRecord, Page, Signature, Timestamp};
 
-pub(super) async fn list<S: Store>(
-    letters: &DeadLetters<S>,
+pub(super) async fn list(
+    letters: &DeadLetters,
     filter: &Filter,
     shown: PageArguments,
     screen: &mut Screen,
@@ -106,8 +104,8 @@ struct Line<'a> {
     group: &'a Group,
 }
 
-pub(super) async fn stats<S: Store>(
-    letters: &DeadLetters<S>,
+pub(super) async fn stats(
+    letters: &DeadLetters,
     filter: &Filter,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {

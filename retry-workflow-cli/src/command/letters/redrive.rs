@@ -11,7 +11,7 @@ use crate::command::arguments::RedriveArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{count, duration, one_line};
-use retry_workflow::{DeadLetters, Filter, Rate, Store};
+use retry_workflow::{DeadLetters, Filter, Rate};
 
 /// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(super) enum Next {
     Run(Vec<String>),
 }
 
-pub(super) async fn retry<S: Store>(
-    letters: &DeadLetters<S>,
+pub(super) async fn retry(
+    letters: &DeadLetters,
     filter: &Filter,
     arguments: &RedriveArguments,
     screen: &mut Screen,
@@ -83,11 +83,7 @@ pub(super) async fn retry<S: Store>(
 }
 
 /// Replaces the payload of the one selected item with the contents of a file.
-async fn edit<S: Store>(
-    letters: &DeadLetters<S>,
-    filter: &Filter,
-    file: &Path,
-) -> Result<(), CommandError> {
+async fn edit(letters: &DeadLetters, filter: &Filter, file: &Path) -> Result<(), CommandError> {
     let page = letters.list(filter, None, 2).await?;
     let [item] = &page.items[..] else {
         let found = letters.count(filter).await?;
@@ -114,8 +110,8 @@ async fn edit<S: Store>(
 }
 
 /// Re-drives what each filter selects, one after another, at the requested rate.
-async fn take_back<S: Store>(
-    letters: &DeadLetters<S>,
+async fn take_back(
+    letters: &DeadLetters,
     filters: &[Filter],
     arguments: &RedriveArguments,
 ) -> Result<u64, CommandError> {
@@ -146,8 +142,8 @@ struct Jobs {
 impl Jobs {
     /// Finds the jobs. A job that is named is always included, so that its problems are reported as
     /// errors; if none is named, jobs without a known file are left out.
-    async fn find<S: Store>(
-        letters: &DeadLetters<S>,
+    async fn find(
+        letters: &DeadLetters,
         filter: &Filter,
         file: Option<&Path>,
     ) -> Result<Self, CommandError> {
@@ -199,10 +195,7 @@ impl Jobs {
 }
 
 /// The jobs that have dead letters that match the filter.
-async fn jobs<S: Store>(
-    letters: &DeadLetters<S>,
-    filter: &Filter,
-) -> Result<Vec<String>, CommandError> {
+async fn jobs(letters: &DeadLetters, filter: &Filter) -> Result<Vec<String>, CommandError> {
     let mut jobs = BTreeSet::new();
     let mut after = None;
     loop {
@@ -222,8 +215,8 @@ pub(super) struct Consent {
     pub(super) dry_run: bool,
 }
 
-pub(super) async fn purge<S: Store>(
-    letters: &DeadLetters<S>,
+pub(super) async fn purge(
+    letters: &DeadLetters,
     filter: &Filter,
     consent: Consent,
     screen: &mut Screen,

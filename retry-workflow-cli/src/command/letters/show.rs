@@ -5,11 +5,11 @@ use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::{Screen, Tone};
 use crate::terminal::text::{duration, lines, moment, one_line};
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState, Store,
+    AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState,
 };
 
-pub(crate) async fn show<S: Store>(
-    letters: &DeadLetters<S>,
+pub(crate) async fn show(
+    letters: &DeadLetters,
     ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
@@ -34,11 +34,7 @@ pub(crate) async fn show<S: Store>(
 }
 
 /// Finds the job that has a dead letter with this id, if there is exactly one.
-async fn find_job<S: Store>(
-    letters: &DeadLetters<S>,
-    id: &str,
-    flag: &str,
-) -> Result<String, CommandError> {
+async fn find_job(letters: &DeadLetters, id: &str, flag: &str) -> Result<String, CommandError> {
     let any = Filter::default().ids([id]).states([ItemState::Dead, ItemState::Skipped]);
     let mut jobs: Vec<_> =
         letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();

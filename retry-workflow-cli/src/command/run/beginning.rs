@@ -18,8 +18,8 @@ const SHORTEST: Duration = Duration::from_secs(30);
 /// Chooses or creates the job of a `run`, and returns whether it is new. `unfinished` is a job that
 /// has not ended although its record says so; `flag` names the store in hints; `tell` receives
 /// messages about what `run` is waiting for.
-pub(super) async fn choose<S: Store>(
-    store: &S,
+pub(super) async fn choose(
+    store: &dyn Store,
     file: &WorkflowFile,
     begin: &BeginArguments,
     unfinished: Option<String>,
@@ -89,8 +89,8 @@ pub(super) async fn choose<S: Store>(
 }
 
 /// Checks that the job with the given id can be resumed.
-async fn check<S: Store>(
-    store: &S,
+async fn check(
+    store: &dyn Store,
     job: &Job,
     origin: &Origin,
     continues: bool,

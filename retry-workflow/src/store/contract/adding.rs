@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, found, ids, new, nothing_is_due,
-    row, settle,
+    overview, row, settle,
 };
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, Counts, Filter, ItemState, NewItem, Settled, Settlement};
+use crate::item::record::{
+    AttemptRecord, Counts, Filter, ItemState, NewItem, Selection, Settled, Settlement,
+};
 use crate::store::Store;
 
 /// An item that its job already has, by its id, is left as it is.
-pub async fn an_item_is_added_once<S: Store>(store: &S) {
+pub async fn an_item_is_added_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let other = NewItem::new("a", "2");
     let batch = vec![other, new("b"), new("b")];
@@ -28,7 +30,7 @@ pub async fn an_item_is_added_once<S: Store>(store: &S) {
 }
 
 /// Having nothing to do is no error.
-pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
+pub async fn an_empty_batch_is_nothing(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", Vec::new(), at(0)).await, Ok(0));
     assert_eq!(store.settle(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
     assert_eq!(store.extend(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
@@ -44,9 +46,9 @@ pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
 }
 
 /// Asking for a job that does not exist is no error, and does not create it.
-pub async fn a_job_that_nobody_knows_is_empty<S: Store>(store: &S) {
+pub async fn a_job_that_nobody_knows_is_empty(store: &Arc<dyn Store>) {
     nothing_is_due(store, 0).await;
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
     assert_eq!(counts(store).await, Counts::default());
     assert_eq!(store.item("job", "a").await, Ok(None));
     assert!(ids(store, &Filter::job("job")).await.is_empty());
@@ -56,7 +58,7 @@ pub async fn a_job_that_nobody_knows_is_empty<S: Store>(store: &S) {
 }
 
 /// Items of two jobs may have the same id.
-pub async fn jobs_are_apart<S: Store>(store: &S) {
+pub async fn jobs_are_apart(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     enqueue(store, "other", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -67,13 +69,16 @@ pub async fn jobs_are_apart<S: Store>(store: &S) {
     assert_eq!(counts(store).await.pending, 1);
     assert_eq!(claim(store, 0, 10).await.len(), 1);
     assert_eq!(
-        store.claim("other", "worker", at(0), 10, 10, MINUTE).await.map(|all| all.len()),
+        store
+            .claim("other", "worker", at(0), Selection::Items { max: 10, starts: 10 }, MINUTE)
+            .await
+            .map(|all| all.len()),
         Ok(1)
     );
 }
 
 /// An item has its own correlation id, or `job/id`; a worker sees only its own.
-pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S) {
+pub async fn the_correlation_is_that_of_the_item_or_its_name(store: &Arc<dyn Store>) {
     let own = new("a").correlation("trace-1");
     assert_eq!(store.enqueue("job", vec![own, new("b")], at(0)).await, Ok(2));
     assert_eq!(found(store, "a").await.correlation, "trace-1");
@@ -84,7 +89,7 @@ pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S
 }
 
 /// Anything can be a payload, a job, a worker, a step or a message, too.
-pub async fn anything_can_be_an_id<S: Store>(store: &S) {
+pub async fn anything_can_be_an_id(store: &Arc<dyn Store>) {
     const TEXTS: [&str; 11] = [
         "",
         " ",
@@ -101,7 +106,10 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
     for job in TEXTS {
         let items = TEXTS.map(|text| NewItem::new(text, text).correlation(text));
         assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
-        let leases = store.claim(job, job, at(0), 99, 99, MINUTE).await.expect("claimed");
+        let leases = store
+            .claim(job, job, at(0), Selection::Items { max: 99, starts: 99 }, MINUTE)
+            .await
+            .expect("claimed");
         for (lease, text) in leases.iter().zip(TEXTS) {
             assert_eq!((lease.id.as_str(), lease.payload.as_str()), (text, text));
             assert_eq!(lease.correlation.as_deref(), Some(text));
@@ -137,7 +145,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
 }
 
 /// A text of 10 MB is stored, as a payload and as an output.
-pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
+pub async fn a_large_payload_is_kept(store: &Arc<dyn Store>) {
     let payload = "é0123456".repeat(10_000_000 / 9);
     let item = NewItem::new("a", payload.clone());
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, claim_suspect, counts, enqueue, failure, found, new,
-    nothing_is_due, prefetch, settle,
+    nothing_is_due, overview, prefetch, settle, waiting,
 };
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Selection, Settled,
+    Settlement, Start,
 };
 use crate::store::Store;
 
 /// Items are claimed by due time; those due at the same time in the order in which they were added.
-pub async fn what_is_due_first_is_claimed_first<S: Store>(store: &S) {
+pub async fn what_is_due_first_is_claimed_first(store: &Arc<dyn Store>) {
     for (id, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 2)] {
         assert_eq!(store.enqueue("job", vec![new(id)], at(due)).await, Ok(1));
     }
@@ -25,7 +26,7 @@ pub async fn what_is_due_first_is_claimed_first<S: Store>(store: &S) {
 }
 
 /// An item is due at its time, and not before.
-pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
+pub async fn what_is_not_due_is_not_claimed(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
     nothing_is_due(store, 4).await;
     let lease = claim_one(store, 5).await;
@@ -37,23 +38,25 @@ pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
 }
 
 /// [`Timestamp::NEVER`] never comes.
-pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
+pub async fn what_is_never_due_is_never_claimed(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
-    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, 1, MINUTE).await;
+    let leases = store
+        .claim("job", "worker", Timestamp::NEVER, Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await;
     assert_eq!(leases, Ok(Vec::new()));
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
     assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
 }
 
 /// A claim respects `max`.
-pub async fn no_more_than_asked_for_is_claimed<S: Store>(store: &S) {
+pub async fn no_more_than_asked_for_is_claimed(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(claim(store, 0, 2).await.len(), 2);
     assert_eq!(claim(store, 0, usize::MAX).await.len(), 1);
 }
 
 /// No other worker gets an item before its lease has expired.
-pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
+pub async fn a_lease_is_exclusive_until_it_ends(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     claim_one(store, 0).await;
     nothing_is_due(store, 59).await;
@@ -61,10 +64,18 @@ pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
 }
 
 /// The next lease has a higher token and attempt; the lost one is in the history.
-pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(store: &S) {
+pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
-    let first = store.claim("job", "one", at(5), 1, 1, MINUTE).await.expect("claimed").remove(0);
-    let second = store.claim("job", "two", at(500), 1, 1, MINUTE).await.expect("claimed").remove(0);
+    let first = store
+        .claim("job", "one", at(5), Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .expect("claimed")
+        .remove(0);
+    let second = store
+        .claim("job", "two", at(500), Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .expect("claimed")
+        .remove(0);
     assert_eq!(first.key.item, second.key.item);
     assert!(second.key.token > first.key.token, "the token fences");
     assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
@@ -89,7 +100,7 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(s
 
 /// If an item was claimed ahead, and its worker died before starting it, no attempt was made, and
 /// the attempt's number is not used again.
-pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) {
+pub async fn a_lease_whose_item_was_not_started_is_dropped(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(prefetch(store, 0, 1, 0).await.len(), 1);
     let lease = claim_one(store, 100).await;
@@ -103,7 +114,7 @@ pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) 
 }
 
 /// As many items start as there are free slots; the ones after them wait for one.
-pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
+pub async fn the_first_of_a_claim_start_with_it(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 3, 2).await.len(), 3);
     let leases = claim(store, 100, 3).await;
@@ -114,7 +125,7 @@ pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
 }
 
 /// The start that was recorded is when the lost attempt began.
-pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(store: &S) {
+pub async fn a_start_is_written_with_a_settlement_or_an_extension(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let leases = prefetch(store, 0, 3, 1).await;
     let start = |place: usize, now| vec![Start::new(leases[place].key, at(now))];
@@ -130,7 +141,7 @@ pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(stor
 }
 
 /// Only the current lease of an item can record a start, and only while it is held.
-pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
+pub async fn a_stale_start_is_left_out(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     let stale = prefetch(store, 0, 2, 0).await;
     settle(store, &stale[1], 1, Settled::RetryAt { due: at(2), checkpoint: None }).await;
@@ -151,7 +162,7 @@ pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
 }
 
 /// [`Lease::lost`](crate::Lease::lost) and [`Lease::dropped`](crate::Lease::dropped) are 0 again after a settlement.
-pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &S) {
+pub async fn losses_in_a_row_are_counted_until_one_is_settled(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(claim_one(store, 0).await.lost, 0);
     assert_eq!(claim_one(store, 100).await.lost, 1);
@@ -167,12 +178,16 @@ pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &
 }
 
 /// An item that may have killed its workers is kept apart from the others, but not hidden.
-pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
+pub async fn two_losses_of_any_kind_make_a_suspect(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
-    assert_eq!(store.next_suspect("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_suspect, None);
     assert_eq!(prefetch(store, 100, 2, 0).await[1].id, "a");
-    assert_eq!(store.next_suspect("job").await, Ok(Some(at(160))), "when its lease has ended");
+    assert_eq!(
+        overview(store, "job").await.next_suspect,
+        Some(at(160)),
+        "when its lease has ended"
+    );
     assert!(claim_suspect(store, 159).await.is_none());
     let leases = claim(store, 200, 9).await;
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
@@ -180,13 +195,13 @@ pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
         settle(store, lease, 200, Settled::Succeeded(None)).await;
     }
     nothing_is_due(store, 200).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(160))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(160)));
     assert_eq!(counts(store).await.leased, 1);
 }
 
 /// Each lease of a suspect that expires unsettled is a strike, because the claim started it. After
 /// a release it is still a suspect.
-pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
+pub async fn a_suspect_is_claimed_alone_and_started(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     assert!(claim_suspect(store, 0).await.is_none(), "it is above suspicion");
     for now in [0, 100] {
@@ -211,7 +226,7 @@ pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
 }
 
 /// Suspects are claimed by due time, one at a time.
-pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
+pub async fn suspects_are_claimed_in_their_order(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 3, 0).await.len(), 3);
     for now in [102, 101, 100] {
@@ -221,16 +236,19 @@ pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
         assert_eq!(claim_suspect(store, 300).await.map(|lease| lease.id).as_deref(), Some(id));
     }
     assert!(claim_suspect(store, 300).await.is_none());
-    assert_eq!(store.next_suspect("job").await, Ok(Some(at(360))));
-    assert_eq!(store.next_suspect("other").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_suspect, Some(at(360)));
+    assert_eq!(overview(store, "other").await.next_suspect, None);
 }
 
 /// Leases of other workers, and in other jobs, do not end.
-pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
+pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["a"]).await;
     for (job, worker, max) in [("job", "one", 2), ("job", "two", 1), ("other", "one", 1)] {
-        let leases = store.claim(job, worker, at(0), max, 1, MINUTE).await.expect("claimed");
+        let leases = store
+            .claim(job, worker, at(0), Selection::Items { max, starts: 1 }, MINUTE)
+            .await
+            .expect("claimed");
         assert_eq!(leases.len(), max);
     }
     let dead = || vec!["one".to_owned(), "nobody".to_owned()];
@@ -247,24 +265,27 @@ pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
 
 /// Items that were released before they started count, too; those that wait for another attempt do
 /// not.
-pub async fn what_was_never_leased_is_counted_as_waiting<S: Store>(store: &S) {
-    assert_eq!(store.waiting("job", 9).await, Ok(0));
+pub async fn what_was_never_leased_is_counted_as_waiting(store: &Arc<dyn Store>) {
+    assert_eq!(waiting(store, 9).await, 0);
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
-    assert_eq!((store.waiting("job", 9).await, store.waiting("job", 2).await), (Ok(5), Ok(2)));
+    assert_eq!(
+        (waiting(store, 9).await, waiting(store, 2).await, waiting(store, 0).await),
+        (5, 2, 0)
+    );
     let leases = prefetch(store, 0, 4, 2).await;
-    assert_eq!(store.waiting("job", 9).await, Ok(1));
+    assert_eq!(waiting(store, 9).await, 1);
     settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
     settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
     let release = Settlement { lease: leases[2].key, end: Settled::Released, history: Vec::new() };
     assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
-    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(waiting(store, 9).await, 2);
     assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));
-    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(waiting(store, 9).await, 2);
 }
 
 /// A claim ends with the payload that reaches the limit.
-pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
+pub async fn large_payloads_are_claimed_a_few_at_a_time(store: &Arc<dyn Store>) {
     let payload = "x".repeat(crate::store::MAX_CLAIM_BYTES / 2);
     let items = ["a", "b", "c"].map(|id| NewItem::new(id, payload.clone()));
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));

@@ -1,5 +1,6 @@
 //! Lists, groups, and what is done with dead letters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
@@ -12,7 +13,7 @@ use crate::item::record::{Cursor, Filter, ItemState, Settled};
 use crate::store::Store;
 
 /// Pages are in the order in which items were added, whatever became of them.
-pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
+pub async fn a_list_is_cut_into_pages(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["e", "d", "c", "b", "a"]).await;
     enqueue(store, "other", &["f"]).await;
     let all = everything();
@@ -29,7 +30,7 @@ pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
 }
 
 /// A list is filtered by job, state, signature and time.
-pub async fn a_list_is_filtered<S: Store>(store: &S) {
+pub async fn a_list_is_filtered(store: &Arc<dyn Store>) {
     let failures =
         [("a", "other", "order 1 is bad"), ("b", "timeout", "order 2 is bad"), ("c", "other", "x")];
     kill(store, &failures).await;
@@ -59,7 +60,7 @@ pub async fn a_list_is_filtered<S: Store>(store: &S) {
 }
 
 /// A class is found alone and among others, but not as part of a longer name.
-pub async fn a_class_among_others_is_found<S: Store>(store: &S) {
+pub async fn a_class_among_others_is_found(store: &Arc<dyn Store>) {
     let failures = [
         ("a", "timeout", "x"),
         ("b", "timeout+server_error", "x"),
@@ -78,7 +79,7 @@ pub async fn a_class_among_others_is_found<S: Store>(store: &S) {
 }
 
 /// Each item is listed once, in the order of the list rather than that of the ids.
-pub async fn a_list_by_ids_is_in_order<S: Store>(store: &S) {
+pub async fn a_list_by_ids_is_in_order(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["b"]).await;
     let filter = |job: &str| everything().ids(["d", "nobody", "b", "b", job]);
@@ -90,7 +91,7 @@ pub async fn a_list_by_ids_is_in_order<S: Store>(store: &S) {
 }
 
 /// Failures are grouped by class and signature, the largest group first.
-pub async fn like_failures_are_grouped<S: Store>(store: &S) {
+pub async fn like_failures_are_grouped(store: &Arc<dyn Store>) {
     kill(
         store,
         &[
@@ -125,7 +126,7 @@ pub async fn like_failures_are_grouped<S: Store>(store: &S) {
 }
 
 /// Only the selected items are grouped, which are dead letters by default.
-pub async fn groups_are_filtered<S: Store>(store: &S) {
+pub async fn groups_are_filtered(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d"]).await;
     let lease = claim_one(store, 5).await;
@@ -143,7 +144,7 @@ pub async fn groups_are_filtered<S: Store>(store: &S) {
 }
 
 /// A new run has run + 1, attempt 0, no checkpoint and no failure; history and correlation id stay.
-pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
+pub async fn a_redrive_begins_a_new_run(store: &Arc<dyn Store>) {
     let item = new("a").correlation("trace");
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
     let lease = claim_one(store, 0).await;
@@ -170,7 +171,7 @@ pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
 
 /// The first item is due now, each further one later; no more than `max` are re-driven, the oldest
 /// first.
-pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
+pub async fn a_redrive_is_spread_and_limited(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x"), ("c", "other", "x")]).await;
     let every = Duration::from_millis(1500);
     assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(2));
@@ -182,7 +183,7 @@ pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
 }
 
 /// A re-drive takes dead letters by default, and never an item that has not failed.
-pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
+pub async fn a_redrive_takes_what_its_filter_says(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d", "e", "f"]).await;
     let leases = claim(store, 5, 3).await;
@@ -202,7 +203,7 @@ pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
 }
 
 /// The item may die of another failure.
-pub async fn a_redriven_item_can_die_again<S: Store>(store: &S) {
+pub async fn a_redriven_item_can_die_again(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x")]).await;
     assert_eq!(store.redrive(&Filter::default(), None, at(5), MINUTE).await, Ok(1));
     let lease = claim_one(store, 5).await;
@@ -215,7 +216,7 @@ pub async fn a_redriven_item_can_die_again<S: Store>(store: &S) {
 }
 
 /// Nothing is left of a purged item except its id, so that it is not run again.
-pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
+pub async fn a_purged_item_is_an_empty_one_that_stays(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     assert_eq!(store.purge(&Filter::job("job").ids(["a"])).await, Ok(1));
     let item = found(store, "a").await;
@@ -236,7 +237,7 @@ pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
 }
 
 /// When a job is cancelled, pending items are skipped, whether they are due or not.
-pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not<S: Store>(store: &S) {
+pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     let lease = claim_one(store, 0).await;
@@ -259,7 +260,7 @@ pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not<S: Store>(sto
 }
 
 /// The next run of the item begins with the new payload.
-pub async fn a_dead_letter_gets_another_payload<S: Store>(store: &S) {
+pub async fn a_dead_letter_gets_another_payload(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     enqueue(store, "job", &["c"]).await;
     assert_eq!(store.edit("job", "a", "[7]".to_owned()).await, Ok(true));

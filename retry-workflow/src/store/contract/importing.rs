@@ -1,15 +1,16 @@
 //! Jobs that are removed, exported and imported.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
     MINUTE, at, claim_one, counts, enqueue, everything, found, ids, kill, new, settle, try_settle,
 };
-use crate::item::record::{Counts, Filter, ItemRecord, Settled};
+use crate::item::record::{Counts, Filter, ItemRecord, Selection, Settled};
 use crate::store::Store;
 
 /// Other jobs stay, and no later item is taken for one that is gone.
-pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) {
+pub async fn a_job_is_removed_with_all_that_is_known_of_it(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     enqueue(store, "job", &["c"]).await;
@@ -34,7 +35,7 @@ pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) 
 }
 
 /// An item moves to another job, or store, with its whole history.
-pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
+pub async fn what_is_exported_can_be_imported(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "order 17")]).await;
     enqueue(store, "job", &["c", "d"]).await;
     let lease = claim_one(store, 7).await;
@@ -59,7 +60,10 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     assert_eq!(store.stats(&Filter::job("copy")).await.map(|groups| groups.len()), Ok(1));
     // The copy keeps the correlation of the original, and can continue.
     assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
-    let leases = store.claim("copy", "worker", at(50), 9, 9, MINUTE).await.expect("claimed");
+    let leases = store
+        .claim("copy", "worker", at(50), Selection::Items { max: 9, starts: 9 }, MINUTE)
+        .await
+        .expect("claimed");
     let correlations: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
     assert_eq!(correlations, [Some("job/d"), Some("job/b")]);
     settle(store, &leases[1], 51, Settled::Succeeded(None)).await;
@@ -68,7 +72,7 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
 }
 
 /// Items that were pending or leased elsewhere are due here and now, with their checkpoints.
-pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
+pub async fn an_import_begins_anew_what_was_not_done(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     let lease = claim_one(store, 0).await;
     let checkpoint = Some("{\"step\":2}".to_owned());
@@ -80,7 +84,10 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
         "copy".clone_into(&mut item.job);
     }
     assert_eq!(store.import(items, at(40)).await, Ok(2));
-    let leases = store.claim("copy", "worker", at(40), 9, 9, MINUTE).await.expect("claimed");
+    let leases = store
+        .claim("copy", "worker", at(40), Selection::Items { max: 9, starts: 9 }, MINUTE)
+        .await
+        .expect("claimed");
     let attempts: Vec<_> = leases.iter().map(|lease| (lease.id.as_str(), lease.attempt)).collect();
     assert_eq!(attempts, [("a", 2), ("b", 2)]);
     assert_eq!((&leases[0].checkpoint, &leases[1].checkpoint), (&checkpoint, &None));
@@ -89,7 +96,7 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
 }
 
 /// Items are compared by id, both with the store and within the import.
-pub async fn an_import_leaves_what_is_there<S: Store>(store: &S) {
+pub async fn an_import_leaves_what_is_there(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x")]).await;
     let old = found(store, "a").await;
     let other = ItemRecord { payload: "other".to_owned(), ..old.clone() };

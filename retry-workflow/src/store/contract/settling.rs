@@ -1,16 +1,17 @@
 //! How an attempt ends, which leases are still good, and what is counted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, new,
-    nothing_is_due, row, settle, try_settle,
+    nothing_is_due, overview, row, settle, try_settle,
 };
 use crate::item::record::{Counts, Filter, ItemState, LeaseKey, Settled, Settlement};
 use crate::store::Store;
 
 /// A worker may be late as long as no other has claimed the item.
-pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Store>(store: &S) {
+pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     settle(store, &lease, 900, Settled::Succeeded(None)).await;
@@ -20,7 +21,7 @@ pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Stor
 }
 
 /// A settlement with a lease that has been superseded changes nothing at all.
-pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
+pub async fn a_stale_settlement_writes_nothing(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let stale = claim_one(store, 0).await;
     let held = claim_one(store, 100).await;
@@ -47,7 +48,7 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
 }
 
 /// The second settlement of a lease is refused, even in the same batch.
-pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
+pub async fn a_lease_is_settled_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let end = || Settled::RetryAt { due: at(500), checkpoint: None };
@@ -63,7 +64,7 @@ pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
 }
 
 /// An item or a token that the store never issued is refused like a stale one.
-pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
+pub async fn an_unknown_lease_is_refused(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     for key in [
@@ -83,7 +84,7 @@ pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
 }
 
 /// An item that has succeeded is never due again, and its output can be read.
-pub async fn success_keeps_the_output<S: Store>(store: &S) {
+pub async fn success_keeps_the_output(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     settle(store, &lease, 3, Settled::Succeeded(Some("{\"n\":1}".to_owned()))).await;
@@ -96,7 +97,7 @@ pub async fn success_keeps_the_output<S: Store>(store: &S) {
 }
 
 /// The store holds the wait between attempts, and the checkpoint for the next one.
-pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint<S: Store>(store: &S) {
+pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let checkpoint = Some("half".to_owned());
@@ -113,7 +114,7 @@ pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint<S: Store>(sto
 }
 
 /// State, history and dead letter change at once.
-pub async fn a_dead_letter_keeps_its_failure<S: Store>(store: &S) {
+pub async fn a_dead_letter_keeps_its_failure(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let why = failure("timeout+server_error", "order 17: HTTP 503");
@@ -127,7 +128,7 @@ pub async fn a_dead_letter_keeps_its_failure<S: Store>(store: &S) {
 }
 
 /// An item may be skipped with or without a failure.
-pub async fn a_skipped_item_needs_no_reason<S: Store>(store: &S) {
+pub async fn a_skipped_item_needs_no_reason(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     let leases = claim(store, 0, 2).await;
     settle(store, &leases[0], 1, Settled::Skipped(None)).await;
@@ -142,7 +143,7 @@ pub async fn a_skipped_item_needs_no_reason<S: Store>(store: &S) {
 }
 
 /// A released item is due at once, as if it had not been claimed; its old lease is void.
-pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
+pub async fn a_release_takes_the_attempt_back(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
@@ -157,7 +158,7 @@ pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
 }
 
 /// A release gives back the lease, and nothing else.
-pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
+pub async fn a_release_keeps_losses_and_checkpoint(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let checkpoint = Some("half".to_owned());
@@ -172,11 +173,11 @@ pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
 }
 
 /// A heartbeat renews a lease.
-pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
+pub async fn an_extended_lease_ends_later(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(500)).await, Ok(vec![true]));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(500)));
     nothing_is_due(store, 499).await;
     // An expired lease can be renewed, too, as long as no other worker has the item.
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(900)).await, Ok(vec![true]));
@@ -185,15 +186,15 @@ pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
 }
 
 /// A heartbeat that was delayed does not shorten the lease.
-pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
+pub async fn an_extension_never_shortens_a_lease(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(10)).await, Ok(vec![true]));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(60)));
 }
 
 /// A heartbeat with a lease that has been superseded does not renew another worker's lease.
-pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
+pub async fn a_stale_extension_is_refused(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     let stale = claim_one(store, 0).await;
     let other = claim_one(store, 0).await;
@@ -206,7 +207,7 @@ pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
 }
 
 /// A batch may mix valid and refused settlements.
-pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
+pub async fn settlements_answer_in_their_order(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let leases = claim(store, 0, 3).await;
     settle(store, &leases[1], 1, Settled::Succeeded(None)).await;
@@ -224,21 +225,21 @@ pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
 }
 
 /// It is the earliest due time or end of a lease; `None` once everything has ended.
-pub async fn the_next_due_time_is_that_of_items_and_leases<S: Store>(store: &S) {
+pub async fn the_next_due_time_is_that_of_items_and_leases(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
     assert_eq!(store.enqueue("job", vec![new("b")], at(90)).await, Ok(1));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(5))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(5)));
     let a = claim_one(store, 5).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(65))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(65)));
     settle(store, &a, 6, Settled::Succeeded(None)).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(90))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(90)));
     let b = claim_one(store, 90).await;
     settle(store, &b, 91, Settled::Succeeded(None)).await;
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
 }
 
 /// The counts are right after each step.
-pub async fn counts_follow_the_items<S: Store>(store: &S) {
+pub async fn counts_follow_the_items(store: &Arc<dyn Store>) {
     let states = |counts: Counts| {
         [counts.pending, counts.leased, counts.succeeded, counts.dead, counts.skipped]
     };
@@ -270,7 +271,7 @@ pub async fn counts_follow_the_items<S: Store>(store: &S) {
 }
 
 /// The history keeps several rows of one settlement, of several attempts, and of several runs.
-pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
+pub async fn attempts_are_kept_in_their_order(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let mut written = Vec::new();
     for run in 0..3 {

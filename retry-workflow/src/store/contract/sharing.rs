@@ -1,17 +1,20 @@
-//! Several handles of one store, waits for a change, and numbers at their ends.
+//! Waits for a change, and numbers at their ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::steps::{MINUTE, at, claim_one, counts, enqueue, failure, found, new, row, settle};
+use super::steps::{
+    MINUTE, at, claim_one, counts, enqueue, failure, found, new, overview, row, settle,
+};
 use crate::item::clock::Timestamp;
-use crate::item::record::{Filter, ItemRecord, ItemState, Settled, Settlement};
+use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement};
 use crate::store::Store;
 
 /// How long a store may take to report a change; one that polls takes a second.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// A wait for changes of `job` that has begun.
-async fn waiting_for<S: Store>(store: &S, seen: u64) -> tokio::task::JoinHandle<u64> {
+async fn waiting_for(store: &Arc<dyn Store>, seen: u64) -> tokio::task::JoinHandle<u64> {
     let own = store.clone();
     let wait = tokio::spawn(async move { own.changed("job", seen).await.expect("looked") });
     tokio::task::yield_now().await;
@@ -24,7 +27,7 @@ async fn told(wait: tokio::task::JoinHandle<u64>, of: &str) -> u64 {
 }
 
 /// Each change that a job's workers wait for ends the wait.
-pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
+pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
     let failed = || Filter::job("job");
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a", "b", "c"]).await;
@@ -92,7 +95,7 @@ pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
 }
 
 /// No change between two waits is lost.
-pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
+pub async fn a_change_before_the_wait_for_it_ends_it(store: &Arc<dyn Store>) {
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a"]).await;
     let seen = told(wait, "the first").await;
@@ -101,11 +104,14 @@ pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
 }
 
 /// Times before 1970, the end of time and infinite durations do not cause a panic.
-pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
+pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
     let early = Timestamp::from_micros(i64::MIN);
     assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
-    assert_eq!(store.next_due("job").await, Ok(Some(early)));
-    let leases = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed");
+    assert_eq!(overview(store, "job").await.next_due, Some(early));
+    let leases = store
+        .claim("job", "w", early, Selection::Items { max: 1, starts: 1 }, Duration::MAX)
+        .await
+        .expect("claimed");
     let mut long = row(&leases[0], 0, false);
     long.duration = Duration::MAX;
     long.wait = Duration::MAX;
@@ -129,18 +135,15 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     let item = found(store, "c").await;
     assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
     // The lease of `b` never expires.
-    let b = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed").remove(0);
+    let b = store
+        .claim("job", "w", early, Selection::Items { max: 1, starts: 1 }, Duration::MAX)
+        .await
+        .expect("claimed")
+        .remove(0);
     assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
-    let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
+    let leases = store
+        .claim("job", "w", Timestamp::NEVER, Selection::Items { max: 9, starts: 9 }, MINUTE)
+        .await
+        .expect("claimed");
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
-}
-
-/// A clone is another handle to the same store.
-pub async fn handles_share_one_store<S: Store>(store: &S) {
-    let other = store.clone();
-    enqueue(&other, "job", &["a"]).await;
-    let lease = claim_one(store, 0).await;
-    settle(&other, &lease, 1, Settled::Succeeded(None)).await;
-    drop(other);
-    assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
 }

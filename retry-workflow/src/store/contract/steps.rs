@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Filter, ItemRecord, ItemState, Lease, NewItem, Settled,
-    Settlement,
+    AttemptOutcome, AttemptRecord, Counts, Filter, ItemRecord, ItemState, Lease, NewItem,
+    Selection, Settled, Settlement,
 };
+use crate::item::summary::Overview;
 use crate::store::Store;
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -22,46 +23,60 @@ pub(super) fn new(id: &str) -> NewItem {
     NewItem::new(id, format!("{{\"id\":\"{id}\"}}"))
 }
 
-pub(super) async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
+pub(super) async fn enqueue(store: &Arc<dyn Store>, job: &str, ids: &[&str]) {
     let items: Vec<_> = ids.iter().map(|id| new(id)).collect();
     let added = store.enqueue(job, items, at(0)).await.expect("enqueued");
     assert_eq!(added, ids.len() as u64, "all of them are new");
 }
 
-pub(super) async fn claim<S: Store>(store: &S, now: i64, max: usize) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, max, MINUTE).await.expect("claimed")
+pub(super) async fn claim(store: &Arc<dyn Store>, now: i64, max: usize) -> Vec<Lease> {
+    store
+        .claim("job", "worker", at(now), Selection::Items { max, starts: max }, MINUTE)
+        .await
+        .expect("claimed")
 }
 
-pub(super) async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
+pub(super) async fn claim_one(store: &Arc<dyn Store>, now: i64) -> Lease {
     let mut leases = claim(store, now, 1).await;
     assert_eq!(leases.len(), 1, "an item is due");
     leases.remove(0)
 }
 
 /// Claims what is due, and starts the first `starts` items.
-pub(super) async fn prefetch<S: Store>(
-    store: &S,
+pub(super) async fn prefetch(
+    store: &Arc<dyn Store>,
     now: i64,
     max: usize,
     starts: usize,
 ) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, starts, MINUTE).await.expect("claimed")
+    store
+        .claim("job", "worker", at(now), Selection::Items { max, starts }, MINUTE)
+        .await
+        .expect("claimed")
 }
 
-pub(super) async fn claim_suspect<S: Store>(store: &S, now: i64) -> Option<Lease> {
-    store.claim_suspect("job", "worker", at(now), MINUTE).await.expect("claimed, or nothing")
+pub(super) async fn claim_suspect(store: &Arc<dyn Store>, now: i64) -> Option<Lease> {
+    let claimed = store.claim("job", "worker", at(now), Selection::Suspect, MINUTE).await;
+    let mut leases = claimed.expect("claimed, or nothing");
+    assert!(leases.len() <= 1, "one at a time");
+    leases.pop()
 }
 
-pub(super) async fn nothing_is_due<S: Store>(store: &S, now: i64) {
+pub(super) async fn nothing_is_due(store: &Arc<dyn Store>, now: i64) {
     let leases = claim(store, now, 10).await;
     assert!(leases.is_empty(), "nothing is due, and yet: {leases:?}");
 }
 
-pub(super) async fn settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) {
+pub(super) async fn settle(store: &Arc<dyn Store>, lease: &Lease, now: i64, end: Settled) {
     assert!(try_settle(store, lease, now, end).await, "the lease is good");
 }
 
-pub(super) async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) -> bool {
+pub(super) async fn try_settle(
+    store: &Arc<dyn Store>,
+    lease: &Lease,
+    now: i64,
+    end: Settled,
+) -> bool {
     let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
     let history = vec![row(lease, now, failed)];
     let settlements = vec![Settlement { lease: lease.key, end, history }];
@@ -95,7 +110,7 @@ pub(super) fn failure(class: &str, message: &str) -> Failure {
 
 /// Enqueues, claims and settles items as dead, with failures of these classes and messages, one
 /// second after the other.
-pub(super) async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
+pub(super) async fn kill(store: &Arc<dyn Store>, failures: &[(&str, &str, &str)]) {
     for (second, (id, class, message)) in (0_i64..).zip(failures) {
         enqueue(store, "job", &[id]).await;
         let lease = claim_one(store, second).await;
@@ -103,16 +118,25 @@ pub(super) async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
     }
 }
 
-pub(super) async fn counts<S: Store>(store: &S) -> Counts {
+pub(super) async fn counts(store: &Arc<dyn Store>) -> Counts {
     store.counts("job").await.expect("counts")
 }
 
-pub(super) async fn found<S: Store>(store: &S, id: &str) -> ItemRecord {
+pub(super) async fn overview(store: &Arc<dyn Store>, job: &str) -> Overview {
+    store.overview(job, 0).await.expect("an overview")
+}
+
+/// How many items wait to be leased for the first time, counted up to `most`.
+pub(super) async fn waiting(store: &Arc<dyn Store>, most: u64) -> u64 {
+    store.overview("job", most).await.expect("an overview").waiting
+}
+
+pub(super) async fn found(store: &Arc<dyn Store>, id: &str) -> ItemRecord {
     store.item("job", id).await.expect("read").expect("the item is there")
 }
 
 /// The ids of all items that a filter selects, in order, in pages of two.
-pub(super) async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
+pub(super) async fn ids(store: &Arc<dyn Store>, filter: &Filter) -> Vec<String> {
     let mut ids = Vec::new();
     let mut after = None;
     loop {

@@ -2,6 +2,7 @@
 //! early.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
@@ -20,7 +21,7 @@ fn failed() -> Filter {
     Filter::job("job").states([ItemState::Dead, ItemState::Skipped])
 }
 
-async fn groups<S: Store>(store: &S, filter: &Filter) -> Vec<Group> {
+async fn groups(store: &Arc<dyn Store>, filter: &Filter) -> Vec<Group> {
     store.stats(filter).await.expect("groups")
 }
 
@@ -32,7 +33,7 @@ fn hours(group: &Group) -> Vec<(i64, u64)> {
 }
 
 /// Enqueues, claims and settles an item as dead, with this failure at that time.
-async fn kill_at<S: Store>(store: &S, id: &str, second: i64, message: &str) {
+async fn kill_at(store: &Arc<dyn Store>, id: &str, second: i64, message: &str) {
     enqueue(store, "job", &[id]).await;
     let lease = claim_one(store, second).await;
     settle(store, &lease, second, Settled::Dead(failure("other", message))).await;
@@ -40,7 +41,7 @@ async fn kill_at<S: Store>(store: &S, id: &str, second: i64, message: &str) {
 
 /// Groups list the hours in which their items ended, the oldest first; even for a filter that the
 /// summary cannot answer.
-pub async fn groups_have_their_hours<S: Store>(store: &S) {
+pub async fn groups_have_their_hours(store: &Arc<dyn Store>) {
     let seconds = [0, 5, HOUR - 1, HOUR, 5 * HOUR + 7];
     for (number, second) in seconds.into_iter().enumerate() {
         kill_at(store, &format!("item-{number}"), second, &format!("order {number} is bad")).await;
@@ -57,7 +58,7 @@ pub async fn groups_have_their_hours<S: Store>(store: &S) {
 
 /// The counts of groups are right whatever happens to items; the example is still one of them, and
 /// first and last are in the right hour.
-pub async fn groups_follow_the_items<S: Store>(store: &S) {
+pub async fn groups_follow_the_items(store: &Arc<dyn Store>) {
     for number in 0..4 {
         let (id, second) = (format!("item-{number}"), HOUR * number);
         kill_at(store, &id, second, &format!("order {number} is bad")).await;
@@ -101,7 +102,7 @@ pub async fn groups_follow_the_items<S: Store>(store: &S) {
 
 /// What happened in a minute stays, whatever happens to the items later; minutes without events are
 /// left out.
-pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
+pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {
     assert_eq!(store.minutes("job", at(0)).await, Ok(Vec::new()));
     enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
     let leases = claim(store, 0, 4).await;
@@ -155,7 +156,7 @@ pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
 }
 
 /// The summaries match after many random operations.
-pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
+pub async fn summaries_are_those_of_the_items(store: &Arc<dyn Store>) {
     // The operations are the same in each run, so that a failure can be reproduced.
     let mut state = 7_u64;
     let mut any = |below: u64| {
@@ -232,7 +233,7 @@ pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
 }
 
 /// The job starts over.
-pub async fn a_job_that_was_removed_has_no_summaries<S: Store>(store: &S) {
+pub async fn a_job_that_was_removed_has_no_summaries(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "other", "y")]).await;
     assert_eq!(store.cas("job/job", 0, "{}").await, Ok(true));
     assert_eq!(store.remove("job", 9, vec!["job/job".to_owned()]).await, Ok(2));
@@ -246,13 +247,13 @@ pub async fn a_job_that_was_removed_has_no_summaries<S: Store>(store: &S) {
 }
 
 /// A job is listed as soon as it has a record or an item.
-pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
+pub async fn jobs_are_listed_with_the_newest_first(store: &Arc<dyn Store>) {
     let page = store.jobs(None, 9).await.expect("a page");
     assert!(page.items.is_empty() && page.next.is_none());
     enqueue(store, "one", &["a", "b"]).await;
     assert_eq!(store.cas("job/two", 0, "2").await, Ok(true));
     let third = |_: &[_]| Ok(("job/three".to_owned(), "3".to_owned()));
-    store.find_or_insert("job/", third).await.expect("added");
+    store.find_or_insert("job/", Box::new(third)).await.expect("added");
     kill(store, &[("a", "other", "x")]).await;
     // Neither of these adds a job, or makes one newer.
     assert_eq!(store.cas("job/one", 0, "1").await, Ok(true));
@@ -284,7 +285,7 @@ pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
 }
 
 /// If no index answers the filter, a page may be empty and the list continues.
-pub async fn a_long_look_is_cut_short_and_goes_on<S: Store>(store: &S) {
+pub async fn a_long_look_is_cut_short_and_goes_on(store: &Arc<dyn Store>) {
     let number = MAX_ROWS_SCANNED + 50;
     let items = (0..number).map(|number| NewItem::new(format!("item-{number}"), "1")).collect();
     assert_eq!(store.enqueue("job", items, at(10)).await, Ok(number as u64));

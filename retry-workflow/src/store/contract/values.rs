@@ -1,9 +1,10 @@
 //! Values: revisions, prefixes, and values that are chosen once.
 
 use crate::store::{Store, StoreError};
+use std::sync::Arc;
 
 /// A caller that has not seen the last change cannot change the value.
-pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
+pub async fn a_value_changes_with_its_revision(store: &Arc<dyn Store>) {
     assert_eq!(store.get("k").await, Ok(None));
     assert_eq!(store.cas("k", 1, "x").await, Ok(false));
     assert_eq!(store.get("k").await, Ok(None));
@@ -17,7 +18,7 @@ pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
 }
 
 /// Prefixes match literally: there are no wildcards, and case matters.
-pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S) {
+pub async fn values_are_found_by_the_beginning_of_their_keys(store: &Arc<dyn Store>) {
     let mut all = ["", "a", "a%b", "a_b", "axb", "A", "a\0b", "ä", "äb", "b", "\u{10ffff}"];
     for key in all {
         assert_eq!(store.cas(key, 0, &format!("of {key}")).await, Ok(true), "{key:?}");
@@ -32,7 +33,7 @@ pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S
 
 /// Concurrent callers get the same value, and nothing changes between reading the values and
 /// choosing.
-pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
+pub async fn a_value_is_found_or_added_in_one_step(store: &Arc<dyn Store>) {
     // The first value, or one that says who added it.
     let choose = |number: usize| {
         move |values: &[(String, String)]| {
@@ -44,7 +45,7 @@ pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
     let tasks: Vec<_> = (0..32)
         .map(|number| {
             let store = store.clone();
-            tokio::spawn(async move { store.find_or_insert("k/", choose(number)).await })
+            tokio::spawn(async move { store.find_or_insert("k/", Box::new(choose(number))).await })
         })
         .collect();
     let mut found = Vec::new();
@@ -59,7 +60,7 @@ pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
 
 /// A key that has a value keeps it, with its revision, whatever value was chosen; the chosen key
 /// need not start with the prefix.
-pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
+pub async fn what_is_chosen_is_found_to_the_letter(store: &Arc<dyn Store>) {
     for (key, revision, value) in [("k", 0, "one"), ("k", 1, "two"), ("K", 0, "other")] {
         assert_eq!(store.cas(key, revision, value).await, Ok(true));
     }
@@ -71,15 +72,15 @@ pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
             assert_eq!(values, [("k".to_owned(), "two".to_owned())]);
             Ok(chosen.clone())
         };
-        assert_eq!(store.find_or_insert("k", choose).await, Ok(kept));
+        assert_eq!(store.find_or_insert("k", Box::new(choose)).await, Ok(kept));
     }
     assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
     assert_eq!(store.get("").await, Ok(Some((1, "first".to_owned()))));
 }
 
 /// The caller gets the error that choosing returned.
-pub async fn nothing_is_added_where_choosing_fails<S: Store>(store: &S) {
-    let failed = store.find_or_insert("k", |_| Err(StoreError::Closed)).await;
+pub async fn nothing_is_added_where_choosing_fails(store: &Arc<dyn Store>) {
+    let failed = store.find_or_insert("k", Box::new(|_| Err(StoreError::Closed))).await;
     assert_eq!(failed, Err(StoreError::Closed));
     assert_eq!(store.values("").await, Ok(Vec::new()));
 }

@@ -5,18 +5,9 @@ use rusqlite::{OptionalExtension, Result, Row};
 use super::layout::{LEASED, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
-use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER};
+use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
 use crate::store::tally::moved;
-
-/// What to claim.
-#[derive(Clone, Copy)]
-pub(super) enum Wanted {
-    /// Up to `max` items, of which the first `starts` start now.
-    Items { max: usize, starts: usize },
-    /// One that may have killed its workers.
-    Suspect,
-}
 
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
@@ -39,15 +30,12 @@ pub(super) fn claim(
     job: &str,
     worker: &str,
     now: Timestamp,
-    wanted: Wanted,
+    selection: Selection,
     until: Timestamp,
 ) -> Result<Vec<Lease>> {
     let Some(job) = tx.find_job(job)? else { return Ok(Vec::new()) };
-    let (max, starts) = match wanted {
-        Wanted::Items { max, starts } => (max, starts),
-        Wanted::Suspect => (1, 1),
-    };
-    let due = find_due(tx, job, now, matches!(wanted, Wanted::Suspect), max)?;
+    let (suspects, max, starts) = selection.bounds();
+    let due = find_due(tx, job, now, suspects, max)?;
     if due.is_empty() {
         return Ok(Vec::new());
     }
@@ -185,17 +173,12 @@ pub(super) fn expire(
     Ok(expired)
 }
 
-pub(super) fn next_due(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
-    let (item, suspect) = (next(tx, job, false)?, next(tx, job, true)?);
-    Ok(item.into_iter().chain(suspect).min())
-}
-
-pub(super) fn next_suspect(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
-    next(tx, job, true)
-}
-
-fn next(tx: &mut Transaction<'_>, job: &str, suspects: bool) -> Result<Option<Timestamp>> {
-    let Some(job) = tx.find_job(job)? else { return Ok(None) };
+/// When the next item can be claimed, or the next suspect.
+pub(super) fn next_due(
+    tx: &Transaction<'_>,
+    job: i64,
+    suspects: bool,
+) -> Result<Option<Timestamp>> {
     let due: Option<i64> = tx
         .prepare(
             "SELECT due FROM states INDEXED BY claimable \
@@ -206,8 +189,8 @@ fn next(tx: &mut Transaction<'_>, job: &str, suspects: bool) -> Result<Option<Ti
     Ok(due.map(Timestamp::from_micros))
 }
 
-pub(super) fn waiting(tx: &mut Transaction<'_>, job: &str, most: u64) -> Result<u64> {
-    let Some(job) = tx.find_job(job)? else { return Ok(0) };
+/// How many items wait to be leased for the first time, counted up to `most`.
+pub(super) fn waiting(tx: &Transaction<'_>, job: i64, most: u64) -> Result<u64> {
     tx.prepare(
         "SELECT count(*) FROM (SELECT 1 FROM states INDEXED BY claimable \
          WHERE job = ?1 AND suspect = 0 AND due IS NOT NULL AND state = 0 AND run = 0 \

@@ -6,13 +6,14 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::add;
+use super::claim;
 use super::layout;
 use super::selection::Selection;
 use super::transaction::{Json, Transaction, counts as counted, state};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
-use crate::item::summary::JobRow;
+use crate::item::record::{AttemptRecord, Cursor, Filter, ItemRecord, Page};
+use crate::item::summary::{JobRow, Overview};
 use crate::store::MAX_ROWS_SCANNED;
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.
@@ -22,9 +23,15 @@ const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
      s.checkpoint";
 
-pub(super) fn counts(tx: &mut Transaction<'_>, job: &str) -> Result<Counts> {
-    let job = tx.find_job(job)?;
-    job.map_or(Ok(Counts::default()), |job| tx.committed_counts(job))
+pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -> Result<Overview> {
+    let Some(job) = tx.find_job(job)? else { return Ok(Overview::default()) };
+    let next_suspect = claim::next_due(tx, job, true)?;
+    Ok(Overview {
+        counts: tx.committed_counts(job)?,
+        waiting: if most_waiting > 0 { claim::waiting(tx, job, most_waiting)? } else { 0 },
+        next_due: claim::next_due(tx, job, false)?.into_iter().chain(next_suspect).min(),
+        next_suspect,
+    })
 }
 
 pub(super) fn item(tx: &mut Transaction<'_>, job: &str, id: &str) -> Result<Option<ItemRecord>> {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use retry_workflow::{ErrorPolicy, Policy, Store, Workflow, WorkflowError};
+use retry_workflow::{ErrorPolicy, Policy, Workflow, WorkflowError};
 
 #[tokio::test(start_paused = true)]
 async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
-    async fn refused<S: Store>(workflow: Workflow<S>) -> String {
+    async fn refused(workflow: Workflow) -> String {
         let run = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
         chain(&run.await.unwrap_err())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retry_workflow::matchers::{network, timeout};
 use retry_workflow::{
-    AttemptOutcome, JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy,
+    AttemptOutcome, JobStatus, MemoryStore, Policy, Selection, Store, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -175,7 +175,10 @@ async fn what_an_attempt_leaves_for_the_next_is_json_once() {
         .run([1], |_: u32, _| async { Err::<(), _>("it said \"no\"") });
     tokio::time::timeout(Duration::from_secs(10), run).await.unwrap_err();
     let later = retry_workflow::Timestamp::now() + 2 * hour;
-    let leases = store.claim("once-1", "other", later, 1, 1, hour).await.unwrap();
+    let leases = store
+        .claim("once-1", "other", later, Selection::Items { max: 1, starts: 1 }, hour)
+        .await
+        .unwrap();
     let left: serde_json::Value =
         serde_json::from_str(leases[0].checkpoint.as_deref().unwrap()).unwrap();
     assert_eq!(left["work"]["failure"]["message"], "it said \"no\"");

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, MemoryStore, NewItem, Store, WaitReason, Workflow, keyed, policy,
+    BreakerConfig, ErrorPolicy, MemoryStore, NewItem, Selection, Store, WaitReason, Workflow,
+    keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -68,7 +69,16 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
     let store = MemoryStore::new();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
-    store.claim("waits", "other", now, 1, 1, Duration::from_secs(20)).await.unwrap();
+    store
+        .claim(
+            "waits",
+            "other",
+            now,
+            Selection::Items { max: 1, starts: 1 },
+            Duration::from_secs(20),
+        )
+        .await
+        .unwrap();
     let heard = run(store, ErrorPolicy::new(), |_| 0, 0).await;
     let [WaitReason::Lease { wait, .. }] = heard[..] else { panic!("{heard:?}") };
     assert!((17..20).contains(&wait.as_secs()), "{wait:?}");
@@ -79,7 +89,16 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
     for second in 0..2 {
         let at = now + Duration::from_secs(second);
-        store.claim("waits", "other", at, 1, 1, Duration::from_millis(1)).await.unwrap();
+        store
+            .claim(
+                "waits",
+                "other",
+                at,
+                Selection::Items { max: 1, starts: 1 },
+                Duration::from_millis(1),
+            )
+            .await
+            .unwrap();
     }
     let heard = run(store, ErrorPolicy::new(), |_| 90, 0).await;
     assert_eq!(heard, [WaitReason::Alone, WaitReason::Suspect]);

@@ -1,0 +1,261 @@
+//! [`Watch`]: how a worker keeps an eye on its job. It listens for changes, looks at the job as a
+//! whole, renews its heartbeat, shares its breaker, and reports progress.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::breaker::Breaker;
+use super::heartbeat::{Beat, Heartbeat};
+use super::operations::{EngineEvent, Operation};
+use super::{Engine, MOST_WAITING};
+use crate::item::clock::Timestamp;
+use crate::item::summary::Overview;
+use crate::job::event::{JobEvent, WaitReason};
+use crate::job::worker_record::WorkerRecord;
+
+/// How often a worker that has work in hand looks at the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A worker without work waits for the store to report a change, but looks at least this often.
+const LOOK_ANYWAY: Duration = Duration::from_secs(60);
+/// The shortest time between two looks, however many changes the store reports.
+const LOOK_AT_MOST: Duration = Duration::from_millis(100);
+
+/// What a worker remembers of its looks.
+pub(super) struct Watch {
+    heartbeat: Heartbeat,
+    /// When to renew the heartbeat.
+    beat_at: Instant,
+    /// Who else works on the job.
+    others: Vec<WorkerRecord>,
+    /// When the next tick is due, once per second.
+    pub(super) tick_at: Instant,
+    /// When the store was last polled.
+    looked_at: Option<Instant>,
+    /// Whether some answers were already on their way at that look: they may be older than it.
+    is_look_partial: bool,
+    /// How many changes there had been at the last look at the job as a whole.
+    pub(super) looked_at_change: Option<u64>,
+    /// The changes that the store has reported so far.
+    seen: u64,
+    /// When the next item is due, if none is due now.
+    pub(super) due: Option<Timestamp>,
+}
+
+/// What a look at the job as a whole has found.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// How many changes there had been before.
+    changes: u64,
+    overview: Overview,
+    /// Whether what waits to be leased for the first time was counted.
+    with_waiting: bool,
+    /// Whether it is one of those that come every second.
+    is_regular: bool,
+}
+
+impl Watch {
+    pub(super) fn new(heartbeat: Heartbeat, others: Vec<WorkerRecord>) -> Self {
+        Self {
+            beat_at: Instant::now() + heartbeat.every(),
+            heartbeat,
+            others,
+            tick_at: Instant::now() + LOOK_EVERY,
+            looked_at: None,
+            is_look_partial: false,
+            looked_at_change: None,
+            seen: 0,
+            due: None,
+        }
+    }
+
+    pub(super) fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
+    }
+}
+
+impl Engine {
+    /// When to listen for the next change, unless that is under way. A worker that has work in hand
+    /// looks every second anyway.
+    pub(super) fn listen_at(&self) -> Option<Instant> {
+        let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
+        let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
+        is_wanted.then(|| self.watch.looked_at.map_or_else(Instant::now, |at| at + pause))
+    }
+
+    pub(super) fn start_listening(&mut self) {
+        let seen = self.watch.seen;
+        self.operations.start(Operation::Listen, |store, job| async move {
+            store.changed(&job, seen).await.map(EngineEvent::Changed)
+        });
+    }
+
+    pub(super) fn changed(&mut self, seen: u64) {
+        self.watch.seen = seen;
+        // What was found before may be out of date.
+        self.ledger.changed();
+        self.claim_soon();
+        self.look();
+    }
+
+    /// What is done once per second: a worker without work does it without the store.
+    pub(super) fn tick(&mut self) {
+        let now = Instant::now();
+        self.watch.tick_at = now + LOOK_EVERY;
+        let is_old = self.watch.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
+        if !self.is_idle() || is_old || self.watch.is_look_partial {
+            self.look();
+            return;
+        }
+        if self.watch.beat_at <= now || self.watch.others.iter().any(WorkerRecord::is_dead) {
+            self.start_beating();
+        }
+        self.report_progress();
+    }
+
+    /// Looks at what other processes have done, and shares what they need to know.
+    fn look(&mut self) {
+        let all = [Operation::Look, Operation::Heartbeat, Operation::ShareBreaker];
+        self.watch.is_look_partial =
+            all.into_iter().any(|operation| self.operations.is_under_way(operation));
+        self.watch.looked_at = Some(Instant::now());
+        self.start_looking(true);
+        if self.claim_at.is_none() {
+            self.claim_soon();
+        }
+        self.start_beating();
+        self.share_breaker();
+    }
+
+    /// Looks at the job as a whole; regularly, or because something has to be known now.
+    pub(super) fn start_looking(&mut self, is_regular: bool) {
+        // Other workers lease what this one enqueues.
+        let with_waiting = !self.input_complete && (is_regular || self.waiting >= MOST_WAITING);
+        let most = if with_waiting { MOST_WAITING } else { 0 };
+        let changes = self.ledger.changes();
+        let is_started = self.operations.start(Operation::Look, |store, job| async move {
+            let overview = store.overview(&job, most).await?;
+            Ok(EngineEvent::Looked(Look { changes, overview, with_waiting, is_regular }))
+        });
+        if is_started {
+            self.watch.looked_at_change = Some(changes);
+        }
+    }
+
+    pub(super) fn looked(&mut self, look: Look) {
+        let Look { changes, overview, with_waiting, is_regular } = look;
+        let Overview { counts, next_due, next_suspect, .. } = overview;
+        if with_waiting {
+            self.waiting = overview.waiting;
+        }
+        #[cfg(feature = "metrics")]
+        self.metrics.next_due(next_due);
+        let is_settling = self.operations.is_under_way(Operation::Settle);
+        self.ledger.counted(changes, counts, is_settling);
+        // Something that has changed since may be due earlier.
+        let is_current = self.ledger.is_current();
+        let mut goes_on_later = false;
+        if self.stopping.is_none() && !self.access.wants_alone() {
+            if self.is_time_for(next_suspect, is_current) {
+                self.access.want_alone();
+            } else if is_current && self.is_idle() {
+                self.sleep_until(next_due);
+                goes_on_later = next_due.is_some();
+            }
+        }
+        // A wait is reported once it lasts.
+        if is_regular || !goes_on_later {
+            self.report_progress();
+        }
+        self.check_bounds();
+        // Nothing else would trigger another look.
+        if self.is_idle() && !is_current {
+            self.start_looking(false);
+        }
+    }
+
+    /// Nothing can be claimed before `due`.
+    fn sleep_until(&mut self, due: Option<Timestamp>) {
+        // The store reports items that are added or put back.
+        let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
+        self.claim_at = Some(Instant::now() + wait);
+        self.watch.due = due;
+    }
+
+    fn start_beating(&mut self) {
+        let heartbeat = self.watch.heartbeat.clone();
+        let is_started = self.operations.start(Operation::Heartbeat, |store, _| async move {
+            heartbeat.beat(&*store).await.map(EngineEvent::Beaten)
+        });
+        if is_started {
+            self.watch.beat_at = Instant::now() + self.watch.heartbeat.every();
+        }
+    }
+
+    pub(super) fn beaten(&mut self, Beat { freed, request, others }: Beat) {
+        self.watch.others = others;
+        if let Some(request) = request {
+            self.stop(request.reason());
+        }
+        if freed > 0 {
+            self.claim_soon();
+        }
+    }
+
+    pub(super) fn share_breaker(&mut self) {
+        if let Some(breaker) = self.breaker.clone() {
+            self.operations.start(Operation::ShareBreaker, |store, _| async move {
+                breaker.share(&*store).await.map(|()| EngineEvent::Wake)
+            });
+        }
+    }
+
+    pub(super) fn report_progress(&self) {
+        let (counts, running) = (self.ledger.stored(), self.tasks.len());
+        #[cfg(feature = "metrics")]
+        self.metrics.progress(counts, running, self.store.now());
+        self.collector.emit(&JobEvent::Progress {
+            counts,
+            input_complete: self.input_complete,
+            running,
+            open_for: self.open_for(),
+            waits_for: self.waits_for(),
+        });
+    }
+
+    fn open_for(&self) -> Duration {
+        self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
+    }
+
+    /// Why this worker is not starting anything, as far as it knows.
+    fn waits_for(&self) -> Option<WaitReason> {
+        let runs = !self.tasks.is_empty();
+        let open_for = self.open_for();
+        if self.stopping.is_some() {
+            return runs.then_some(WaitReason::Stop);
+        }
+        if !open_for.is_zero() {
+            return Some(WaitReason::Breaker { wait: open_for });
+        }
+        if self.access.is_alone() {
+            return runs.then_some(WaitReason::Suspect);
+        }
+        if self.access.wants_alone() {
+            return Some(WaitReason::Alone);
+        }
+        if runs {
+            return None;
+        }
+        if self.operations.is_under_way(Operation::Enter) {
+            return Some(WaitReason::OtherJob);
+        }
+        let wait = self.watch.due?.since(self.store.now());
+        let counts = self.ledger.stored();
+        match (counts.pending, counts.leased) {
+            _ if wait.is_zero() => None,
+            (0, 0) => None,
+            (0, _) => Some(WaitReason::Lease { wait }),
+            _ => Some(WaitReason::Due { wait }),
+        }
+    }
+}

@@ -21,9 +21,9 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
+use crate::server::columns::column;
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server, quoted};
-use crate::store::shared::column;
-use crate::store::text::encode;
 
 /// The server's time in microseconds, at the moment it is evaluated.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
@@ -266,7 +266,7 @@ impl Hub for PostgresHub {
 }
 
 fn member(row: &Row, at: usize) -> Result<MemberId, PostgresError> {
-    crate::store::shared::text(row, at).map(MemberId::from)
+    crate::server::columns::text(row, at).map(MemberId::from)
 }
 
 /// A time or a duration, in microseconds.

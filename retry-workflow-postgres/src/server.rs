@@ -1,7 +1,9 @@
 //! [`Server`]: a Postgres server, with a connection pool whose operations are retried.
 
+pub(crate) mod columns;
 mod error;
 mod options;
+pub(crate) mod text;
 mod tls;
 
 use std::any::Any;

@@ -9,7 +9,6 @@ mod claim;
 mod clock;
 mod dead;
 mod layout;
-mod migrate;
 mod place;
 mod read;
 mod remove;
@@ -17,8 +16,8 @@ mod selection;
 mod settle;
 mod summary;
 pub(crate) mod shared;
-pub(crate) mod text;
-mod values;
+pub(crate) mod values;
+mod listening;
 mod waking;
 
 use std::collections::BTreeSet;
@@ -203,7 +202,7 @@ impl PostgresStore {
     /// Wakes those who wait for changes to this job, if it has changed.
     async fn notify(&self, job: &str, is_changed: bool) {
         if is_changed {
-            waking::notify(&self.0, job).await;
+            listening::notify(&self.0, job).await;
         }
     }
 
@@ -211,8 +210,8 @@ impl PostgresStore {
     async fn notify_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
         match (&filter.job, changed) {
             (_, Ok(0) | Err(_)) => {}
-            (Some(job), _) => waking::notify(&self.0, job).await,
-            (None, _) => waking::notify_all(&self.0).await,
+            (Some(job), _) => listening::notify(&self.0, job).await,
+            (None, _) => listening::notify_all(&self.0).await,
         }
     }
 
@@ -259,7 +258,7 @@ impl PostgresOptions {
         let opened = server.attempts(PATIENCE, &begun, &opening, |client, opening, _| {
             Box::pin(async move {
                 let (schema, plain, must_exist, name) = opening;
-                migrate::open(client, schema, plain, *must_exist, name).await?;
+                layout::migrate::open(client, schema, plain, *must_exist, name).await?;
                 clock::measure(client).await
             })
         });
@@ -278,7 +277,7 @@ impl PostgresOptions {
     /// assert!(sql.contains("TO \"worker\""));
     /// ```
     pub fn sql(&self, role: &str) -> String {
-        migrate::script(&crate::server::quoted(&self.schema), &crate::server::quoted(role))
+        layout::migrate::script(&crate::server::quoted(&self.schema), &crate::server::quoted(role))
     }
 }
 
@@ -348,8 +347,8 @@ impl Store for PostgresStore {
             let (settled, put_back) = settled?;
             for job in put_back {
                 match self.0.name_of(job) {
-                    Some(job) => waking::notify_soon(&self.0, &job),
-                    None => waking::notify_all(&self.0).await,
+                    Some(job) => listening::notify_soon(&self.0, &job),
+                    None => listening::notify_all(&self.0).await,
                 }
             }
             Ok(settled)
@@ -590,6 +589,6 @@ impl Store for PostgresStore {
     /// Changes by this process wake callers at once, and those by others within milliseconds,
     /// through `NOTIFY`. If notifications do not arrive, this returns after a second.
     fn changed<'a>(&'a self, job: &'a str, seen: u64) -> StoreFuture<'a, u64> {
-        Box::pin(async move { Ok(waking::changed(&self.0, job, seen).await) })
+        Box::pin(async move { Ok(listening::changed(&self.0, job, seen).await) })
     }
 }

@@ -6,8 +6,8 @@ use tokio_postgres::Row;
 
 use super::poll::record;
 use super::{Inner, duration, time};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::text::encode;
 
 const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober";
 

@@ -2,8 +2,8 @@
 
 use tokio_postgres::error::SqlState;
 
+use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::column;
 
 /// The layout that this program reads and writes.
 const VERSION: i32 = 1;

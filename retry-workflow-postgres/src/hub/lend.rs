@@ -6,9 +6,9 @@ use std::time::Duration;
 use retry_fleet::{Ask, Book, Grant};
 
 use super::{Inner, duration, micros};
+use crate::server::columns::{column, small, unsigned};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::{column, small, unsigned};
-use crate::store::text::encode;
 
 /// `$1` fleet, `$2` quota, `$3` its capacity, `$4` how long a lease lasts.
 const LOCK: &str = "

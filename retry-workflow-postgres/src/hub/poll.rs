@@ -8,9 +8,9 @@ use retry_fleet::{BreakerRecord, OpenLease, Tally};
 use tokio_postgres::Row;
 
 use super::{Inner, duration, member, micros};
+use crate::server::columns::{column, small, text, unsigned};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::{column, small, text, unsigned};
-use crate::store::text::encode;
 
 /// Dead members are kept this many times as long as silent ones count as alive.
 const KEPT: u32 = 10;

@@ -8,9 +8,10 @@ use retry_workflow::{ItemRecord, ItemState, NewItem, Timestamp};
 
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
-use super::shared::{Shared, column};
+use super::shared::Shared;
 use super::summary::{self, Minutes};
-use super::text::encode;
+use crate::server::columns::column;
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// How many items one statement imports.

@@ -4,8 +4,9 @@ use retry_workflow::store::{StoreCheck, Summary};
 use retry_workflow::{ItemState, Timestamp};
 
 use super::layout::{self, VERSION};
-use super::shared::{Shared, column, text, unsigned};
+use super::shared::Shared;
 use super::summary;
+use crate::server::columns::{column, text, unsigned};
 use crate::server::{PooledClient, PostgresError};
 
 const LAYOUT: &str = "\

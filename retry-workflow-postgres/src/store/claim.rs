@@ -7,8 +7,9 @@ use retry_workflow::{Lease, LeaseKey, Selection, Timestamp};
 use tokio_postgres::Row;
 
 use super::place::BEGINNING;
-use super::shared::{Shared, Values, column, limit, small, text, text_opt, unsigned};
-use super::text::encode;
+use super::shared::{Shared, Values};
+use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// The arguments of a claim.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retry_workflow::Timestamp;
 
-use super::shared::{column, micros};
+use crate::server::columns::{column, micros};
 use crate::server::{PooledClient, PostgresError};
 
 /// How long a measurement of the server's clock is used.

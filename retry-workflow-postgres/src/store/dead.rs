@@ -7,9 +7,10 @@ use retry_workflow::{Failure, Filter, Group, Timestamp};
 
 use super::selection::Selection;
 use super::settle::{counted, json};
-use super::shared::{Shared, limit, micros};
+use super::shared::Shared;
 use super::summary;
-use super::text::encode;
+use crate::server::columns::{limit, micros};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 pub(crate) async fn stats(

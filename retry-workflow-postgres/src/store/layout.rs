@@ -1,5 +1,7 @@
 //! The tables of a store, and the numbered steps that migrate a schema to them.
 
+pub(super) mod migrate;
+
 use retry_workflow::{AttemptOutcome, ItemState};
 
 /// A step, which migrates the previous layout to the one with its number.

@@ -13,8 +13,9 @@ use tokio_postgres::Row;
 
 use super::layout;
 use super::selection::Selection;
-use super::shared::{Shared, Values, column, limit, read_json, small, text, text_opt, unsigned};
-use super::text::encode;
+use super::shared::{Shared, Values};
+use crate::server::columns::{column, limit, read_json, small, text, text_opt, unsigned};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.

@@ -1,7 +1,8 @@
 //! Removing a job, item by item.
 
-use super::shared::{Shared, limit};
-use super::text::encode;
+use super::shared::Shared;
+use crate::server::columns::limit;
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// Once no item is left, the values go as well, and the job counts from 0. Item numbers are never

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 
 use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::shared::Shared;
-use super::text::encode;
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// The items that a filter selects: their states `s`, items `i`, and failures `f` if there are any.

@@ -13,9 +13,10 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
-use super::shared::{Shared, Values, column, micros};
+use super::shared::{Shared, Values};
 use super::summary;
-use super::text::encode;
+use crate::server::columns::{column, micros};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
 /// How many numbers an item, or a row of history, has. They share one array, because each further

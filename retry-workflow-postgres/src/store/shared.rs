@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use retry_workflow::Failure;
-use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
 use super::clock::ServerClock;
 use super::layout::SHARDS;
 use super::place::Places;
-use super::text::{decode, encode};
 use super::waking::Waking;
+use crate::server::columns::column;
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError, Server};
 
 /// The parameters of a statement, in order.
@@ -191,44 +190,4 @@ impl Shared {
             self.execute(client, add, &[&encode(name)]).await?;
         }
     }
-}
-
-/// The value of a row in this column.
-pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, PostgresError> {
-    Ok(row.try_get(at)?)
-}
-
-/// The text of a row in this column.
-pub(crate) fn text(row: &Row, at: usize) -> Result<String, PostgresError> {
-    column(row, at).map(decode)
-}
-
-/// The text of a row in this column, if it is not null.
-pub(crate) fn text_opt(row: &Row, at: usize) -> Result<Option<String>, PostgresError> {
-    Ok(column::<Option<String>>(row, at)?.map(decode))
-}
-
-/// A failure from its stored form.
-pub(crate) fn read_json(json: &str) -> Result<Failure, PostgresError> {
-    serde_json::from_str(json).map_err(PostgresError::other)
-}
-
-/// A number that is never negative.
-pub(crate) fn unsigned(row: &Row, at: usize) -> Result<u64, PostgresError> {
-    column::<i64>(row, at).map(|number| u64::try_from(number).unwrap_or(0))
-}
-
-/// A number, at most as large as a `u32`.
-pub(crate) fn small(row: &Row, at: usize) -> Result<u32, PostgresError> {
-    column::<i64>(row, at).map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
-}
-
-/// A duration in microseconds, capped at what the column can hold.
-pub(crate) fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// A row limit for a statement.
-pub(crate) fn limit(max: usize) -> i64 {
-    i64::try_from(max).unwrap_or(i64::MAX)
 }

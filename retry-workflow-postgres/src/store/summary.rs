@@ -10,8 +10,9 @@ use retry_workflow::{
     AttemptOutcome, Failure, Filter, Group, HourCount, ItemRecord, Minute, Timestamp,
 };
 
-use super::shared::{Shared, Values, column, read_json, text, unsigned};
-use super::text::encode;
+use super::shared::{Shared, Values};
+use crate::server::columns::{column, read_json, text, unsigned};
+use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use retry_workflow::StoreError;
 
-use super::shared::{Shared, text, unsigned};
-use super::text::{encode, prefix_end};
+use super::shared::Shared;
+use crate::server::columns::{text, unsigned};
+use crate::server::text::{encode, prefix_end};
 use crate::server::{PooledClient, PostgresError};
 
 pub(crate) async fn get(

@@ -9,10 +9,22 @@ use std::task::{Context, Poll};
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
-use super::watch::Look;
 use crate::item::record::{Lease, NewItem};
+use crate::item::summary::Overview;
 use crate::job::record::StopReason;
 use crate::store::{Store, StoreError};
+
+/// What a look at the job as a whole has found.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// How many changes there had been before.
+    pub(super) changes: u64,
+    pub(super) overview: Overview,
+    /// Whether what waits to be leased for the first time was counted.
+    pub(super) with_waiting: bool,
+    /// Whether it is one of those that come every second.
+    pub(super) is_regular: bool,
+}
 
 /// What the engine's loop waits for.
 pub(super) enum EngineEvent {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::breaker::Breaker;
 use super::heartbeat::{Beat, Heartbeat};
-use super::operations::{EngineEvent, Operation};
+use super::operations::{EngineEvent, Look, Operation};
 use super::{Engine, MOST_WAITING};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
@@ -40,18 +40,6 @@ pub(super) struct Watch {
     seen: u64,
     /// When the next item is due, if none is due now.
     pub(super) due: Option<Timestamp>,
-}
-
-/// What a look at the job as a whole has found.
-#[derive(Clone, Copy)]
-pub(super) struct Look {
-    /// How many changes there had been before.
-    changes: u64,
-    overview: Overview,
-    /// Whether what waits to be leased for the first time was counted.
-    with_waiting: bool,
-    /// Whether it is one of those that come every second.
-    is_regular: bool,
 }
 
 impl Watch {

@@ -3,4 +3,5 @@
 mod dependencies;
 mod documents;
 mod features;
+mod plan;
 mod public_api;

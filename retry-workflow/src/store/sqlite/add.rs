@@ -1,6 +1,6 @@
 //! Items that are new to the store: enqueued, or imported with their history.
 
-use rusqlite::{OptionalExtension, Result};
+use rusqlite::Result;
 
 use super::layout::{PURGED, code};
 use super::settle::{write_failure, write_row};
@@ -83,11 +83,4 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         added += 1;
     }
     Ok(added)
-}
-
-/// Finds the number of an item.
-pub(super) fn find(tx: &Transaction<'_>, job: i64, id: &str) -> Result<Option<i64>> {
-    tx.prepare("SELECT item FROM items WHERE job = ?1 AND id = ?2")?
-        .query_row((job, id), |row| row.get(0))
-        .optional()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::{Connection, Result};
 
 use super::layout::{PURGED, SUCCEEDED, SUMMARIES_SINCE, VERSION, code};
-use super::transaction::state;
+use super::transaction::columns::state;
 use super::{SqliteOptions, file, sqlite_error};
 use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;

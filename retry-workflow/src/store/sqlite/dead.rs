@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::add;
 use super::layout::{DEAD, PURGED, SKIPPED};
 use super::selection::{Selection, Summed};
 use super::settle::write_failure;
 use super::summary;
-use super::transaction::{Json, Transaction, state};
+use super::transaction::Transaction;
+use super::transaction::columns::{Json, state};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{Filter, ItemState};
@@ -140,7 +140,7 @@ pub(super) fn skip(
 
 pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str) -> Result<bool> {
     let Some(job) = tx.find_job(job)? else { return Ok(false) };
-    let Some(item) = add::find(tx, job, id)? else { return Ok(false) };
+    let Some(item) = tx.find_item(job, id)? else { return Ok(false) };
     let changed = tx
         .prepare(
             "UPDATE items SET payload = ?2 WHERE item = ?1 AND EXISTS \

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result, Row};
 
-use super::add;
 use super::claim;
 use super::layout;
 use super::selection::Selection;
-use super::transaction::{Json, Transaction, counts as counted, state};
+use super::transaction::Transaction;
+use super::transaction::columns::{Json, counts as counted, state};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Cursor, Filter, ItemRecord, Page};
@@ -36,7 +36,7 @@ pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -
 
 pub(super) fn item(tx: &mut Transaction<'_>, job: &str, id: &str) -> Result<Option<ItemRecord>> {
     let Some(job) = tx.find_job(job)? else { return Ok(None) };
-    let Some(number) = add::find(tx, job, id)? else { return Ok(None) };
+    let Some(number) = tx.find_item(job, id)? else { return Ok(None) };
     let found = tx.prepare(&one())?.query_row((number,), record).optional()?;
     found.map(|item| Ok(ItemRecord { history: history(tx, number)?, ..item })).transpose()
 }

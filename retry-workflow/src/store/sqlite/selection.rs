@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
 
-use super::add;
 use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::transaction::Transaction;
 use crate::item::record::{Filter, ItemState};
@@ -252,7 +251,7 @@ fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Ve
     let mut numbers = Vec::new();
     for job in jobs {
         for id in ids {
-            numbers.extend(add::find(tx, job, id)?);
+            numbers.extend(tx.find_item(job, id)?);
         }
     }
     numbers.sort_unstable();

@@ -3,7 +3,8 @@
 use rusqlite::{OptionalExtension, Result};
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
-use super::transaction::{Json, Transaction};
+use super::transaction::Transaction;
+use super::transaction::columns::Json;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{

@@ -1,6 +1,9 @@
 //! The threads that own the connections. The writing one takes all that has queued up and commits
 //! it at once: many settlements share one commit.
 
+mod identity;
+pub(super) mod patience;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,9 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use self::identity::Identity;
+use self::patience::Patience;
 use super::clock::StoreClock;
-use super::identity::Identity;
-use super::patience::Patience;
 use super::sqlite_error;
 use super::transaction::{Access, Names, Touched, Transaction};
 use crate::store::{Changes, StoreError, StoreResult};

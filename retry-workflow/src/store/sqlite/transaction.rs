@@ -1,18 +1,17 @@
 //! One transaction: the connection, the numbers of names, and the counts of jobs, which are written
-//! once when it ends; and how columns are read.
+//! once when it ends.
+
+pub(super) mod columns;
+mod summaries;
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, Result, Row};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Result};
 
-use super::layout;
-use super::summary::Summaries;
+use self::columns::counts;
+use self::summaries::Summaries;
 use crate::item::clock::micros;
-use crate::item::record::{Counts, ItemState};
+use crate::item::record::Counts;
 use crate::store::Changes;
 
 /// What a connection is for.
@@ -165,6 +164,13 @@ impl<'a> Transaction<'a> {
         Ok(job)
     }
 
+    /// The number of an item.
+    pub(super) fn find_item(&self, job: i64, id: &str) -> Result<Option<i64>> {
+        self.prepare("SELECT item FROM items WHERE job = ?1 AND id = ?2")?
+            .query_row((job, id), |row| row.get(0))
+            .optional()
+    }
+
     /// The number of a worker, which is added if need be.
     pub(super) fn worker(&mut self, name: &str) -> Result<i64> {
         if let Some(&worker) = self.names.workers.get(name) {
@@ -208,41 +214,4 @@ fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
              FROM jobs WHERE job = ?1",
         )?
         .query_row((job,), |row| counts(row, 0))
-}
-
-/// Reads the counts of a job from this column on.
-pub(super) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
-    Ok(Counts {
-        pending: row.get(from)?,
-        leased: row.get(from + 1)?,
-        succeeded: row.get(from + 2)?,
-        dead: row.get(from + 3)?,
-        skipped: row.get(from + 4)?,
-        attempts: row.get(from + 5)?,
-        lost: row.get(from + 6)?,
-        worked: Duration::from_micros(row.get(from + 7)?),
-        waited: Duration::from_micros(row.get(from + 8)?),
-    })
-}
-
-/// Reads the state of an item from a column.
-pub(super) fn state(row: &Row<'_>, column: usize) -> Result<ItemState> {
-    let code = row.get(column)?;
-    layout::state(code).ok_or(Error::IntegralValueOutOfRange(column, code))
-}
-
-/// A value that a column stores as JSON.
-pub(super) struct Json<T>(pub(super) T);
-
-impl<T: Serialize> ToSql for Json<T> {
-    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
-        let text = serde_json::to_string(&self.0);
-        text.map(Into::into).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
-    }
-}
-
-impl<T: DeserializeOwned> FromSql for Json<T> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        serde_json::from_str(value.as_str()?).map(Self).map_err(FromSqlError::other)
-    }
 }

@@ -10,23 +10,26 @@ use crate::store::{StoreError, StoreResult};
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// Gets how long the store has been waited for.
-pub(super) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
+pub(in crate::store::sqlite) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// How long to wait for another process that holds a store, and whom to notify.
 #[derive(Clone)]
-pub(super) struct Patience {
-    pub(super) most: Duration,
-    pub(super) on_wait: Option<OnWait>,
+pub(in crate::store::sqlite) struct Patience {
+    pub(in crate::store::sqlite) most: Duration,
+    pub(in crate::store::sqlite) on_wait: Option<OnWait>,
 }
 
 impl Patience {
     /// How long SQLite should wait by itself.
-    pub(super) fn at_a_time(&self) -> Duration {
+    pub(in crate::store::sqlite) fn at_a_time(&self) -> Duration {
         self.most.min(TOLD_EVERY)
     }
 
     /// Retries while another process holds the store.
-    pub(super) fn wait<T>(&self, mut attempt: impl FnMut() -> StoreResult<T>) -> StoreResult<T> {
+    pub(in crate::store::sqlite) fn wait<T>(
+        &self,
+        mut attempt: impl FnMut() -> StoreResult<T>,
+    ) -> StoreResult<T> {
         let begun = Instant::now();
         loop {
             let ended = attempt();

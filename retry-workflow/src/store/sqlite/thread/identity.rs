@@ -4,16 +4,16 @@ use std::path::Path;
 
 /// Which file it is, if the system can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity(Option<(u64, u64)>);
+pub(in crate::store::sqlite) struct Identity(Option<(u64, u64)>);
 
 impl Identity {
     /// The identity of the file that is there now.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(in crate::store::sqlite) fn of(path: &Path) -> Self {
         Self(identity(path))
     }
 
     /// Whether the file is still there.
-    pub(super) fn is_at(self, path: &Path) -> bool {
+    pub(in crate::store::sqlite) fn is_at(self, path: &Path) -> bool {
         self.0.is_none() || identity(path) == self.0
     }
 }

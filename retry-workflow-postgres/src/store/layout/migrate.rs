@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use retry_workflow::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::layout::{GRANTS, STEPS, STEPS_TABLE, VERSION};
-use super::shared::column;
+use super::{GRANTS, STEPS, STEPS_TABLE, VERSION};
+use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
 
 /// The advisory lock held while a store is migrated: `rtry` in ASCII.

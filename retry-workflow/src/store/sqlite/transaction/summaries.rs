@@ -1,0 +1,165 @@
+//! [`Summaries`]: what a transaction changes of the summaries, in memory; it is written once, when
+//! the transaction ends.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, Result};
+
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{AttemptRecord, ItemState};
+use crate::item::summary::Minute;
+use crate::store::sqlite::layout::code;
+
+/// The changes of one transaction.
+#[derive(Debug, Default)]
+pub(in crate::store::sqlite) struct Summaries {
+    groups: HashMap<Key, Change>,
+    minutes: HashMap<(i64, Timestamp), Minute>,
+}
+
+/// The key of a row of `groups`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    job: i64,
+    state: i64,
+    hour: Timestamp,
+    class: String,
+    signature: String,
+}
+
+#[derive(Debug)]
+struct Change {
+    count: i64,
+    first: Timestamp,
+    last: Timestamp,
+    example: Option<i64>,
+}
+
+impl Summaries {
+    fn change(
+        &mut self,
+        (job, state): (i64, ItemState),
+        (class, signature): (String, String),
+        ended: Timestamp,
+    ) -> &mut Change {
+        let key = Key { job, state: code(state), hour: ended.hour(), class, signature };
+        self.groups.entry(key).or_insert(Change {
+            count: 0,
+            first: Timestamp::NEVER,
+            last: Timestamp::from_micros(i64::MIN),
+            example: None,
+        })
+    }
+
+    /// Counts an item that ended with this failure.
+    pub(in crate::store::sqlite) fn failed(
+        &mut self,
+        (job, state): (i64, ItemState),
+        failure: &Failure,
+        ended: Timestamp,
+        item: i64,
+    ) {
+        let alike = (failure.class.clone(), failure.signature.as_str().to_owned());
+        let change = self.change((job, state), alike, ended);
+        change.count += 1;
+        change.first = change.first.min(ended);
+        change.last = change.last.max(ended);
+        // The first of them, so that the result is deterministic.
+        change.example = Some(change.example.map_or(item, |example| example.min(item)));
+    }
+
+    /// Takes the failure of an item out of its group.
+    pub(in crate::store::sqlite) fn forgotten(
+        &mut self,
+        of: (i64, ItemState),
+        class_and_signature: (String, String),
+        ended: Timestamp,
+    ) {
+        self.change(of, class_and_signature, ended).count -= 1;
+    }
+
+    fn minute(&mut self, job: i64, minute: Timestamp) -> &mut Minute {
+        self.minutes.entry((job, minute)).or_insert_with(|| Minute::new(minute))
+    }
+
+    /// Counts an item that reached this state.
+    pub(in crate::store::sqlite) fn ended(&mut self, job: i64, state: ItemState, at: Timestamp) {
+        self.minute(job, at.minute()).ended(state);
+    }
+
+    /// Counts a row of history in this minute.
+    pub(in crate::store::sqlite) fn tried(
+        &mut self,
+        job: i64,
+        row: &AttemptRecord,
+        minute: Timestamp,
+    ) {
+        self.minute(job, minute).tried(row);
+    }
+
+    /// Deletes all summaries of a job.
+    pub(in crate::store::sqlite) fn clear(
+        &mut self,
+        connection: &Connection,
+        job: i64,
+    ) -> Result<()> {
+        self.groups.retain(|key, _| key.job != job);
+        self.minutes.retain(|(of, _), _| *of != job);
+        for table in ["groups", "minutes"] {
+            connection
+                .prepare_cached(&format!("DELETE FROM {table} WHERE job = ?1"))?
+                .execute((job,))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changes.
+    pub(in crate::store::sqlite) fn write(&self, connection: &Connection) -> Result<()> {
+        for (Key { job, state, hour, class, signature }, change) in &self.groups {
+            let Change { count, first, last, example } = change;
+            connection
+                .prepare_cached(
+                    "INSERT INTO groups \
+                     (job, state, class, signature, hour, count, first, last, example) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+                     ON CONFLICT DO UPDATE SET count = count + excluded.count, \
+                     first = min(first, excluded.first), last = max(last, excluded.last), \
+                     example = coalesce(min(example, excluded.example), excluded.example, example)",
+                )?
+                .execute((
+                    job,
+                    state,
+                    class,
+                    signature,
+                    hour.as_micros(),
+                    count,
+                    first.as_micros(),
+                    last.as_micros(),
+                    example,
+                ))?;
+            if *count <= 0 {
+                connection
+                    .prepare_cached(
+                        "DELETE FROM groups WHERE job = ?1 AND state = ?2 AND class = ?3 \
+                         AND signature = ?4 AND hour = ?5 AND count <= 0",
+                    )?
+                    .execute((job, state, class, signature, hour.as_micros()))?;
+            }
+        }
+        for ((job, _), minute) in self.minutes.iter().filter(|(_, minute)| !minute.is_empty()) {
+            let Minute { minute, succeeded, dead, skipped, attempts, failed } = minute;
+            connection
+                .prepare_cached(
+                    "INSERT INTO minutes \
+                     (job, minute, succeeded, dead, skipped, attempts, failed) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                     ON CONFLICT DO UPDATE SET succeeded = succeeded + excluded.succeeded, \
+                     dead = dead + excluded.dead, skipped = skipped + excluded.skipped, \
+                     attempts = attempts + excluded.attempts, failed = failed + excluded.failed",
+                )?
+                .execute((job, minute.as_micros(), succeeded, dead, skipped, attempts, failed))?;
+        }
+        Ok(())
+    }
+}

@@ -22,7 +22,6 @@ use crate::item::context::ItemContext;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::job::report::{JobReport, Unit};
-use crate::store::IntoStore;
 use crate::workflow::closure::Closure;
 
 /// Named tasks with dependencies. Those that are ready run in parallel. If one fails for good,
@@ -188,25 +187,6 @@ impl Graph {
         self
     }
 
-    /// Sets where the graph lives. Default: in memory.
-    ///
-    /// ```
-    /// # use retry_workflow::{Graph, MemoryStore, Store, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let graph = Graph::new("publish").store(store.clone());
-    /// graph.task(Task::new("render", |_| async { Ok::<_, String>(()) })).run().await?;
-    /// assert_eq!(store.counts("publish-1").await?.succeeded, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn store(self, store: impl IntoStore) -> Self {
-        Self { runner: self.runner.store(store), ..self }
-    }
-}
-
-impl Graph {
     /// Runs all tasks, or resumes those that have not ended.
     ///
     /// A skipped task does run if everything that it needs has succeeded since.

@@ -17,7 +17,6 @@ use crate::engine::source::JsonItems;
 use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
 use crate::job::report::JobReport;
-use crate::store::IntoStore;
 use crate::workflow::closure::Closure;
 
 /// A job of many items: a closure handles each of them, with retries as a policy says, and a store
@@ -175,9 +174,7 @@ impl<M: MatcherStack> Workflow<M> {
     pub fn classified(self) -> Workflow<M::ReadBy<Classified>> {
         self.with_retrier(Retrier::classified)
     }
-}
 
-impl<M> Workflow<M> {
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` names, or
     /// only these without it.
     ///
@@ -246,27 +243,6 @@ impl<M> Workflow<M> {
 
     settings!(runner);
 
-    /// Sets where the job lives. Default: in memory.
-    ///
-    /// ```
-    /// # use retry_workflow::{MemoryStore, Store, Workflow};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let report = Workflow::new("import")
-    ///     .store(store.clone())
-    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
-    ///     .await?;
-    /// assert_eq!(store.counts("import-1").await?.succeeded, 3);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn store(self, store: impl IntoStore) -> Self {
-        Self { runner: self.runner.store(store), ..self }
-    }
-}
-
-impl<M> Workflow<M> {
     /// Handles all items, and reports their outcomes.
     ///
     /// Items come from an iterator or a stream, and go into the store as they arrive. An item is

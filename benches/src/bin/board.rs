@@ -4,6 +4,7 @@
 //!
 //! The server is a separate process, so that its memory is that of the board alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 use std::{env, iter};
 
@@ -11,8 +12,8 @@ use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, IntoStore, ItemRecord, ItemState, Job, MemoryStore, SqliteStore,
-    Store, Timestamp,
+    AttemptOutcome, AttemptRecord, Failure, IntoStore, ItemRecord, ItemState, Job, MemoryStore,
+    SqliteStore, Store, Timestamp,
 };
 use retry_workflow_postgres::PostgresStore;
 use tokio::net::TcpListener;

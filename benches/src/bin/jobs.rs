@@ -18,9 +18,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::Synchronous;
-use retry_workflow::{Selection, 
-    AttemptOutcome, AttemptRecord, IntoStore, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore,
-    Store, Timestamp, Workflow,
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, IntoStore, Job, MemoryStore, NewItem, Selection, Settled,
+    Settlement, SqliteStore, Store, Timestamp, Workflow,
 };
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
@@ -248,7 +248,9 @@ async fn store_alone(store: impl Store, items: u64, at_a_time: usize) -> Duratio
     loop {
         let now = Timestamp::now();
         let lease = Duration::from_secs(30);
-        let leases = store.claim(JOB, WORKER, now, Selection::Items { max: at_a_time, starts: at_a_time }, lease).await;
+        let leases = store
+            .claim(JOB, WORKER, now, Selection::Items { max: at_a_time, starts: at_a_time }, lease)
+            .await;
         let leases = leases.expect("a store that works");
         if leases.is_empty() {
             break;

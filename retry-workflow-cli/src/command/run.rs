@@ -81,7 +81,7 @@ pub(super) async fn resume(
 ) -> Result<Exit, CommandError> {
     let job = match job {
         Some(id) => Some(parent_job(&**store, find(&**store, id).await?).await?),
-        None => latest(store).await?,
+        None => latest(&**store).await?,
     };
     let Some(job) = job else {
         if screen.json {
@@ -168,10 +168,10 @@ async fn parent_job(store: &dyn Store, job: Job) -> Result<Job, CommandError> {
 }
 
 /// The latest job that was started from a file and has not ended.
-async fn latest(store: &Arc<dyn Store>) -> Result<Option<Job>, CommandError> {
-    for job in Job::all(&**store).await?.into_iter().rev() {
+async fn latest(store: &dyn Store) -> Result<Option<Job>, CommandError> {
+    for job in Job::all(store).await?.into_iter().rev() {
         let is_parent = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
-        if is_parent && runner::is_unfinished(&**store, &job).await? {
+        if is_parent && runner::is_unfinished(store, &job).await? {
             return Ok(Some(job));
         }
     }

@@ -115,6 +115,26 @@ macro_rules! settings {
             self
         }
 
+        /// Sets where the job lives. Default: in memory.
+        ///
+        /// ```
+        /// # use retry_workflow::{MemoryStore, Store, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let store = MemoryStore::new();
+        /// let report = Workflow::new("import")
+        ///     .store(store.clone())
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert_eq!(store.counts("import-1").await?.succeeded, 3);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn store(mut self, store: impl $crate::store::IntoStore) -> Self {
+            self$(.$runner)?.store = store.into_store();
+            self
+        }
+
         /// Sets how many items are processed at a time in this process. Default: 10.
         ///
         /// ```
@@ -253,17 +273,6 @@ pub(crate) use settings;
 impl JobRunner {
     settings!();
 
-    /// Sets where the job lives. Default: in memory.
-    ///
-    /// ```
-    /// # use retry_workflow::{JobRunner, MemoryStore};
-    /// let store = MemoryStore::new();
-    /// let runner = JobRunner::new("import").store(store.clone());
-    /// ```
-    pub fn store(self, store: impl IntoStore) -> Self {
-        Self { store: store.into_store(), ..self }
-    }
-
     /// Checks that the settings are valid.
     #[track_caller]
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
@@ -291,9 +300,7 @@ impl JobRunner {
         }
         Ok(())
     }
-}
 
-impl JobRunner {
     /// Runs `work` on all items of a source, and reports their outcomes.
     ///
     /// Dropping the future loses nothing: unsettled items stay in the store.

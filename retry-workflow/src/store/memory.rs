@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
-use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture};
+use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -60,9 +60,13 @@ impl MemoryStore {
         Self { clock: Some(Arc::new(clock)), ..Self::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tables> {
+    /// A transaction: nobody else sees the tables meanwhile.
+    fn with<'a, T: 'a>(
+        &'a self,
+        run: impl FnOnce(&mut Tables) -> StoreResult<T> + Send + 'a,
+    ) -> StoreFuture<'a, T> {
         // A panic in here would be a bug of its own; the tables may still be of use to a test.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        Box::pin(async { run(&mut self.tables.lock().unwrap_or_else(PoisonError::into_inner)) })
     }
 }
 
@@ -414,8 +418,7 @@ impl Store for MemoryStore {
         items: Vec<NewItem>,
         due: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             let mut added = 0;
             for NewItem { id, payload, correlation } in items {
                 let record = ItemRecord {
@@ -448,7 +451,7 @@ impl Store for MemoryStore {
         selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
-        Box::pin(async move { Ok(self.lock().claim(job, worker, now, selection, lease)) })
+        self.with(move |tables| Ok(tables.claim(job, worker, now, selection, lease)))
     }
 
     fn settle(
@@ -457,8 +460,7 @@ impl Store for MemoryStore {
         started: Vec<Start>,
         now: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             tables.start(started);
             let mut settle =
                 |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
@@ -482,8 +484,7 @@ impl Store for MemoryStore {
         started: Vec<Start>,
         until: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             tables.start(started);
             let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
                 Some((job, item)) if item.is_held_by(lease) => {
@@ -504,8 +505,8 @@ impl Store for MemoryStore {
         workers: Vec<String>,
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let Tables { items, jobs, .. } = &mut *self.lock();
+        self.with(move |tables| {
+            let Tables { items, jobs, .. } = tables;
             // Those who are woken wait for the lock.
             self.changes.wake(job);
             let Some(job) = jobs.get_mut(job) else { return Ok(0) };
@@ -527,8 +528,8 @@ impl Store for MemoryStore {
     }
 
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
-        Box::pin(async move {
-            let Tables { items, jobs, .. } = &*self.lock();
+        self.with(move |tables| {
+            let Tables { items, jobs, .. } = tables;
             let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
             let is_waiting = |item: &&Item| {
                 let ItemRecord { state, run, attempt, .. } = item.record;
@@ -548,8 +549,7 @@ impl Store for MemoryStore {
     }
 
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
-        Box::pin(async move {
-            let tables = self.lock();
+        self.with(move |tables| {
             let number = tables.jobs.get(job).and_then(|job| job.ids.get(id));
             Ok(number.and_then(|number| tables.items.get(number)).map(|item| item.record.clone()))
         })
@@ -561,9 +561,8 @@ impl Store for MemoryStore {
         after: Option<Cursor>,
         max: usize,
     ) -> StoreFuture<'a, Page<ItemRecord>> {
-        Box::pin(async move {
+        self.with(move |tables| {
             let after = after.unwrap_or(Cursor(0));
-            let tables = self.lock();
             let mut page = Page { items: Vec::new(), next: None };
             let (mut last, mut unwanted) = (after, 0);
             for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
@@ -584,8 +583,7 @@ impl Store for MemoryStore {
     }
 
     fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
-        Box::pin(async move {
-            let tables = self.lock();
+        self.with(move |tables| {
             let mut groups = BTreeMap::<_, Group>::new();
             for record in
                 tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
@@ -606,8 +604,7 @@ impl Store for MemoryStore {
     }
 
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
-        Box::pin(async move {
-            let tables = self.lock();
+        self.with(move |tables| {
             let minutes = tables.jobs.get(job).into_iter().flat_map(|job| &job.minutes);
             let since = since.minute();
             let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
@@ -616,8 +613,7 @@ impl Store for MemoryStore {
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
-        Box::pin(async move {
-            let tables = self.lock();
+        self.with(move |tables| {
             let before = after.map_or(i64::MAX, |after| after.0);
             let mut rows: Vec<_> = tables
                 .jobs
@@ -646,8 +642,7 @@ impl Store for MemoryStore {
         now: Timestamp,
         every: Duration,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             self.changes.wake_by_filter(filter);
             let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
             let mut redriven = 0_u64;
@@ -662,8 +657,7 @@ impl Store for MemoryStore {
     }
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             self.changes.wake_by_filter(filter);
             let failed = tables.failed(filter);
             for &number in &failed {
@@ -680,8 +674,7 @@ impl Store for MemoryStore {
         why: Failure,
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             self.changes.wake(job);
             let is_pending =
                 |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
@@ -701,8 +694,7 @@ impl Store for MemoryStore {
     }
 
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
             let found = number.and_then(|number| tables.job_and_item(number));
             let Some((_, item)) = found.filter(|(_, item)| {
@@ -717,8 +709,7 @@ impl Store for MemoryStore {
     }
 
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             self.changes.wake(job);
             let Tables { items, jobs, values, .. } = &mut *tables;
             let of_job = jobs.get_mut(job).map(|job| &mut job.ids);
@@ -747,8 +738,7 @@ impl Store for MemoryStore {
     }
 
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             let mut added = 0;
             for record in items {
                 self.changes.wake(&record.job);
@@ -761,12 +751,11 @@ impl Store for MemoryStore {
     }
 
     fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
-        Box::pin(async move { Ok(self.lock().values.get(key).cloned()) })
+        self.with(move |tables| Ok(tables.values.get(key).cloned()))
     }
 
     fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             let found = tables.values.get(key).map_or(0, |(revision, _)| *revision);
             if found != revision {
                 return Ok(false);
@@ -781,7 +770,7 @@ impl Store for MemoryStore {
     }
 
     fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
-        Box::pin(async move { Ok(self.lock().values(prefix)) })
+        self.with(move |tables| Ok(tables.values(prefix)))
     }
 
     fn find_or_insert<'a>(
@@ -789,8 +778,7 @@ impl Store for MemoryStore {
         prefix: &'a str,
         mut choose: Choose,
     ) -> StoreFuture<'a, (String, String)> {
-        Box::pin(async move {
-            let mut tables = self.lock();
+        self.with(move |tables| {
             let (key, value) = choose(&tables.values(prefix))?;
             self.changes.wake_by_key(&key);
             let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();

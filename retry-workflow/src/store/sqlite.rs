@@ -70,24 +70,6 @@ struct Inner {
     writer: Thread,
 }
 
-impl Inner {
-    async fn claim(
-        &self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        selection: Selection,
-        lease: Duration,
-    ) -> StoreResult<Vec<Lease>> {
-        let (job, worker) = (job.to_owned(), worker.to_owned());
-        let until = now + lease;
-        // If the caller is gone, nobody would hold the lease.
-        let claim =
-            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
-        self.writer.run_if_wanted(claim).await
-    }
-}
-
 impl SqliteStore {
     /// Opens the store in this file. If there is none, or an empty one, it becomes a new store.
     ///
@@ -498,7 +480,11 @@ impl Store for SqliteStore {
         selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
-        Box::pin(self.0.claim(job, worker, now, selection, lease))
+        let (job, worker, until) = (job.to_owned(), worker.to_owned(), now + lease);
+        let claim =
+            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
+        // If the caller is gone, nobody would hold the lease.
+        Box::pin(self.0.writer.run_if_wanted(claim))
     }
 
     fn settle(

@@ -130,7 +130,10 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         .unwrap();
     assert_eq!(leases_on.len(), 100);
     of_the_job("a claim behind the last one", "using claimable", 100.0);
-    assert_eq!(store.claim("job", "worker", at(1), Selection::Suspect, MINUTE).await, Ok(Vec::new()));
+    assert_eq!(
+        store.claim("job", "worker", at(1), Selection::Suspect, MINUTE).await,
+        Ok(Vec::new())
+    );
     of_the_job("a claim of a suspect", "using claimable", 100.0);
 
     let settlement = |lease: &retry_workflow::Lease, end| {

@@ -82,26 +82,6 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
     let heard = run(store, ErrorPolicy::new(), |_| 0, 0).await;
     let [WaitReason::Lease { wait, .. }] = heard[..] else { panic!("{heard:?}") };
     assert!((17..20).contains(&wait.as_secs()), "{wait:?}");
-
-    // Two workers have died with it, and another item takes longer than it waits for its turn.
-    let store = MemoryStore::new();
-    let now = store.now();
-    store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
-    for second in 0..2 {
-        let at = now + Duration::from_secs(second);
-        store
-            .claim(
-                "waits",
-                "other",
-                at,
-                Selection::Items { max: 1, starts: 1 },
-                Duration::from_millis(1),
-            )
-            .await
-            .unwrap();
-    }
-    let heard = run(store, ErrorPolicy::new(), |_| 90, 0).await;
-    assert_eq!(heard, [WaitReason::Alone, WaitReason::Suspect]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::outcomes::Counted;
+use super::outcomes::{Counted, Report};
 use super::permit::Permit;
 use super::rejected::Rejected;
 use super::window::Outcome;
@@ -18,15 +18,6 @@ use crate::base::sync::{Arc, MutexGuard, Ordering};
 use crate::event::transition::{Cause, Transition};
 use crate::observe;
 use crate::protect::stamp;
-
-/// The reported outcome of a call.
-#[derive(Clone, Copy)]
-pub(super) enum Verdict<'a> {
-    Success,
-    /// With the error, if it is known.
-    Failure(Option<&'a dyn fmt::Display>),
-    Neither,
-}
 
 impl CircuitBreaker {
     /// Every admission except that of a closed breaker that counts consecutive failures.
@@ -113,23 +104,23 @@ impl CircuitBreaker {
 
     #[cold]
     pub(super) fn fail(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
-        self.report(tag, Verdict::Failure(error));
+        self.report(tag, Report::Failure(error));
     }
 
     #[cold]
     pub(super) fn forgive(&self, tag: Tag) {
-        self.report(tag, Verdict::Neither);
+        self.report(tag, Report::Neither);
     }
 
     #[inline(never)]
-    pub(super) fn report(&self, tag: Tag, verdict: Verdict<'_>) {
-        match (tag.kind(), verdict) {
+    pub(super) fn report(&self, tag: Tag, report: Report<'_>) {
+        match (tag.kind(), report) {
             (Kind::Forced | Kind::Open, _) => {}
-            (Kind::HalfOpen, _) => self.report_probe(tag, verdict),
-            (_, Verdict::Neither) => self.count(Counted::Forgiven),
-            (Kind::Closed, Verdict::Success) => self.succeed_closed(tag),
-            (Kind::Closed, Verdict::Failure(error)) => self.fail_closed(tag, error),
-            (Kind::Measured | Kind::Timed, _) => self.measure(tag, verdict),
+            (Kind::HalfOpen, _) => self.report_probe(tag, report),
+            (_, Report::Neither) => self.count(Counted::Forgiven),
+            (Kind::Closed, Report::Success) => self.succeed_closed(tag),
+            (Kind::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
+            (Kind::Measured | Kind::Timed, _) => self.measure(tag, report),
         }
     }
 
@@ -142,10 +133,10 @@ impl CircuitBreaker {
         }
     }
 
-    fn measure(&self, tag: Tag, verdict: Verdict<'_>) {
-        let (failed, error) = match verdict {
-            Verdict::Failure(error) => (true, error),
-            Verdict::Success | Verdict::Neither => (false, None),
+    fn measure(&self, tag: Tag, report: Report<'_>) {
+        let (failed, error) = match report {
+            Report::Failure(error) => (true, error),
+            Report::Success | Report::Neither => (false, None),
         };
         let is_timed = tag.kind() == Kind::Timed;
         // Read before taking the lock, to hold it for a shorter time.
@@ -203,10 +194,10 @@ impl CircuitBreaker {
     }
 
     #[cold]
-    fn report_probe(&self, tag: Tag, verdict: Verdict<'_>) {
-        let error = match verdict {
-            Verdict::Failure(error) => error.and_then(text_of),
-            Verdict::Success | Verdict::Neither => None,
+    fn report_probe(&self, tag: Tag, report: Report<'_>) {
+        let error = match report {
+            Report::Failure(error) => error.and_then(text_of),
+            Report::Success | Report::Neither => None,
         };
         let mut inner = self.lock();
         let admitted_at = match self.word().kind() {
@@ -217,24 +208,24 @@ impl CircuitBreaker {
             self.config.get_slow_calls().is_some()
                 && self.is_slow(clock::now().saturating_duration_since(at))
         });
-        let counted = match verdict {
-            Verdict::Neither => Some(Counted::Forgiven),
-            Verdict::Failure(_) => Some(Counted::Failure),
-            Verdict::Success if slow => Some(Counted::Slow),
-            Verdict::Success => {
+        let counted = match report {
+            Report::Neither => Some(Counted::Forgiven),
+            Report::Failure(_) => Some(Counted::Failure),
+            Report::Success if slow => Some(Counted::Slow),
+            Report::Success => {
                 inner.successes += 1;
                 None
             }
         };
-        match verdict {
+        match report {
             // From an earlier half-open period.
             _ if admitted_at.is_none() => {}
-            Verdict::Neither => {}
-            Verdict::Failure(_) => {
+            Report::Neither => {}
+            Report::Failure(_) => {
                 self.transition_by(&mut inner, Kind::Open, Cause::ProbeFailed, error);
             }
-            Verdict::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
-            Verdict::Success => {
+            Report::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
+            Report::Success => {
                 if inner.probes.succeed() >= self.config.get_success_threshold() {
                     let closed = Kind::closed_by(&self.config);
                     self.transition(&mut inner, closed, Cause::Recovered);

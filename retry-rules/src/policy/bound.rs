@@ -10,6 +10,9 @@ use crate::policy::shown::DisplayDuration;
 /// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) both set no limit. `None` means unset,
 /// and so does not permit calls that never end; `Unlimited` is deliberate.
 ///
+/// A bound is unset, deliberately absent, or given, so there will be no other variants: match it
+/// exhaustively.
+///
 /// ```
 /// use core::time::Duration;
 /// use retry_rules::{Bound, Policy};

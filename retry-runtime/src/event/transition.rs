@@ -7,6 +7,8 @@ use crate::base::sync::Arc;
 
 /// What a circuit breaker does with calls.
 ///
+/// These are the states of the pattern, so there will be no others: match it exhaustively.
+///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 ///

@@ -41,6 +41,8 @@ pub use crate::call::call_state::CallState;
 
 /// What to do after a failure.
 ///
+/// A call continues or is over, so there will be no other variants: match it exhaustively.
+///
 /// ```
 /// use retry_runtime::durable::{CallState, Decision, Failed};
 /// use retry_runtime::{Policy, Retrier};

@@ -50,7 +50,7 @@ impl Classifier<'_> {
     pub fn class(self) -> Class {
         match self {
             Self::Own(error) => error.class(),
-            Self::View(told) => told.class(),
+            Self::View(view) => view.class(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Classifier<'_> {
     pub fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Own(error) => error.retry_after(),
-            Self::View(told) => told.retry_after(),
+            Self::View(view) => view.retry_after(),
         }
     }
 }
@@ -68,7 +68,7 @@ impl Debug for Classifier<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own(_) => f.write_str("Own"),
-            Self::View(told) => Debug::fmt(told, f),
+            Self::View(view) => Debug::fmt(view, f),
         }
     }
 }
@@ -278,12 +278,12 @@ macro_rules! rung {
 
 /// The methods of a rung that judges errors from outside, given the expression for its view.
 macro_rules! answers_by_view {
-    ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
+    ($Rung:ident where E: $($bound:path),+; $error:ident => $view:expr) => {
         impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
             /// Returns what can be read from the error.
             pub fn __view(&self) -> ErrorView<'a> {
                 let $error = self.error;
-                $told
+                $view
             }
 
             /// Probes the error.
@@ -539,9 +539,9 @@ mod tests {
 
     /// Expands like the attribute.
     macro_rules! probe {
-        ($door:ident $method:ident $error:expr) => {
+        ($entry:ident $method:ident $error:expr) => {
             match $error {
-                error => super::$door(error).$method(),
+                error => super::$entry(error).$method(),
             }
         };
     }

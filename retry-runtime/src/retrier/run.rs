@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
-use crate::call::attempt_timer::{CallTiming as _, CutOff, Timed};
+use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
 use crate::call::plan::Timing;
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;

@@ -18,7 +18,7 @@ use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
-use crate::protect::quota::{Lent, RetryQuota};
+use crate::protect::quota::{Reservation, RetryQuota};
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{FailedAttempt, Lists, Rules};
 use crate::retrier::values::{FailedValue, PickedValue};
@@ -40,22 +40,22 @@ pub(super) struct Settings {
 }
 
 /// The session of a call.
-pub(super) type Call<'r, T, E> = Session<Kept<'r, Tracked<T, E>>>;
+pub(super) type Call<'r, T, E> = Session<PendingRetry<'r, Tracked<T, E>>>;
 
 /// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
 /// the call before another attempt fails; and what the quota has lent to the next attempt, to be
 /// returned if the call is dropped before that attempt. They are kept here rather than in the call,
 /// to make a call that succeeds at its first attempt smaller.
-pub(super) struct Kept<'r, R> {
+pub(super) struct PendingRetry<'r, R> {
     last: LastFailure<R>,
-    credit: Option<Lent<'r>>,
+    reservation: Option<Reservation<'r>>,
 }
 
-impl<R> FailureSlot for Kept<'_, R> {
+impl<R> FailureSlot for PendingRetry<'_, R> {
     type Failure = R;
 
     fn none() -> Self {
-        Self { last: LastFailure::none(), credit: None }
+        Self { last: LastFailure::none(), reservation: None }
     }
 
     fn keep(&mut self, failure: R) {
@@ -63,14 +63,14 @@ impl<R> FailureSlot for Kept<'_, R> {
     }
 
     fn take(&mut self) -> Self {
-        Self { last: self.last.take(), credit: self.credit.take() }
+        Self { last: self.last.take(), reservation: self.reservation.take() }
     }
 }
 
-impl<R> Session<Kept<'_, R>> {
+impl<R> Session<PendingRetry<'_, R>> {
     /// Called when the next attempt is made: what the quota lent for it is spent.
     pub(super) fn spend(&mut self) {
-        self.kept().and_then(|kept| kept.credit.take()).map(Lent::spend);
+        self.kept().and_then(|kept| kept.reservation.take()).map(Reservation::spend);
     }
 }
 
@@ -88,12 +88,12 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) can_repeat: bool,
 }
 
-type Listener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
+type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
 
 /// The closures of one call.
 pub(super) struct CallClosures<'a, E> {
     when: Option<&'a mut dyn FnMut(&E) -> bool>,
-    on_retry: Option<&'a mut Listener<'a, E>>,
+    on_retry: Option<&'a mut RetryListener<'a, E>>,
 }
 
 impl<'a, E> CallClosures<'a, E> {
@@ -212,9 +212,9 @@ impl Settings {
                     listener(&event);
                 }
                 drop(event);
-                let credit = plan.quota.map(|quota| Lent::of(quota, call.credit()));
+                let reservation = plan.quota.map(|quota| Reservation::of(quota, call.credit()));
                 if let Some(kept) = call.kept() {
-                    kept.credit = credit;
+                    kept.reservation = reservation;
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.

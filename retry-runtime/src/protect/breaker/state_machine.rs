@@ -8,8 +8,8 @@ use super::outcomes::{Counted, Report};
 use super::permit::Permit;
 use super::rejected::Rejected;
 use super::window::Outcome;
-use super::word::{Kind, Tag, Word};
-use super::{CircuitBreaker, FOR_EVER, Inner};
+use super::word::{Mode, StateWord, Tag};
+use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::full_text::full_text;
 use crate::base::listeners::contain_panic;
@@ -22,20 +22,20 @@ use crate::protect::stamp;
 impl CircuitBreaker {
     /// Every admission except that of a closed breaker that counts consecutive failures.
     #[inline(never)]
-    pub(super) fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
+    pub(super) fn acquire(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
         if word.is_watched() {
             self.note_call();
         }
-        match word.kind() {
-            Kind::Closed | Kind::Measured | Kind::Forced => {
+        match word.mode() {
+            Mode::Closed | Mode::Measured | Mode::Forced => {
                 Ok(Permit::new(self, Tag::untimed(word)))
             }
-            Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
-            Kind::Open => {
+            Mode::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
+            Mode::Open => {
                 let remaining = self.remaining();
                 if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
             }
-            Kind::HalfOpen => self.probe(),
+            Mode::HalfOpen => self.probe(),
         }
     }
 
@@ -62,15 +62,15 @@ impl CircuitBreaker {
         let mut inner = self.lock();
         self.end_loan(&mut inner);
         let word = self.word();
-        match word.kind() {
-            Kind::HalfOpen => {}
-            Kind::Open => {
+        match word.mode() {
+            Mode::HalfOpen => {}
+            Mode::Open => {
                 let remaining = self.remaining();
                 if !remaining.is_zero() {
                     self.announce_all(inner);
                     return self.reject(remaining);
                 }
-                self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
+                self.transition(&mut inner, Mode::HalfOpen, Cause::TimeUp);
             }
             // Another thread has closed it.
             _ => {
@@ -114,13 +114,13 @@ impl CircuitBreaker {
 
     #[inline(never)]
     pub(super) fn report(&self, tag: Tag, report: Report<'_>) {
-        match (tag.kind(), report) {
-            (Kind::Forced | Kind::Open, _) => {}
-            (Kind::HalfOpen, _) => self.report_probe(tag, report),
+        match (tag.mode(), report) {
+            (Mode::Forced | Mode::Open, _) => {}
+            (Mode::HalfOpen, _) => self.report_probe(tag, report),
             (_, Report::Neither) => self.count(Counted::Forgiven),
-            (Kind::Closed, Report::Success) => self.succeed_closed(tag),
-            (Kind::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
-            (Kind::Measured | Kind::Timed, _) => self.measure(tag, report),
+            (Mode::Closed, Report::Success) => self.succeed_closed(tag),
+            (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
+            (Mode::Measured | Mode::Timed, _) => self.measure(tag, report),
         }
     }
 
@@ -138,7 +138,7 @@ impl CircuitBreaker {
             Report::Failure(error) => (true, error),
             Report::Success | Report::Neither => (false, None),
         };
-        let is_timed = tag.kind() == Kind::Timed;
+        let is_timed = tag.mode() == Mode::Timed;
         // Read before taking the lock, to hold it for a shorter time.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
@@ -153,7 +153,7 @@ impl CircuitBreaker {
         if !tag.is_of(self.word()) {
             return;
         }
-        let Inner { streak, window, .. } = &mut *inner;
+        let LockedState { streak, window, .. } = &mut *inner;
         if failed {
             *streak = streak.saturating_add(1);
         } else if *streak != 0 {
@@ -188,7 +188,7 @@ impl CircuitBreaker {
         let error = error.and_then(text_of);
         let mut inner = self.lock();
         if tag.is_of(self.word()) {
-            self.transition_by(&mut inner, Kind::Open, cause, error);
+            self.transition_by(&mut inner, Mode::Open, cause, error);
         }
         self.announce_all(inner);
     }
@@ -200,8 +200,8 @@ impl CircuitBreaker {
             Report::Success | Report::Neither => None,
         };
         let mut inner = self.lock();
-        let admitted_at = match self.word().kind() {
-            Kind::HalfOpen => inner.probes.release(tag.probe_id()),
+        let admitted_at = match self.word().mode() {
+            Mode::HalfOpen => inner.probes.release(tag.probe_id()),
             _ => None,
         };
         let slow = admitted_at.is_some_and(|at| {
@@ -222,12 +222,12 @@ impl CircuitBreaker {
             _ if admitted_at.is_none() => {}
             Report::Neither => {}
             Report::Failure(_) => {
-                self.transition_by(&mut inner, Kind::Open, Cause::ProbeFailed, error);
+                self.transition_by(&mut inner, Mode::Open, Cause::ProbeFailed, error);
             }
-            Report::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
+            Report::Success if slow => self.transition(&mut inner, Mode::Open, Cause::ProbeSlow),
             Report::Success => {
                 if inner.probes.succeed() >= self.config.get_success_threshold() {
-                    let closed = Kind::closed_by(&self.config);
+                    let closed = Mode::closed_by(&self.config);
                     self.transition(&mut inner, closed, Cause::Recovered);
                 }
             }
@@ -240,34 +240,40 @@ impl CircuitBreaker {
 
     /// Makes a change that was requested from outside.
     #[cold]
-    pub(super) fn change(&self, to: Kind, cause: Cause) {
+    pub(super) fn change(&self, to: Mode, cause: Cause) {
         let mut inner = self.lock();
         self.transition(&mut inner, to, cause);
         self.announce_all(inner);
     }
 
-    pub(super) fn transition(&self, inner: &mut Inner, to: Kind, cause: Cause) {
+    pub(super) fn transition(&self, inner: &mut LockedState, to: Mode, cause: Cause) {
         self.transition_by(inner, to, cause, None);
     }
 
     /// Like [`transition`](Self::transition), with the failure that caused it.
-    fn transition_by(&self, inner: &mut Inner, to: Kind, cause: Cause, error: Option<Arc<str>>) {
+    fn transition_by(
+        &self,
+        inner: &mut LockedState,
+        to: Mode,
+        cause: Cause,
+        error: Option<Arc<str>>,
+    ) {
         let from = self.word();
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
-        inner.led = cause == Cause::Fleet;
+        inner.by_fleet = cause == Cause::Fleet;
         inner.loan = None;
         inner.probes.restart();
-        if from.kind().is_measured() {
+        if from.mode().is_measured() {
             inner.last_closed = inner.window.tally(stamp::nanos());
         }
         inner.reopenings = match to {
-            Kind::Open if from.kind() == Kind::HalfOpen => inner.reopenings.saturating_add(1),
-            Kind::Open | Kind::HalfOpen => inner.reopenings,
+            Mode::Open if from.mode() == Mode::HalfOpen => inner.reopenings.saturating_add(1),
+            Mode::Open | Mode::HalfOpen => inner.reopenings,
             _ => 0,
         };
         match to {
-            Kind::Open => {
+            Mode::Open => {
                 if cause == Cause::Restored {
                     inner.reopenings = 0;
                 }
@@ -281,19 +287,19 @@ impl CircuitBreaker {
                 self.open_until.store(until, Ordering::Relaxed);
                 inner.opened_by.clone_from(&error);
             }
-            Kind::Closed => self.streak.restart(next.generation()),
-            Kind::Measured | Kind::Timed => {
+            Mode::Closed => self.streak.restart(next.generation()),
+            Mode::Measured | Mode::Timed => {
                 inner.window.clear();
                 inner.streak = 0;
             }
-            Kind::HalfOpen | Kind::Forced => {}
+            Mode::HalfOpen | Mode::Forced => {}
         }
         if cause == Cause::Reset {
             inner.opened_by = None;
         }
         self.word.store(next.0, Ordering::Release);
 
-        let (from, to) = (from.kind().state(), to.state());
+        let (from, to) = (from.mode().state(), to.state());
         if from != to {
             let breaker = self.name.clone();
             let observe_only = self.observes();
@@ -303,7 +309,7 @@ impl CircuitBreaker {
     }
 
     /// Announces the pending transitions, each with the lock released.
-    pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
+    pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, LockedState>) {
         if inner.announcing {
             return;
         }

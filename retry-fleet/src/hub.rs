@@ -12,7 +12,7 @@ use core::time::Duration;
 
 pub use self::error::HubError;
 pub use self::memory::MemoryHub;
-use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
@@ -29,7 +29,7 @@ pub type HubResult<T> = Result<T, HubError>;
 ///
 /// - Start from [`MemoryHub`], the shortest one: it keeps members, records of breakers, and one
 ///   [`Book`](crate::Book) for each quota.
-/// - The rules are in this crate: [`change`](Self::change) applies [`BreakerRecord::apply`] and
+/// - The rules are in this crate: [`change`](Self::change) applies [`FleetBreaker::apply`] and
 ///   [`lend`](Self::lend) applies [`Book::lend`](crate::Book::lend), each with the row locked.
 /// - Members retry after [`HubError::Unavailable`]; [`Fleet::join`](crate::Fleet::join) returns
 ///   [`HubError::Refused`].
@@ -51,7 +51,7 @@ pub trait Hub: Send + Sync + 'static {
     /// the member's earlier one about the same breaker, except for the time of its last call.
     fn poll(&self, fleet: &str, beat: &Beat) -> impl Future<Output = HubResult<View>> + Send;
 
-    /// Changes the record of a breaker with [`BreakerRecord::apply`]. Returns the record after
+    /// Changes the record of a breaker with [`FleetBreaker::apply`]. Returns the record after
     /// that, and whether it was changed. An unknown breaker has the default record.
     fn change(
         &self,
@@ -120,7 +120,7 @@ pub struct View {
     /// How many live members there are, if the beat was a heartbeat.
     pub members: Option<u32>,
     /// Every breaker that the hub has a record of.
-    pub breakers: Vec<(String, BreakerRecord)>,
+    pub breakers: Vec<(String, FleetBreaker)>,
     /// The requested tallies, in the order of the request.
     pub tallies: Vec<(String, Tally)>,
 }
@@ -133,7 +133,7 @@ pub struct Changed {
     /// Whether the rules allowed it.
     pub done: bool,
     /// The record as it is now.
-    pub record: BreakerRecord,
+    pub record: FleetBreaker,
 }
 
 /// A live member of a fleet.

@@ -131,7 +131,7 @@ pub use hub::{Hub, HubError, MemoryHub};
 pub use observe::FleetEvent;
 #[cfg(feature = "metrics")]
 pub use observe::metrics;
-pub use rules::breaker_record::{BreakerRecord, Change, OpenLease};
+pub use rules::fleet_breaker::{Change, FleetBreaker, OpenLease};
 pub use rules::lending::{Ask, Book, Grant};
 pub use rules::member_id::MemberId;
 pub use rules::quorum::Tally;

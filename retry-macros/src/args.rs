@@ -387,7 +387,7 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if !option.input.peek(token::Paren) {
         let expr = option.expr()?;
         check_call(&expr)?;
-        return Ok(Breaker::Shared(lent(expr)));
+        return Ok(Breaker::Shared(without_reference(expr)));
     }
     let content;
     parenthesized!(content in option.input);
@@ -424,13 +424,15 @@ fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
              `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
         ));
     }
-    Ok(lent(option.expr()?))
+    Ok(without_reference(option.expr()?))
 }
 
 /// A breaker or a quota is given by name; `&DB` means the same.
-fn lent(expr: Expr) -> Expr {
+fn without_reference(expr: Expr) -> Expr {
     match expr {
-        Expr::Reference(reference) if reference.mutability.is_none() => lent(*reference.expr),
+        Expr::Reference(reference) if reference.mutability.is_none() => {
+            without_reference(*reference.expr)
+        }
         other => other,
     }
 }

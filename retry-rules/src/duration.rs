@@ -7,10 +7,10 @@ use core::time::Duration;
 
 /// Why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InvalidDuration(Complaint);
+pub struct InvalidDuration(InvalidDurationKind);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Complaint {
+enum InvalidDurationKind {
     NoUnit(std::string::String),
     Negative,
     Grammar(humantime::DurationError),
@@ -19,16 +19,16 @@ enum Complaint {
 impl fmt::Display for InvalidDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Complaint::NoUnit(number) => {
+            InvalidDurationKind::NoUnit(number) => {
                 write!(
                     f,
                     "a duration needs a unit: write `\"{number}s\"` for seconds or `\"{number}ms\"` for milliseconds"
                 )
             }
-            Complaint::Negative => {
+            InvalidDurationKind::Negative => {
                 f.write_str("a duration cannot be negative: write one such as `\"5s\"`")
             }
-            Complaint::Grammar(error) => {
+            InvalidDurationKind::Grammar(error) => {
                 write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
             }
         }
@@ -56,12 +56,15 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
         return Err(without_unit(trimmed));
     }
     if trimmed.starts_with('-') {
-        return Err(InvalidDuration(Complaint::Negative));
+        return Err(InvalidDuration(InvalidDurationKind::Negative));
     }
     if may_overflow(text) {
-        return Err(InvalidDuration(Complaint::Grammar(humantime::DurationError::NumberOverflow)));
+        return Err(InvalidDuration(InvalidDurationKind::Grammar(
+            humantime::DurationError::NumberOverflow,
+        )));
     }
-    humantime::parse_duration(text).map_err(|error| InvalidDuration(Complaint::Grammar(error)))
+    humantime::parse_duration(text)
+        .map_err(|error| InvalidDuration(InvalidDurationKind::Grammar(error)))
 }
 
 /// Whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked, so
@@ -76,7 +79,7 @@ fn may_overflow(text: &str) -> bool {
 pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
     use std::string::ToString;
 
-    InvalidDuration(Complaint::NoUnit(number.to_string()))
+    InvalidDuration(InvalidDurationKind::NoUnit(number.to_string()))
 }
 
 /// Formats a duration so that [`parse`] can read it, to the nanosecond.

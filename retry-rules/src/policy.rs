@@ -17,7 +17,7 @@ use self::shown::DisplayDuration;
 
 /// How many calls are made in all, the first included.
 ///
-/// There is a limit or there is none, so there will be no others.
+/// There is a limit or there is none, so there will be no other variants: match it exhaustively.
 ///
 /// ```
 /// use retry_rules::{Attempts, Policy};

@@ -64,7 +64,7 @@ impl Rule {
     /// assert!(complaint.ends_with("such as `multiplier: 2.0`"));
     /// ```
     pub fn worded(self, style: Style) -> impl fmt::Display {
-        Complaint { rule: self, style, policy: None }
+        RuleMessage { rule: self, style, policy: None }
     }
 
     /// Returns the message followed by the numbers in `policy`, because some may be defaults that
@@ -79,7 +79,7 @@ impl Rule {
     /// assert!(complaint.contains("max_delay 30s"));
     /// ```
     pub fn explained(self, style: Style, policy: &Policy) -> impl fmt::Display {
-        Complaint { rule: self, style, policy: Some(policy) }
+        RuleMessage { rule: self, style, policy: Some(policy) }
     }
 }
 
@@ -89,13 +89,13 @@ impl fmt::Display for Rule {
     }
 }
 
-struct Complaint<'a> {
+struct RuleMessage<'a> {
     rule: Rule,
     style: Style,
     policy: Option<&'a Policy>,
 }
 
-impl fmt::Display for Complaint<'_> {
+impl fmt::Display for RuleMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = self.rule.row();
         words::write_all(row.parts, self.style, f)?;

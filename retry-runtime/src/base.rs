@@ -8,4 +8,5 @@ pub(crate) mod full_text;
 pub(crate) mod listeners;
 pub(crate) mod name;
 pub(crate) mod random;
+pub(crate) mod sealed;
 pub(crate) mod sync;

@@ -2,7 +2,7 @@
 //! the rest is what a call carries: its plan, its timer, its last failure.
 
 pub(crate) mod attempt;
-pub(crate) mod attempt_timer;
+pub(crate) mod attempt_timeout;
 pub(crate) mod async_sleep;
 pub(crate) mod blocking;
 pub(crate) mod last_failure;

@@ -27,11 +27,11 @@ use crate::outcome::error::Ended;
 use crate::site::Origin;
 
 #[cfg(not(retry_loom))]
-type Listener = dyn Fn(&Event<'_>) + Send + Sync;
+type EventListener = dyn Fn(&Event<'_>) + Send + Sync;
 
 // Not available under loom, whose mutexes cannot be created in constants.
 #[cfg(not(retry_loom))]
-static LISTENERS: Listeners<Listener> = Listeners::new();
+static LISTENERS: Listeners<EventListener> = Listeners::new();
 
 /// Calls `listener` with each [`Event`] of the program from now on.
 ///
@@ -62,7 +62,7 @@ static LISTENERS: Listeners<Listener> = Listeners::new();
 /// ```
 #[cfg(not(retry_loom))]
 pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listening {
-    let listener: Arc<Listener> = Arc::new(listener);
+    let listener: Arc<EventListener> = Arc::new(listener);
     LISTENERS.add(Arc::clone(&listener));
     Listening(listener)
 }
@@ -78,7 +78,7 @@ pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listen
 /// listening.stop();
 /// ```
 #[cfg(not(retry_loom))]
-pub struct Listening(Arc<Listener>);
+pub struct Listening(Arc<EventListener>);
 
 #[cfg(not(retry_loom))]
 impl Listening {

@@ -14,8 +14,8 @@ pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rul
 
 pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
-pub use crate::call::attempt_timer::{
-    AttemptTimer, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
+pub use crate::call::attempt_timeout::{
+    AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};

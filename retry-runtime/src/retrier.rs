@@ -1,18 +1,18 @@
 //! [`Retrier`]: the same retries without a macro, for closures.
 //!
-//! A retrier is created once and shared: it is cheap to clone, and its type can usually be named,
-//! so it can be stored in a field. If one of its closures makes that impossible, it can be
-//! [`boxed`](Retrier::boxed).
+//! A retrier is created once and shared: it is cheap to clone, and can be a `static` or a field.
+//! Without closures it serves every type of error; with closures, the type that they are about,
+//! which is then part of its own type.
 //!
 //! ```
 //! use retry_runtime::matchers::{network, server_error};
-//! use retry_runtime::retrier::Boxed;
+//! use retry_runtime::retrier::ForError;
 //! use retry_runtime::{Policy, RetryError, Retrier};
 //! use std::io::Error;
 //!
 //! struct Client {
 //!     reads: Retrier,
-//!     writes: Retrier<Boxed<Error>>,
+//!     writes: Retrier<ForError<Error>>,
 //! }
 //!
 //! impl Client {
@@ -20,8 +20,7 @@
 //!         Self {
 //!             reads: Retrier::new(policy).retry_on([network, server_error]),
 //!             writes: Retrier::new(policy)
-//!                 .when(move |error: &Error| error.to_string().contains(&marker))
-//!                 .boxed(),
+//!                 .when(move |error: &Error| error.to_string().contains(&marker)),
 //!         }
 //!     }
 //!
@@ -35,7 +34,7 @@
 //! A retrier reads errors as the attribute does: any `Error + 'static`, `anyhow::Error`, boxed
 //! errors and texts. An error that implements [`Classify`](crate::Classify) determines its own
 //! class if the retrier is configured with [`Retrier::classified`]. For an error that can be
-//! neither read nor classified, there is [`opaque`](Retrier::opaque).
+//! neither read nor classified, there is [`opaque`](Retrier::opaque). Both come before closures.
 
 // What users call, in the order of the documentation.
 mod options;
@@ -45,8 +44,6 @@ pub mod durable;
 pub(crate) mod config;
 // What that is built on.
 mod decider;
-mod hooks;
-mod decision;
 mod values;
 mod operation;
 mod settings;
@@ -56,29 +53,18 @@ use core::fmt;
 
 use self::settings::Settings;
 
-pub use self::decider::{
-    Boxed, Classified, Decider, Known, Lists, MatcherStack, Matchers, Opaque, Readable, ReadsError,
-    With,
-};
-pub use self::decision::{FailedAttempt, MatchOutcome};
-pub use self::hooks::{CallOnRetry, CallWhen, Hook, OnRetry, RetryAfter, When};
+pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
 pub use self::operation::{Operation, WithState};
 pub use self::run::{Blocking, Run};
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
-
-/// The kind of a [`Fault`], for when it has to be named: in the type of a service of `RetryLayer`.
-/// A [boxed](Retrier::boxed) retrier has `()`.
-pub mod kind {
-    pub use crate::classify::probe::{DynError, LocalDynError, RetriedDynError, SourceChain, Text};
-}
 
 /// Retries a closure with a policy known at run time.
 ///
 /// It makes the same decisions and reports the same events as the attribute. It always reports how
 /// a call ended: its error is a [`RetryError`](crate::RetryError).
 ///
-/// `M` decides which failures to retry, `V` which values are failures; both have defaults.
+/// `D` reads errors, `V` decides which values are failures; both have defaults.
 ///
 /// ```
 /// use retry_runtime::matchers::{network, timeout};
@@ -101,19 +87,20 @@ pub mod kind {
 /// ```
 #[derive(Clone)]
 #[must_use = "a retrier does nothing until it runs something"]
-pub struct Retrier<M = Matchers, V = AllSucceed> {
+pub struct Retrier<D = Readable, V = AllSucceed> {
     settings: Settings,
-    matchers: M,
+    decider: D,
     values: V,
 }
 
-impl<M: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<M, V> {
+impl<D: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<D, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { policy, name, breaker, quota, .. } = &self.settings;
+        let Settings { policy, name, lists, breaker, quota, .. } = &self.settings;
         f.debug_struct("Retrier")
             .field("name", name)
             .field("policy", policy)
-            .field("matchers", &self.matchers)
+            .field("lists", lists)
+            .field("decider", &self.decider)
             .field("values", &self.values)
             .field("breaker", &breaker.as_ref().map(|breaker| breaker.as_ref().name()))
             .field("quota", &quota.as_ref().map(|quota| quota.as_ref().name()))

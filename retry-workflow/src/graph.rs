@@ -105,18 +105,18 @@ impl Graph {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn task<H, M, Fut, T, E, DeciderKind, FaultKind>(mut self, task: Task<H, M>) -> Self
+    pub fn task<H, D, Fut, T, E, DeciderKind, FaultKind>(mut self, task: Task<H, D>) -> Self
     where
         H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<FaultKind>,
-        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        D: Decider<E, DeciderKind> + Send + Sync + 'static,
         DeciderKind: 'static,
         FaultKind: 'static,
     {
         let policy = task.policy();
         let Task { name, handler, needs, retrier, .. } = task;
-        let work = Closure::<(), _, M, (DeciderKind, FaultKind)>::new(
+        let work = Closure::<(), _, D, (DeciderKind, FaultKind)>::new(
             move |(), cx| handler(cx),
             retrier.with_policy(policy),
         );

@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 use std::future::Future;
 
 use retry_runtime::matchers::Matcher;
-use retry_runtime::retrier::{Classified, Decider, Fault, MatcherStack, Matchers, When, With};
+use retry_runtime::retrier::{Classified, Decider, Fault, ForError, Readable};
 use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -70,9 +70,9 @@ use crate::workflow::closure::Closure;
 /// Handlers run at least once for each item: if a process is killed between the effect of a handler
 /// and its settlement, the item is handled again. Make effects idempotent with [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
-pub struct Workflow<M = Matchers> {
+pub struct Workflow<D = Readable> {
     runner: JobRunner,
-    retrier: Retrier<M>,
+    retrier: Retrier<D>,
 }
 
 impl Workflow {
@@ -99,7 +99,47 @@ impl Workflow {
     }
 }
 
-impl<M: MatcherStack> Workflow<M> {
+impl Workflow {
+    /// Asks the error itself for its class, and how long to wait, through its
+    /// [`Classify`](retry_runtime::Classify).
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, Classify, classify};
+    /// # use retry_workflow::{Workflow, matchers::server_error};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// #[derive(Debug)]
+    /// struct Http(u16);
+    ///
+    /// impl std::fmt::Display for Http {
+    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ///         write!(f, "HTTP {}", self.0)
+    ///     }
+    /// }
+    ///
+    /// impl std::error::Error for Http {}
+    ///
+    /// impl Classify for Http {
+    ///     fn class(&self) -> Class {
+    ///         classify::status(self.0)
+    ///     }
+    /// }
+    ///
+    /// let report = Workflow::new("import")
+    ///     .retry_on([server_error])
+    ///     .classified()
+    ///     .run([1], |_: u32, _| async { Err::<(), _>(Http(404)) })
+    ///     .await?;
+    /// assert_eq!(report.counts.attempts, 1, "404 is not an error of the server");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn classified(self) -> Workflow<Classified> {
+        self.with_retrier(Retrier::classified)
+    }
+}
+
+impl<D> Workflow<D> {
     /// Retries only failures that one of these matchers matches; any other failure ends the retries
     /// of its item at once.
     ///
@@ -137,44 +177,6 @@ impl<M: MatcherStack> Workflow<M> {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
-    /// Asks the error itself for its class, and how long to wait, through its
-    /// [`Classify`](retry_runtime::Classify).
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, Classify, classify};
-    /// # use retry_workflow::{Workflow, matchers::server_error};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// #[derive(Debug)]
-    /// struct Http(u16);
-    ///
-    /// impl std::fmt::Display for Http {
-    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    ///         write!(f, "HTTP {}", self.0)
-    ///     }
-    /// }
-    ///
-    /// impl std::error::Error for Http {}
-    ///
-    /// impl Classify for Http {
-    ///     fn class(&self) -> Class {
-    ///         classify::status(self.0)
-    ///     }
-    /// }
-    ///
-    /// let report = Workflow::new("import")
-    ///     .retry_on([server_error])
-    ///     .classified()
-    ///     .run([1], |_: u32, _| async { Err::<(), _>(Http(404)) })
-    ///     .await?;
-    /// assert_eq!(report.counts.attempts, 1, "404 is not an error of the server");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn classified(self) -> Workflow<M::ReadBy<Classified>> {
-        self.with_retrier(Retrier::classified)
-    }
-
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` names, or
     /// only these without it.
     ///
@@ -190,11 +192,15 @@ impl<M: MatcherStack> Workflow<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<With<M, When<F>>> {
+    pub fn retry_when<E, Kind, F>(self, predicate: F) -> Workflow<ForError<E>>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&E) -> bool + Send + Sync + 'static,
+    {
         self.with_retrier(|retrier| retrier.when(predicate))
     }
 
-    fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<N> {
+    fn with_retrier<N>(self, change: impl FnOnce(Retrier<D>) -> Retrier<N>) -> Workflow<N> {
         let Self { runner, retrier } = self;
         Workflow { runner, retrier: change(retrier) }
     }
@@ -293,13 +299,13 @@ impl<M: MatcherStack> Workflow<M> {
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<FaultKind>,
-        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        D: Decider<E, DeciderKind> + Send + Sync + 'static,
         DeciderKind: 'static,
         FaultKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, M, (DeciderKind, FaultKind)>::new(handler, retrier);
+        let work = Closure::<I, H, D, (DeciderKind, FaultKind)>::new(handler, retrier);
         runner.run(JsonItems::new(items.into_source()), work).await
     }
 
@@ -341,13 +347,13 @@ impl<M: MatcherStack> Workflow<M> {
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<FaultKind>,
-        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        D: Decider<E, DeciderKind> + Send + Sync + 'static,
         DeciderKind: 'static,
         FaultKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, M, (DeciderKind, FaultKind)>::new(handler, retrier);
+        let work = Closure::<I, H, D, (DeciderKind, FaultKind)>::new(handler, retrier);
         runner.resume(job, work).await
     }
 
@@ -361,7 +367,7 @@ impl<M: MatcherStack> Workflow<M> {
     }
 }
 
-impl<M: fmt::Debug> fmt::Debug for Workflow<M> {
+impl<D: fmt::Debug> fmt::Debug for Workflow<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workflow")
             .field("runner", &self.runner)

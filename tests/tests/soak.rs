@@ -240,9 +240,9 @@ impl World {
             .when(|error: &Fault| error.is_busy())
             .breaker(self.hosts.of(&(call.seed() % (3 * HOSTS))))
             .quota(&self.quota)
-            .on_retry(|event: &RetryEvent<'_, Fault>| call.will_retry(event))
             .name("soak.retrier")
             .run(|| call.attempt(true))
+            .on_retry(|event| call.will_retry(event))
             .await
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::LazyLock;
 
-use retry_runtime::retrier::Boxed;
+use retry_runtime::retrier::ForError;
 use retry_runtime::tower::{RetryLayer, RetryService};
 use retry_runtime::{Retrier, RetryError};
 use tower::util::ServiceFn;
@@ -13,10 +13,10 @@ use tower::{Layer as _, Service as _, ServiceExt as _};
 use super::POLICY;
 use crate::answer::{Answer, answer};
 
-type Client = RetryService<ServiceFn<fn(u64) -> Answer>, Boxed<io::Error>>;
+type Client = RetryService<ServiceFn<fn(u64) -> Answer>, ForError<io::Error>>;
 
 static CLIENT: LazyLock<Client> = LazyLock::new(|| {
-    RetryLayer::new(Retrier::new(POLICY).boxed()).layer(tower::service_fn(answer))
+    RetryLayer::new(Retrier::new(POLICY).for_error()).layer(tower::service_fn(answer))
 });
 
 #[inline(never)]

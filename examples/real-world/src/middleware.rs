@@ -2,7 +2,7 @@
 //! retried. The client holds a `Retrier`, created once; the equivalent loop by hand is that in
 //! `object_store`.
 
-use retry_runtime::retrier::Boxed;
+use retry_runtime::retrier::ForError;
 use retry_runtime::{Policy, Retrier, RetryError};
 
 use crate::api_error::ApiError;
@@ -12,7 +12,7 @@ use crate::remote::Remote;
 #[derive(Debug)]
 pub struct Middleware {
     remote: Remote<String, ApiError>,
-    retrier: Retrier<Boxed<ApiError>>,
+    retrier: Retrier<ForError<ApiError>>,
 }
 
 impl Middleware {
@@ -23,7 +23,7 @@ impl Middleware {
         condition: impl Fn(&ApiError) -> bool + Send + Sync + 'static,
     ) -> Self {
         let retrier = Retrier::new(policy).classified().when(condition).name("middleware");
-        Self { remote, retrier: retrier.boxed() }
+        Self { remote, retrier }
     }
 
     /// Makes a request.

@@ -118,7 +118,7 @@ impl BreakerLine {
             name: cut(&snapshot.name, TEXT),
             state: snapshot.state.as_str(),
             forced: snapshot.forced,
-            led: snapshot.led,
+            led: snapshot.by_fleet,
             open_for: is_bounded.then(|| snapshot.remaining.as_secs().saturating_add(1)),
             consecutive_failures: Some(snapshot.consecutive_failures),
             failures: Some(snapshot.outcomes.failures),

@@ -22,7 +22,7 @@ use core::time::Duration;
 use tokio::time::sleep;
 
 use super::{Beat, Changed, Hub, Report, View};
-use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
@@ -258,7 +258,7 @@ pub async fn the_dead_are_in_no_tally(hub: &impl Hub) {
 pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub) {
     let fleet = fleet();
     let refused = change(hub, &fleet, "a", PROBE).await;
-    assert_eq!((refused.done, refused.record), (false, BreakerRecord::default()));
+    assert_eq!((refused.done, refused.record), (false, FleetBreaker::default()));
 
     let opened = change(hub, &fleet, "a", OPEN).await;
     assert!(opened.done && opened.record.epoch == 1 && opened.record.is_open(opened.now));
@@ -277,7 +277,7 @@ pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub) {
     assert!(change(hub, &fleet, "a", Change::Release).await.done);
     assert!(change(hub, &fleet, "a", PROBE).await.done);
     let closed = change(hub, &fleet, "a", Change::Recovered).await;
-    assert_eq!(closed.record, BreakerRecord { epoch: 3, open: None });
+    assert_eq!(closed.record, FleetBreaker { epoch: 3, open: None });
 }
 
 pub async fn one_of_many_opens(hub: &impl Hub) {
@@ -313,7 +313,7 @@ pub async fn everybody_sees_all_records(hub: &impl Hub) {
     let changed = change(hub, &fleet, "a", OPEN).await;
     hub.change(&fleet, "queue", &member("a"), Change::Release).await.expect("changed");
     let mut breakers = poll(hub, &fleet, &beat("b")).await.breakers;
-    breakers.retain(|(_, record)| *record != BreakerRecord::default());
+    breakers.retain(|(_, record)| *record != FleetBreaker::default());
     assert_eq!(breakers, [("db".to_owned(), changed.record)]);
 }
 

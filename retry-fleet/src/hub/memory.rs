@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use super::{Beat, Changed, Hub, HubResult, Member, Report, View};
-use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::lending::{Ask, Book, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
@@ -42,7 +42,7 @@ const KEPT: u32 = 10;
 #[derive(Debug, Default)]
 struct Kept {
     members: BTreeMap<MemberId, Known>,
-    breakers: BTreeMap<String, BreakerRecord>,
+    breakers: BTreeMap<String, FleetBreaker>,
     quotas: BTreeMap<String, Pool>,
 }
 

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::hub::{AnyHub, Beat, Changed, HubError, HubResult, View};
 use crate::observe::{FleetEvent, Listeners};
-use crate::rules::breaker_record::Change;
+use crate::rules::fleet_breaker::Change;
 use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::REQUEST;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::hub::{HubResult, Report};
 use crate::member::contact::Contact;
 use crate::observe::FleetEvent;
-use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{HEARTBEAT, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
 
@@ -147,7 +147,7 @@ impl SharedBreaker {
     }
 
     fn is_fleet_controlled(&self) -> bool {
-        self.breaker.as_ref().snapshot().led
+        self.breaker.as_ref().snapshot().by_fleet
     }
 
     /// Closes the breaker when it is time.
@@ -162,7 +162,7 @@ impl SharedBreaker {
     pub(crate) async fn follow_record(
         &mut self,
         contact: &Contact,
-        record: &BreakerRecord,
+        record: &FleetBreaker,
         tally: Option<Tally>,
         members: u32,
         now: Duration,
@@ -187,7 +187,7 @@ impl SharedBreaker {
     }
 
     /// Follows the record, if it has changed.
-    pub(crate) fn follow(&mut self, record: &BreakerRecord, now: Duration) {
+    pub(crate) fn follow(&mut self, record: &FleetBreaker, now: Duration) {
         let until = record.open.as_ref().map(|open| open.until);
         let known = self.followed.replace((record.epoch, until));
         if known == self.followed {
@@ -200,7 +200,7 @@ impl SharedBreaker {
             Some(until) if until > now => {
                 // Only the end of the open time has changed; a member that already decides alone
                 // continues to do so.
-                let follows = snapshot.led && snapshot.state == State::Open;
+                let follows = snapshot.by_fleet && snapshot.state == State::Open;
                 if is_news {
                     self.close_at = None;
                     self.probing = None;
@@ -261,7 +261,7 @@ impl SharedBreaker {
     async fn continue_probing(
         &mut self,
         contact: &Contact,
-        record: &BreakerRecord,
+        record: &FleetBreaker,
     ) -> HubResult<()> {
         if let Some(verdict) = self.take_verdict() {
             return self.give_verdict(contact, verdict, record).await;
@@ -318,7 +318,7 @@ impl SharedBreaker {
         &mut self,
         contact: &Contact,
         verdict: Verdict,
-        record: &BreakerRecord,
+        record: &FleetBreaker,
     ) -> HubResult<()> {
         let reopenings = record.open.as_ref().map_or(0, |open| open.reopenings);
         let open_time = self.open_time(reopenings.saturating_add(1));
@@ -366,5 +366,5 @@ impl SharedBreaker {
 
 /// Whether the breaker is not closed because of what this process itself has seen.
 fn is_own_opening(snapshot: &Snapshot) -> bool {
-    snapshot.state != State::Closed && !snapshot.led && !snapshot.forced
+    snapshot.state != State::Closed && !snapshot.by_fleet && !snapshot.forced
 }

@@ -224,7 +224,7 @@ impl Task {
     }
 }
 
-fn record_of(view: &View, name: &str) -> crate::rules::breaker_record::BreakerRecord {
+fn record_of(view: &View, name: &str) -> crate::rules::fleet_breaker::FleetBreaker {
     let found = view.breakers.iter().find(|(breaker, _)| breaker == name);
     found.map(|(_, record)| record.clone()).unwrap_or_default()
 }

@@ -116,9 +116,10 @@ impl Body {
                 && matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "transparent")
         });
         let is_source = |field: &syn::Field| {
-            let says = |word| field.attrs.iter().any(|attribute| attribute.path().is_ident(word));
-            says("from")
-                || says("source")
+            let is_marked =
+                |word| field.attrs.iter().any(|attribute| attribute.path().is_ident(word));
+            is_marked("from")
+                || is_marked("source")
                 || field.ident.as_ref().is_some_and(|name| name == "source")
         };
         let source = fields.iter().position(is_source);

@@ -207,7 +207,7 @@ impl Expansion<'_> {
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
                 let cut = self.return_place.locate(quote!(&mut cut));
                 let arguments = quote!(#cut, #attempt);
-                let cutting = self.on_return_type(&quote!(AttemptTimer::attempt), &arguments);
+                let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);
                 quote!(#cutting.await)
             }
         }

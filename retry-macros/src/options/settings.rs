@@ -9,7 +9,7 @@ use retry_rules::{Attempts, Backoff, Bound, BreakerConfig, Field, Fields, Jitter
 use syn::Ident;
 use syn::parse::ParseStream;
 
-use self::Kind::{Count, Share, Time};
+use self::SettingKind::{Count, Share, Time};
 use crate::errors::Errors;
 use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
@@ -21,7 +21,7 @@ use crate::value::{self, Tokens, Value, evaluated};
 
 /// The settings of a policy, in the order in which they are listed.
 pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
-    setting(Field::Attempts, Kind::Attempts(limit), "5").known_as(&[
+    setting(Field::Attempts, SettingKind::Attempts(limit), "5").known_as(&[
         "max_attempts",
         "tries",
         "times",
@@ -30,7 +30,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
         "max_tries",
         "total_attempts",
     ]),
-    setting(Field::Backoff, Kind::Backoff(Policy::backoff), "exponential").written(
+    setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential").written(
         "backoff = exponential(base = 2.0)",
         &["base", "factor", "multiplier", "strategy", "backoff_factor", "exponential_base"],
     ),
@@ -43,18 +43,18 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
     ]),
     setting(Field::MaxDelay, Time(Policy::max_delay), "\"30s\"").known_as(&["max_interval"]),
     setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
-    setting(Field::Jitter, Kind::Jitter(Policy::jitter), "0.25")
+    setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25")
         .written("jitter = 0.3", &["jitter_factor"]),
-    setting(Field::Budget, Kind::Bound(Policy::with_budget), "\"5m\"").known_as(&[
+    setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\"").known_as(&[
         "retry_budget",
         "total_delay",
         "max_total_delay",
     ]),
-    setting(Field::Deadline, Kind::Bound(Policy::with_deadline), "\"30s\"")
+    setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\"")
         .known_as(&["total_timeout", "max_duration"]),
-    setting(Field::MaxElapsed, Kind::Bound(Policy::with_max_elapsed), "\"5m\"")
+    setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\"")
         .known_as(&["max_elapsed_time", "stop_after_delay"]),
-    setting(Field::Timeout, Kind::Bound(Policy::with_timeout), "\"2s\"")
+    setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\"")
         .known_as(&["attempt_timeout"]),
 ];
 
@@ -86,16 +86,16 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
 /// method.
 pub(crate) struct Setting<C> {
     pub(crate) field: Field,
-    kind: Kind<C>,
+    kind: SettingKind<C>,
 }
 
 /// Creates a row of a table.
-const fn setting<C>(field: Field, kind: Kind<C>, example: &'static str) -> Opt<Setting<C>> {
+const fn setting<C>(field: Field, kind: SettingKind<C>, example: &'static str) -> Opt<Setting<C>> {
     Opt::new(field.name(), Setting { field, kind }, example)
 }
 
 /// The kinds of values, each with the function that sets it in a configuration.
-enum Kind<C> {
+enum SettingKind<C> {
     Attempts(fn(C, Attempts) -> C),
     Count(fn(C, u32) -> C),
     Share(fn(C, f64) -> C),
@@ -116,8 +116,8 @@ impl<C: 'static> Setting<C> {
     /// The fields that are parts of this one.
     pub(crate) fn parts(&self) -> &'static [Field] {
         match self.kind {
-            Kind::Backoff(_) => &[Field::Base, Field::Increment, Field::Delays],
-            Kind::Jitter(_) => &[Field::JitterFactor],
+            SettingKind::Backoff(_) => &[Field::Base, Field::Increment, Field::Delays],
+            SettingKind::Jitter(_) => &[Field::JitterFactor],
             _ => &[],
         }
     }
@@ -125,8 +125,8 @@ impl<C: 'static> Setting<C> {
     /// What an editor completes after its name.
     pub(crate) fn inside(&self) -> Inside {
         match self.kind {
-            Kind::Attempts(_) | Kind::Bound(_) => Inside::Perhaps("unlimited"),
-            Kind::Backoff(_) | Kind::Jitter(_) => Inside::Word,
+            SettingKind::Attempts(_) | SettingKind::Bound(_) => Inside::Perhaps("unlimited"),
+            SettingKind::Backoff(_) | SettingKind::Jitter(_) => Inside::Word,
             _ => Inside::Nothing,
         }
     }
@@ -146,7 +146,7 @@ impl<C: 'static> Setting<C> {
     ) -> syn::Result<Written<C>> {
         let expr = || assigned(name, input, example);
         Ok(match self.kind {
-            Kind::Attempts(set) => {
+            SettingKind::Attempts(set) => {
                 let value = scope.value(expr()?, value::attempts)?;
                 let call = match value.known {
                     Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
@@ -157,14 +157,14 @@ impl<C: 'static> Setting<C> {
                 let run_time = self.if_run_time(value.is_run_time);
                 Written { run_time, ..Written::new(&value, known(value.known, set), call) }
             }
-            Kind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
-            Kind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
-            Kind::Time(set) => {
+            SettingKind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
+            SettingKind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
+            SettingKind::Time(set) => {
                 let value = scope.value(expr()?, value::duration)?;
                 let run_time = self.if_run_time(value.is_run_time);
                 Written { run_time, ..literal(&value, set) }
             }
-            Kind::Bound(set) => {
+            SettingKind::Bound(set) => {
                 let expr = expr()?;
                 if value::is_unlimited(&expr) {
                     let set = known(Some(Bound::Unlimited), set);
@@ -183,7 +183,7 @@ impl<C: 'static> Setting<C> {
                 }
                 Written::new(&value, set, Call::Value(Tokens(&value).to_token_stream()))
             }
-            Kind::Backoff(set) => {
+            SettingKind::Backoff(set) => {
                 equals(name, input, example)?;
                 let backoff = backoff::read(input, scope, errors)?;
                 let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
@@ -191,7 +191,7 @@ impl<C: 'static> Setting<C> {
                 let call = Call::In(Box::new(move |private| backoff.kind.expression(private)));
                 Written { part, list, run_time, ..Written::new(&backoff.tokens, set, call) }
             }
-            Kind::Jitter(set) => {
+            SettingKind::Jitter(set) => {
                 let jitter = jitter::read(name, scope, input)?;
                 let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
                 let run_time = if jitter.kind.is_run_time() {

@@ -7,10 +7,11 @@ use crate::policy::shown::DisplayDuration;
 
 /// How long something may take: the waits of a call, the whole call, an attempt.
 ///
-/// There is a bound or there is none, so there will be no others.
-///
 /// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) both set no limit. `None` means unset,
 /// and so does not permit calls that never end; `Unlimited` is deliberate.
+///
+/// A bound is unset, deliberately absent, or given, so there will be no other variants: match it
+/// exhaustively.
 ///
 /// ```
 /// use core::time::Duration;

@@ -18,7 +18,7 @@ pub(super) struct Row {
 ///
 /// ```text
 /// rule Name of [the fields that it reads, the one to blame first]
-///     says [the complaint, in parts]
+///     message [in parts]
 ///     shows [the numbers behind it]           // may be left out
 ///     when the expression that is true where the rule is broken;
 /// ```
@@ -40,7 +40,7 @@ macro_rules! rules {
         $Settings:ident $section:ident: fn $broken:ident($subject:ident: &$Subject:ty $(, $written:ident: Fields)?) {
             $(
                 rule $Rule:ident of [$($field:ident)+]
-                    says [$($part:tt)+]
+                    message [$($part:tt)+]
                     $(shows [$($number:ident)+])?
                     when $test:expr;
             )+

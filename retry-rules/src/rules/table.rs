@@ -19,12 +19,12 @@ rules! {
     /// explicitly.
     Policy policy: fn broken_by_policy(policy: &Policy, written: Fields) {
         rule AttemptsZero of [attempts]
-            says [(attempts) " counts all calls, including the first, so it must be at least 1: \
+            message [(attempts) " counts all calls, including the first, so it must be at least 1: \
                   write " (calls 1) " for a single call, or leave it out for the default, " (default attempts 3)]
             when matches!(policy.attempts, Attempts::Limited(0));
 
         rule UnlimitedUnbounded of [attempts budget deadline max_elapsed]
-            says [(attempts = unlimited) " never ends on its own: add a " (budget) " (bounds the waits), "
+            message [(attempts = unlimited) " never ends on its own: add a " (budget) " (bounds the waits), "
                   (where deadline: "a " (deadline) " (bounds the whole call) ")
                   "or a " (max_elapsed) " (no attempt begins after it); if that is intended, \
                   write " (budget = unlimited)]
@@ -32,60 +32,60 @@ rules! {
 
         rule UnlimitedWithoutWaits of
             [initial_delay max_delay backoff jitter attempts budget deadline max_elapsed]
-            says ["waits of 0s never use up a " (budget) ", so " (attempts = unlimited) " never ends: add a "
+            message ["waits of 0s never use up a " (budget) ", so " (attempts = unlimited) " never ends: add a "
                   (where deadline: (deadline) " (bounds the whole call) or a ")
                   (max_elapsed) " (no attempt begins after it), or make the waits longer than 0s"]
             when never_ends(policy) && (!is_unbounded(policy) || written.contains(Field::Cancel) && never_waits(policy));
 
         rule SingleAttempt of [attempts]
-            says [(calls 1) " never retries, so options that only affect retries do nothing: \
+            message [(calls 1) " never retries, so options that only affect retries do nothing: \
                   write " (calls 2) " or more, or remove those options"]
             when matches!(policy.attempts, Attempts::Limited(1)) && written.intersects(RETRY_ONLY);
 
         rule BaseNotFinite of [base backoff]
-            says ["the base of an exponential backoff must be a finite number, such as " (base = 2.0)]
+            message ["the base of an exponential backoff must be a finite number, such as " (base = 2.0)]
             when matches!(policy.backoff, Backoff::Exponential { base } if !base.is_finite());
 
         rule BaseNotGrowing of [base backoff]
-            says ["a backoff with a base of 1.0 or less never grows: \
+            message ["a backoff with a base of 1.0 or less never grows: \
                   write " (backoff = fixed) ", or a base above 1, such as " (base = 2.0)]
             when matches!(policy.backoff, Backoff::Exponential { base } if base.is_finite() && base <= 1.0);
 
         rule IncrementZero of [increment backoff]
-            says ["a linear backoff with an increment of 0s never grows: \
+            message ["a linear backoff with an increment of 0s never grows: \
                   write " (backoff = fixed) ", or an increment such as " (increment = "1s")]
             when matches!(policy.backoff, Backoff::Linear { increment } if increment.is_zero());
 
         rule GrowthFromZero of [initial_delay backoff jitter]
-            says ["this backoff multiplies the initial delay, so with 0s every wait is 0s: \
+            message ["this backoff multiplies the initial delay, so with 0s every wait is 0s: \
                   write " (backoff = fixed) " for no waits at all, or an initial delay above 0s"]
             when grows_from_zero(policy);
 
         rule InitialAboveMax of [initial_delay max_delay backoff jitter]
-            says [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which caps every wait: \
+            message [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which caps every wait: \
                   lower the first or raise the second"]
             shows [initial_delay max_delay]
             when initial_above_max(policy);
 
         rule GrowthWithoutRoom of [initial_delay max_delay backoff jitter]
-            says ["waits are capped at 30s unless " (max_delay) " is set, and this backoff does not start below that: \
+            message ["waits are capped at 30s unless " (max_delay) " is set, and this backoff does not start below that: \
                   set " (max_delay) ", or write " (backoff = fixed)]
             shows [initial_delay]
             when growth_without_room(policy);
 
         rule FirstDelayAboveMax of [first_delay max_delay initial_delay backoff delays jitter]
-            says [(first_delay) " is longer than " (max_delay or "30s") ", which caps every wait: \
+            message [(first_delay) " is longer than " (max_delay or "30s") ", which caps every wait: \
                   lower the first or raise the second"]
             shows [first_delay max_delay]
             when first_above_max(policy);
 
         rule CustomDelayAboveMax of [delays max_delay backoff]
-            says ["this delay is longer than " (max_delay) ", which caps every wait: \
+            message ["this delay is longer than " (max_delay) ", which caps every wait: \
                   lower it or raise " (max_delay)]
             when policy.custom_delay_above_max().is_some();
 
         rule CustomDelaysUnused of [delays attempts backoff first_delay]
-            says ["there are more custom delays than waits, so the extra ones are never used: \
+            message ["there are more custom delays than waits, so the extra ones are never used: \
                   n attempts have n - 1 waits between them; raise " (attempts or 3) " or remove them"]
             shows [delays attempts]
             when match (policy.backoff, policy.attempts) {
@@ -97,25 +97,25 @@ rules! {
             };
 
         rule InitialBesideCustom of [initial_delay backoff jitter]
-            says [(initial_delay) " has no effect on a custom backoff: \
+            message [(initial_delay) " has no effect on a custom backoff: \
                   make it the first of the custom delays, or remove it"]
             when written.contains(Field::InitialDelay)
                 && matches!(policy.backoff, Backoff::Custom(_))
                 && !is_decorrelated(policy);
 
         rule BackoffBesideDecorrelated of [backoff jitter]
-            says [(jitter = decorrelated) " replaces the backoff curve: \
+            message [(jitter = decorrelated) " replaces the backoff curve: \
                   remove " (backoff) ", or choose another jitter"]
             when written.contains(Field::Backoff) && is_decorrelated(policy);
 
         rule JitterFactorOutOfRange of [jitter_factor jitter]
-            says ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
+            message ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
             when jitter_out_of_range(policy);
 
         rule FirstDelayAboveBound of
             [first_delay budget deadline max_elapsed initial_delay backoff delays jitter jitter_factor max_delay
              retry_after]
-            says ["the first wait already exceeds a bound of the call, so the call never retries: \
+            message ["the first wait already exceeds a bound of the call, so the call never retries: \
                   lower " (first_delay) ", or raise the bound"]
             shows [first_wait]
             when policy.first_delay.is_some()
@@ -125,32 +125,32 @@ rules! {
 
         rule BudgetBelowFirstWait of
             [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
-            says ["the first wait already exceeds this budget, so the call never retries: \
+            message ["the first wait already exceeds this budget, so the call never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
             when policy.first_delay.is_none() && exceeds_budget(policy, written);
 
         rule DeadlineBelowFirstWait of
             [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
-            says ["the first wait already reaches this deadline, so the call never retries: \
+            message ["the first wait already reaches this deadline, so the call never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
             when policy.first_delay.is_none() && exceeds_deadline(policy, written);
 
         rule MaxElapsedBelowFirstWait of
             [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
-            says ["the first wait already exceeds this limit, so the call never retries: \
+            message ["the first wait already exceeds this limit, so the call never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
             when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
 
         rule TimeoutZero of [timeout]
-            says ["a timeout of 0s cuts off every attempt at once: write a longer one, such as \
+            message ["a timeout of 0s cuts off every attempt at once: write a longer one, such as \
                   `\"2s\"`"]
             when matches!(policy.get_timeout(), Some(timeout) if timeout.is_zero());
 
         rule TimeoutAboveDeadline of [timeout deadline]
-            says [(timeout) " bounds one attempt and " (deadline) " the whole call, so a timeout \
+            message [(timeout) " bounds one attempt and " (deadline) " the whole call, so a timeout \
                   longer than the deadline is never reached: lower " (timeout) " or raise " (deadline)]
             shows [timeout deadline]
             when match (policy.get_timeout(), policy.get_deadline()) {
@@ -163,22 +163,22 @@ rules! {
     /// explicitly.
     Breaker breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
         rule FailureThresholdZero of [failure_threshold]
-            says [(failure_threshold) " counts failures, so it must be at least 1; \
+            message [(failure_threshold) " counts failures, so it must be at least 1; \
                   the default is 5"]
             when breaker.get_failure_threshold() == 0;
 
         rule FailureRateOutOfRange of [failure_rate]
-            says ["a failure rate must be above 0.0 and at most 1.0: \
+            message ["a failure rate must be above 0.0 and at most 1.0: \
                   write " (failure_rate = 0.5) " for half of the calls"]
             when matches!(breaker.failure_rate, Some(rate) if !is_share(rate));
 
         rule WindowTwice of [window_time window_calls]
-            says ["a window is either a number of calls or a length of time, not both: \
+            message ["a window is either a number of calls or a length of time, not both: \
                   remove " (window_calls) " or " (window_time)]
             when written.contains(Field::WindowCalls) && written.contains(Field::WindowTime);
 
         rule WindowEmpty of [window_calls window_time]
-            says ["an empty window measures nothing: write a number of calls, such as " (window_calls = 100)
+            message ["an empty window measures nothing: write a number of calls, such as " (window_calls = 100)
                   ", or a time, such as " (window_time = "10s")]
             when match breaker.window {
                 Window::Calls(calls) => calls == 0,
@@ -186,66 +186,66 @@ rules! {
             };
 
         rule WindowTooLarge of [window_calls]
-            says ["a window holds at most 65536 calls: write a smaller number, or a time, such as " (window_time = "10s")]
+            message ["a window holds at most 65536 calls: write a smaller number, or a time, such as " (window_time = "10s")]
             when matches!(breaker.window, Window::Calls(calls) if calls > LARGEST_WINDOW);
 
         rule WindowWithoutRate of [window_calls window_time minimum_calls failure_rate slow_call]
-            says ["a window and " (minimum_calls) " only apply to a rate: \
+            message ["a window and " (minimum_calls) " only apply to a rate: \
                   add " (failure_rate = 0.5) ", or remove them"]
             when written.intersects(RATE_ONLY) && !breaker.is_by_rate();
 
         rule MinimumCallsZero of [minimum_calls]
-            says [(minimum_calls) " must be at least 1, because no calls have no rate; \
+            message [(minimum_calls) " must be at least 1, because no calls have no rate; \
                   the default is 10"]
             when breaker.minimum_calls == 0;
 
         rule MinimumCallsAboveWindow of [minimum_calls window_calls window_time]
-            says [(minimum_calls or 10) " is more than the window holds, so the rate is never \
+            message [(minimum_calls or 10) " is more than the window holds, so the rate is never \
                   evaluated: lower it or enlarge the window"]
             when breaker.is_by_rate()
                 && matches!(breaker.window, Window::Calls(calls) if calls > 0 && breaker.minimum_calls > calls);
 
         rule SlowCallZero of [slow_call]
-            says ["every call takes longer than 0s: write the time above which a call is slow, such as "
+            message ["every call takes longer than 0s: write the time above which a call is slow, such as "
                   (slow_call = "2s")]
             when matches!(breaker.slow_calls, Some(slow) if slow.longer_than.is_zero());
 
         rule SlowRateOutOfRange of [slow_rate slow_call]
-            says ["a rate of slow calls must be above 0.0 and at most 1.0, and needs " (slow_call) ": \
+            message ["a rate of slow calls must be above 0.0 and at most 1.0, and needs " (slow_call) ": \
                   write `slow_call = \"2s\", slow_rate = 0.5`"]
             when matches!(breaker.slow_calls, Some(slow) if !is_share(slow.rate));
 
         rule SuccessThresholdZero of [success_threshold]
-            says [(success_threshold) " counts successful probes, so it must be at least 1; \
+            message [(success_threshold) " counts successful probes, so it must be at least 1; \
                   the default is 3"]
             when breaker.success_threshold == 0;
 
         rule OpenTimeoutZero of [timeout]
-            says ["a breaker that stays open for 0s protects nothing: write a time, such as " (timeout = "30s")]
+            message ["a breaker that stays open for 0s protects nothing: write a time, such as " (timeout = "30s")]
             when breaker.timeout.is_zero();
 
         rule TimeoutGrowthOutOfRange of [timeout_growth]
-            says ["an open time must grow by a factor of at least 1.0: \
+            message ["an open time must grow by a factor of at least 1.0: \
                   write " (timeout_growth = 2.0) " to double it each time the breaker opens again"]
             when !(breaker.timeout_growth >= 1.0 && breaker.timeout_growth.is_finite());
 
         rule MaxTimeoutNotAboveTimeout of [max_timeout timeout_growth timeout]
-            says [(max_timeout or "300s") " is not above " (timeout or "30s") ", so the open time cannot grow: \
+            message [(max_timeout or "300s") " is not above " (timeout or "30s") ", so the open time cannot grow: \
                   raise the first or lower the second"]
             when breaker.grows() && !less(breaker.timeout, breaker.get_max_timeout());
 
         rule MaxTimeoutWithoutGrowth of [max_timeout timeout_growth]
-            says [(max_timeout) " only applies to an open time that grows: \
+            message [(max_timeout) " only applies to an open time that grows: \
                   add " (timeout_growth = 2.0) ", or remove it"]
             when written.contains(Field::MaxTimeout) && !breaker.grows();
 
         rule TimeoutJitterOutOfRange of [timeout_jitter]
-            says [(timeout_jitter) " must be between 0.0 and 1.0: \
+            message [(timeout_jitter) " must be between 0.0 and 1.0: \
                   write " (timeout_jitter = 0.2) " for up to 20 % longer"]
             when !(breaker.timeout_jitter >= 0.0 && breaker.timeout_jitter <= 1.0);
 
         rule HalfOpenRequestsZero of [half_open_requests]
-            says ["without probes a breaker never closes: " (half_open_requests) " must be at least 1; \
+            message ["without probes a breaker never closes: " (half_open_requests) " must be at least 1; \
                   the default is 3"]
             when breaker.half_open_requests == 0;
     }
@@ -253,26 +253,26 @@ rules! {
     /// Returns the rules that `quota` breaks.
     Quota quota: fn broken_by_quota(quota: &QuotaConfig) {
         rule CapacityBelowCost of [capacity retry_cost timeout_cost throttling_cost]
-            says ["a bucket that holds less than the cost of a retry never allows one: \
+            message ["a bucket that holds less than the cost of a retry never allows one: \
                   raise " (capacity) ", or lower " (retry_cost or 5) " and " (timeout_cost or 10)]
             when quota.capacity < quota.retry_cost
                 || quota.capacity < quota.timeout_cost
                 || quota.capacity < quota.get_throttling_cost();
 
         rule RetryCostZero of [retry_cost timeout_cost throttling_cost]
-            says ["a retry that costs nothing is never limited: " (retry_cost) ", " (timeout_cost)
+            message ["a retry that costs nothing is never limited: " (retry_cost) ", " (timeout_cost)
                   " and " (throttling_cost) " must be at least 1"]
             when cheapest(quota) == 0;
 
         rule RefundNotBelowCost of [success_refund retry_cost timeout_cost throttling_cost]
-            says ["a retry must cost more than a success refunds, or healthy traffic could retry \
+            message ["a retry must cost more than a success refunds, or healthy traffic could retry \
                   every call: \
                   lower " (success_refund) " below " (retry_cost) ", " (timeout_cost) " and "
                   (throttling_cost)]
             when cheapest(quota) > 0 && quota.success_refund >= cheapest(quota);
 
         rule RefillOutOfRange of [refill_per_sec]
-            says ["a refill is a finite number of tokens, 0 or more: write one such as " (refill_per_sec = 0.5)
+            message ["a refill is a finite number of tokens, 0 or more: write one such as " (refill_per_sec = 0.5)
                   ", or leave it out"]
             when !(quota.refill_per_sec >= 0.0 && quota.refill_per_sec.is_finite());
     }

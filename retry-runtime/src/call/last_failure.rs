@@ -6,7 +6,7 @@
 
 use core::marker::PhantomData;
 
-use crate::call::attempt_timer::Is;
+use crate::call::attempt_timeout::Is;
 
 /// A place for the last failure.
 pub trait FailureSlot {

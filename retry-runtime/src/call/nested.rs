@@ -25,16 +25,16 @@ use tokio::task::Id;
 use crate::base::name::Name;
 
 thread_local! {
-    /// The task whose calls should make one attempt; `Some(Task(None))` outside any task.
-    static ONCE: Cell<Option<Task>> = const { Cell::new(None) };
+    /// The task whose calls should make one attempt; `Some(TaskId(None))` outside any task.
+    static ONCE: Cell<Option<TaskId>> = const { Cell::new(None) };
     static NOTE: RefCell<Option<Note>> = const { RefCell::new(None) };
 }
 
 /// The task being polled, or `None` if the thread is not running one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Task(Option<Id>);
+struct TaskId(Option<Id>);
 
-impl Task {
+impl TaskId {
     fn here() -> Self {
         Self(tokio::task::try_id())
     }
@@ -43,13 +43,13 @@ impl Task {
 /// Whether a function with `nested = once` around this call is being retried.
 pub(crate) fn once() -> bool {
     // An attempt that drives an executor itself may poll another task in between.
-    ONCE.get().is_some_and(|task| task == Task::here())
+    ONCE.get().is_some_and(|task| task == TaskId::here())
 }
 
 /// While it lives, calls on this thread make one attempt.
 #[derive(Debug)]
 pub struct Guard {
-    before: Option<Task>,
+    before: Option<TaskId>,
 }
 
 impl Guard {
@@ -57,7 +57,7 @@ impl Guard {
     pub fn new(is_retry: bool) -> Self {
         let before = ONCE.get();
         if is_retry {
-            ONCE.set(Some(Task::here()));
+            ONCE.set(Some(TaskId::here()));
         }
         Self { before }
     }
@@ -105,7 +105,7 @@ impl<F: Future> Future for Inside<F> {
 /// What a call leaves for the call around it.
 #[derive(Clone)]
 struct Note {
-    task: Task,
+    task: TaskId,
     /// When the call failed for the first time.
     since: Moment,
     name: Name,
@@ -136,7 +136,7 @@ impl Moment {
 
 /// The attempts made inside a call, during its retries.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Inner {
+pub(crate) struct InnerCalls {
     /// When the current attempt began; `None` for the first, which is not tracked.
     began: Option<Moment>,
     /// When the call failed for the first time; `None` until then.
@@ -145,7 +145,7 @@ pub(crate) struct Inner {
     pub(crate) attempts: u32,
 }
 
-impl Inner {
+impl InnerCalls {
     /// Called when a retry begins.
     pub(crate) fn attempt_begins(&mut self) {
         self.began = Some(Moment::now());
@@ -155,7 +155,7 @@ impl Inner {
     pub(crate) fn attempt_ended(&mut self) {
         self.since.get_or_insert_with(Moment::next);
         let Some(began) = self.began.take() else { return };
-        let is_inside = |note: &&Note| note.since >= began && note.task == Task::here();
+        let is_inside = |note: &&Note| note.since >= began && note.task == TaskId::here();
         // An error means that the thread is ending and its note is gone.
         let _gone = NOTE.try_with(|note| {
             if let Some(note) = note.borrow().as_ref().filter(is_inside) {
@@ -171,7 +171,7 @@ impl Inner {
     pub(crate) fn call_ended(&self, name: &Name, attempts: u32) {
         let Some(since) = self.since else { return };
         let attempts = attempts.saturating_add(self.attempts);
-        let note = Note { task: Task::here(), since, name: name.clone(), attempts };
+        let note = Note { task: TaskId::here(), since, name: name.clone(), attempts };
         let _gone = NOTE.try_with(|left| left.replace(Some(note)));
     }
 }

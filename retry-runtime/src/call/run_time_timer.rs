@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use crate::call::attempt_timer::{AttemptTimer, CallTiming, CutOff, Timed};
+use crate::call::attempt_timeout::{AttemptTimeout, CallTiming, CutOff, Timed};
 use crate::call::plan::{Plan, Timing};
 use crate::observe;
 use crate::outcome::error::Interrupted;
@@ -36,7 +36,7 @@ impl<R> RunTimeTimer<R> {
     }
 }
 
-impl<R> AttemptTimer<R> for RunTimeTimer<R> {
+impl<R> AttemptTimeout<R> for RunTimeTimer<R> {
     type Attempt<'a, F: Future<Output = R>>
         = RunTimeAttempt<'a, R, F>
     where

@@ -30,7 +30,7 @@ use crate::call::async_sleep;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
 use crate::call::last_failure::FailureSlot;
-use crate::call::nested::{self, Inner};
+use crate::call::nested::{self, InnerCalls};
 use crate::call::plan::{LimitKind, Plan};
 use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
@@ -39,7 +39,7 @@ use crate::event::retry_event::{Failure, RetryEvent};
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
 use crate::protect::breaker::{CircuitBreaker, Permit};
-use crate::protect::quota::{Lent, OnPanic, RetryQuota};
+use crate::protect::quota::{OnPanic, Reservation, RetryQuota};
 use crate::site::{Origin, Site};
 
 /// A failure, as the caller's matchers judge it.
@@ -111,7 +111,7 @@ pin_project_lite::pin_project! {
 /// The progress of a call: its attempts and waits so far.
 #[derive(Clone, Debug, Default)]
 struct SoFar {
-    inner: Inner,
+    inner: InnerCalls,
     made: u32,
     // Attempts that the breaker refused: they count against the policy's limit, but were not made.
     refused: u32,
@@ -299,8 +299,8 @@ impl<K> Session<K> {
     /// Like [`wait`](Self::wait), but if the wait is cancelled, `quota` gets back what it lent for
     /// the retry, which is then never made.
     pub fn wait_with_quota<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitWithQuota<'a, K> {
-        let lent = Lent::of(quota, self.credit());
-        WaitWithQuota { wait: self.wait(), lent: Some(lent) }
+        let reservation = Reservation::of(quota, self.credit());
+        WaitWithQuota { wait: self.wait(), reservation: Some(reservation) }
     }
 
     /// Like [`wait`](Self::wait), but blocks the thread. If the thread drives async tasks, a
@@ -416,11 +416,11 @@ impl SoFar {
         let plan = &Plan { policy, ..*plan };
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, attempt, verdict) {
-            Ok((delay, lent)) => {
+            Ok((delay, reservation)) => {
                 let (attempts, waited) = (policy.get_attempts(), self.waited);
                 observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
                 self.made = attempt;
-                self.cost = lent.map_or(0, Lent::spend);
+                self.cost = reservation.map_or(0, Reservation::spend);
                 self.waits(delay, plan.is_evaluated.then_some(evaluated));
                 Next::Wait
             }
@@ -440,7 +440,7 @@ impl SoFar {
         plan: &Plan<'q>,
         attempt: u32,
         verdict: &Verdict<'_>,
-    ) -> Result<(Duration, Option<Lent<'q>>), Reason> {
+    ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let policy = plan.policy;
         if plan.timing.is_cut() {
             return Err(Reason::Deadline);
@@ -466,10 +466,10 @@ impl SoFar {
             delay = delay.max(open_for(breaker)?);
         }
         self.allows_wait(plan, delay)?;
-        let lent = match plan.quota {
+        let reservation = match plan.quota {
             Some(quota) => {
                 let cut = if plan.timing.is_timeout() { Class::TIMEOUT } else { Class::empty() };
-                Some(quota.lend(verdict.class.union(cut)).ok_or(Reason::Quota)?)
+                Some(quota.reserve(verdict.class.union(cut)).ok_or(Reason::Quota)?)
             }
             None => None,
         };
@@ -477,7 +477,7 @@ impl SoFar {
         if plan.breaker.is_some_and(|breaker| !plan.waits_for_breaker && !admits(breaker)) {
             return Err(Reason::CircuitOpen);
         }
-        Ok((delay, lent))
+        Ok((delay, reservation))
     }
 
     /// Whether the limits on time allow a wait of `delay`.
@@ -591,7 +591,7 @@ impl SoFar {
 
     /// Called when a call that failed has ended after `attempts`.
     fn end(&self, origin: Origin<'_>, attempts: u32) {
-        let Inner { name: inner, attempts: inner_attempts, .. } = &self.inner;
+        let InnerCalls { name: inner, attempts: inner_attempts, .. } = &self.inner;
         // The same function running beside itself in one task is not nested.
         if let Some(inner) = inner.as_ref().filter(|inner| *inner != origin.name) {
             let (name, retries) = (origin.name, self.made);
@@ -641,7 +641,7 @@ impl<K> Future for Wait<'_, K> {
 pub struct WaitWithQuota<'a, K> {
     wait: Wait<'a, K>,
     // `None` once the retry is made. If dropped earlier, the quota gets it back.
-    lent: Option<Lent<'a>>,
+    reservation: Option<Reservation<'a>>,
 }
 
 impl<K> Future for WaitWithQuota<'_, K> {
@@ -649,7 +649,7 @@ impl<K> Future for WaitWithQuota<'_, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(Pin::new(&mut self.wait).poll(cx));
-        self.lent.take().map(Lent::spend);
+        self.reservation.take().map(Reservation::spend);
         Poll::Ready(())
     }
 }

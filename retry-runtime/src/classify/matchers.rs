@@ -30,10 +30,10 @@ use crate::classify::probe::ErrorView;
 /// let retrier = Retrier::new(Policy::new()).retry_on(BUSY);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Matcher(Kind);
+pub struct Matcher(MatcherKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum MatcherKind {
     Class(Class),
     #[cfg(feature = "pattern")]
     Pattern(regex::Regex),
@@ -41,7 +41,7 @@ enum Kind {
 
 #[expect(non_upper_case_globals, reason = "they read as the words of the attribute")]
 mod named {
-    use super::{Class, Kind, Matcher};
+    use super::{Class, Matcher, MatcherKind};
 
     /// Matches failures to reach the other side, and connections that broke.
     ///
@@ -54,7 +54,7 @@ mod named {
     /// let error = retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err();
     /// assert_eq!(error.attempts(), 2);
     /// ```
-    pub const network: Matcher = Matcher(Kind::Class(Class::NETWORK));
+    pub const network: Matcher = Matcher(MatcherKind::Class(Class::NETWORK));
     /// Matches operations that took too long, including attempts that the policy's `timeout` cut
     /// off.
     ///
@@ -67,7 +67,7 @@ mod named {
     /// let error = retrier.run_sync(|| Err::<(), _>(std::io::Error::from(std::io::ErrorKind::TimedOut))).unwrap_err();
     /// assert_eq!(error.attempts(), 2);
     /// ```
-    pub const timeout: Matcher = Matcher(Kind::Class(Class::TIMEOUT));
+    pub const timeout: Matcher = Matcher(MatcherKind::Class(Class::TIMEOUT));
     /// Matches failures of the server: HTTP 5xx and the like.
     ///
     /// ```
@@ -79,7 +79,7 @@ mod named {
     /// let error = retrier.run_sync(|| Err::<(), _>("503 Service Unavailable")).unwrap_err();
     /// assert_eq!(error.attempts(), 2);
     /// ```
-    pub const server_error: Matcher = Matcher(Kind::Class(Class::SERVER_ERROR));
+    pub const server_error: Matcher = Matcher(MatcherKind::Class(Class::SERVER_ERROR));
     /// Matches servers that ask for fewer calls: HTTP 429 and the like.
     ///
     /// ```
@@ -91,7 +91,7 @@ mod named {
     /// let error = retrier.run_sync(|| Err::<(), _>("429 Too Many Requests")).unwrap_err();
     /// assert_eq!(error.attempts(), 2);
     /// ```
-    pub const rate_limit: Matcher = Matcher(Kind::Class(Class::RATE_LIMIT));
+    pub const rate_limit: Matcher = Matcher(MatcherKind::Class(Class::RATE_LIMIT));
     /// Matches transactions that lost against others: serialization failures, deadlocks, locks
     /// that somebody else holds.
     ///
@@ -107,7 +107,7 @@ mod named {
     /// let error = retrier.run_sync(|| Err::<(), _>("deadlock detected")).unwrap_err();
     /// assert_eq!(error.attempts(), 2);
     /// ```
-    pub const conflict: Matcher = Matcher(Kind::Class(Class::CONFLICT));
+    pub const conflict: Matcher = Matcher(MatcherKind::Class(Class::CONFLICT));
     /// Matches what any of [`network`], [`timeout`], [`server_error`], [`rate_limit`] and
     /// [`conflict`] matches: every failure that another attempt may cure.
     ///
@@ -121,7 +121,7 @@ mod named {
     /// let gone = retrier.run_sync(|| Err::<(), _>("404 Not Found")).unwrap_err();
     /// assert_eq!((busy.attempts(), gone.attempts()), (2, 1));
     /// ```
-    pub const transient: Matcher = Matcher(Kind::Class(Class::TRANSIENT));
+    pub const transient: Matcher = Matcher(MatcherKind::Class(Class::TRANSIENT));
 }
 
 pub use named::{conflict, network, rate_limit, server_error, timeout, transient};
@@ -149,7 +149,7 @@ pub use named::{conflict, network, rate_limit, server_error, timeout, transient}
 #[cfg(feature = "pattern")]
 pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     match regex::Regex::new(text) {
-        Ok(regex) => Ok(Matcher(Kind::Pattern(regex))),
+        Ok(regex) => Ok(Matcher(MatcherKind::Pattern(regex))),
         Err(error) => Err(InvalidPattern(error.to_string())),
     }
 }
@@ -173,9 +173,9 @@ impl Matcher {
     )]
     pub(crate) fn matches(&self, class: Class, view: ErrorView<'_>) -> bool {
         match &self.0 {
-            Kind::Class(wanted) => class.intersects(*wanted),
+            MatcherKind::Class(wanted) => class.intersects(*wanted),
             #[cfg(feature = "pattern")]
-            Kind::Pattern(regex) => view.any_text(|text| regex.is_match(text)),
+            MatcherKind::Pattern(regex) => view.any_text(|text| regex.is_match(text)),
         }
     }
 }
@@ -186,7 +186,7 @@ mod file {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Class, Kind, Matcher, pattern};
+    use super::{Class, Matcher, MatcherKind, pattern};
 
     #[derive(Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
@@ -217,13 +217,13 @@ mod file {
     impl Serialize for Matcher {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let form = match &self.0 {
-                Kind::Pattern(regex) => Form::Pattern(regex.as_str().to_owned()),
-                Kind::Class(class) if *class == Class::NETWORK => Form::Network,
-                Kind::Class(class) if *class == Class::TIMEOUT => Form::Timeout,
-                Kind::Class(class) if *class == Class::SERVER_ERROR => Form::ServerError,
-                Kind::Class(class) if *class == Class::RATE_LIMIT => Form::RateLimit,
-                Kind::Class(class) if *class == Class::CONFLICT => Form::Conflict,
-                Kind::Class(_) => Form::Transient,
+                MatcherKind::Pattern(regex) => Form::Pattern(regex.as_str().to_owned()),
+                MatcherKind::Class(class) if *class == Class::NETWORK => Form::Network,
+                MatcherKind::Class(class) if *class == Class::TIMEOUT => Form::Timeout,
+                MatcherKind::Class(class) if *class == Class::SERVER_ERROR => Form::ServerError,
+                MatcherKind::Class(class) if *class == Class::RATE_LIMIT => Form::RateLimit,
+                MatcherKind::Class(class) if *class == Class::CONFLICT => Form::Conflict,
+                MatcherKind::Class(_) => Form::Transient,
             };
             form.serialize(serializer)
         }

@@ -22,6 +22,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::base::full_text::full_text;
+use crate::base::sealed::Seal;
 use crate::classify::{self, Class, Classify, Known};
 use crate::outcome::error::{Interrupted, RetryError};
 
@@ -49,7 +50,7 @@ impl Classifier<'_> {
     pub fn class(self) -> Class {
         match self {
             Self::Own(error) => error.class(),
-            Self::View(told) => told.class(),
+            Self::View(view) => view.class(),
         }
     }
 
@@ -58,7 +59,7 @@ impl Classifier<'_> {
     pub fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Own(error) => error.retry_after(),
-            Self::View(told) => told.retry_after(),
+            Self::View(view) => view.retry_after(),
         }
     }
 }
@@ -67,7 +68,7 @@ impl Debug for Classifier<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own(_) => f.write_str("Own"),
-            Self::View(told) => Debug::fmt(told, f),
+            Self::View(view) => Debug::fmt(view, f),
         }
     }
 }
@@ -277,12 +278,12 @@ macro_rules! rung {
 
 /// The methods of a rung that judges errors from outside, given the expression for its view.
 macro_rules! answers_by_view {
-    ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
+    ($Rung:ident where E: $($bound:path),+; $error:ident => $view:expr) => {
         impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
             /// Returns what can be read from the error.
             pub fn __view(&self) -> ErrorView<'a> {
                 let $error = self.error;
-                $told
+                $view
             }
 
             /// Probes the error.
@@ -431,18 +432,21 @@ classify::clients::for_each_client!(judge_client);
 /// This trait ignores an implementation of [`Classify`], because two kinds for one type
 /// would be ambiguous; use `Retrier::classified` for that.
 ///
-/// It is implemented for every [`Error`], for `anyhow::Error` and anything else that
+/// Sealed: it is implemented for every [`Error`], for `anyhow::Error` and anything else that
 /// exposes a `dyn Error + Send + Sync`, for boxed errors, and for texts.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reveal what kind of failure it is",
     label = "this error has neither a text nor a source that can be inspected",
     note = "implement `std::error::Error` for `{Self}`, so that its text can be read",
-    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier",
-    note = "or add `.opaque()` to the retrier, which then does not inspect the error"
+    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier, \
+            before any closures",
+    note = "or add `.opaque()` to the retrier, before any closures: it then does not inspect the \
+            error"
 )]
 pub trait Fault<Kind>: Display {
     /// Returns what can be read from the error.
-    fn view(&self) -> ErrorView<'_>;
+    #[doc(hidden)]
+    fn view(&self, _: Seal) -> ErrorView<'_>;
 }
 
 /// The kind of an [`Error`].
@@ -466,57 +470,65 @@ pub enum RetriedDynError {}
 pub enum Text {}
 
 impl<E: Error + 'static> Fault<SourceChain> for E {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Typed(self)
     }
 }
 
 impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<DynError> for E {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Typed(self.as_ref())
     }
 }
 
+// A compile error that listed these would be longer and no clearer.
+#[diagnostic::do_not_recommend]
 impl Fault<LocalDynError> for Box<dyn Error> {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Typed(&**self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Fault<LocalDynError> for Box<dyn Error + Send> {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Typed(&**self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Fault<Text> for String {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Fault<Text> for &str {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Fault<Text> for Cow<'_, str> {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
 /// The error of an inner retried call. It is not an [`Error`] unless its last error is one, so it
 /// is read as a text, including the cause.
+#[diagnostic::do_not_recommend]
 impl<E: Fault<Text> + Display> Fault<Text> for RetryError<E> {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for RetryError<E> {
-    fn view(&self) -> ErrorView<'_> {
+    fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
@@ -527,9 +539,9 @@ mod tests {
 
     /// Expands like the attribute.
     macro_rules! probe {
-        ($door:ident $method:ident $error:expr) => {
+        ($entry:ident $method:ident $error:expr) => {
             match $error {
-                error => super::$door(error).$method(),
+                error => super::$entry(error).$method(),
             }
         };
     }
@@ -751,7 +763,7 @@ mod tests {
     #[test]
     fn the_closure_api_finds_the_kind_of_fault() {
         fn class<E: Fault<K>, K>(error: &E) -> Class {
-            error.view().class()
+            error.view(Seal).class()
         }
         fn generic<E: Error + Send + Sync + 'static>(error: &E) -> Class {
             class(error)

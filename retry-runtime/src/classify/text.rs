@@ -45,7 +45,7 @@ pub fn text(text: &str) -> Class {
     read(text).unwrap_or_default()
 }
 
-/// What a text says: a class, an empty one if it refuses, or nothing.
+/// What a text meaning: a class, an empty one if it refuses, or nothing.
 pub(super) fn read(text: &str) -> Option<Class> {
     let words = Words::split(text);
     let mut findings = Vec::new();
@@ -63,11 +63,11 @@ struct Finding {
     to: usize,
     /// The part that it stands in.
     part: usize,
-    says: Says,
+    meaning: Meaning,
 }
 
 #[derive(Debug)]
-enum Says {
+enum Meaning {
     /// A failure that passes. An event, in the text's own words, overrules refusals before it.
     Failure { class: Class, is_event: bool },
     /// A failure that lasts, in words or as a code. If it is final, nothing overrules it.
@@ -82,25 +82,25 @@ fn weigh(findings: &[Finding]) -> Option<Class> {
         // "no such host" is a failure of the network, though it begins with "no such".
         let is_part_of_failure = |refusal: &Finding| {
             findings.iter().any(|other| {
-                matches!(other.says, Says::Failure { .. })
+                matches!(other.meaning, Meaning::Failure { .. })
                     && other.from <= refusal.from
                     && refusal.to <= other.to
             })
         };
-        findings.iter().filter(move |finding| match finding.says {
-            Says::Failure { .. } => false,
-            Says::Refusal { .. } => !is_part_of_failure(finding),
-            Says::ClientError => true,
+        findings.iter().filter(move |finding| match finding.meaning {
+            Meaning::Failure { .. } => false,
+            Meaning::Refusal { .. } => !is_part_of_failure(finding),
+            Meaning::ClientError => true,
         })
     };
-    if refusals().any(|refusal| matches!(refusal.says, Says::Refusal { is_final: true })) {
+    if refusals().any(|refusal| matches!(refusal.meaning, Meaning::Refusal { is_final: true })) {
         return Some(Class::empty());
     }
     let last_refusal = refusals().map(|refusal| refusal.part).max();
-    let only_status = refusals().all(|refusal| matches!(refusal.says, Says::ClientError));
+    let only_status = refusals().all(|refusal| matches!(refusal.meaning, Meaning::ClientError));
 
-    let class = findings.iter().fold(Class::empty(), |class, finding| match finding.says {
-        Says::Failure { class: found, is_event } => {
+    let class = findings.iter().fold(Class::empty(), |class, finding| match finding.meaning {
+        Meaning::Failure { class: found, is_event } => {
             let counts = last_refusal.is_none_or(|last| {
                 // GitHub's rate limits are 403s, those of AWS 400s.
                 let is_rate_limit = only_status && found.contains(Class::RATE_LIMIT);
@@ -123,20 +123,20 @@ impl Words<'_> {
         if quoted == Quoted::Name {
             return;
         }
-        let mut find = |to: usize, says: Says| {
+        let mut find = |to: usize, meaning: Meaning| {
             let part = self.list[to - 1].part;
-            findings.push(Finding { from: at, to, part, says });
+            findings.push(Finding { from: at, to, part, meaning });
         };
         for phrase in PHRASES {
             if let Some(end) = phrase.end_at(self, at) {
                 let is_event = phrase.sense == Sense::Event && quoted == Quoted::No;
-                find(end, Says::Failure { class: phrase.class, is_event });
+                find(end, Meaning::Failure { class: phrase.class, is_event });
             }
         }
         for (refusals, is_final) in [(REFUSALS, false), (FINAL_REFUSALS, true)] {
             for refusal in refusals {
                 if let Some(end) = self.phrase_end(refusal, at) {
-                    find(end, Says::Refusal { is_final });
+                    find(end, Meaning::Refusal { is_final });
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Words<'_> {
 
     /// Whether the words `from..to` are a whole identifier, or the part of one that determines its
     /// meaning: `ConnectTimeout`, `ERR_CONNECTION_RESET`, but not `timeout_ms`.
-    fn says_itself(&self, from: usize, to: usize, sense: Sense) -> bool {
+    fn is_head(&self, from: usize, to: usize, sense: Sense) -> bool {
         let mut last = to;
         while self.is_joined(last) {
             if !self.list[last].is_in(ERROR_ENDINGS) {
@@ -242,7 +242,7 @@ impl Phrase {
     /// Where the phrase, found at `at`, ends; `None` if it is not there, or means nothing there.
     fn end_at(&self, words: &Words<'_>, at: usize) -> Option<usize> {
         let end = words.phrase_end(self.words, at)?;
-        let counts = words.says_itself(at, end, self.sense)
+        let counts = words.is_head(at, end, self.sense)
             && match self.sense {
                 Sense::Event => true,
                 Sense::Noun => !words.is_setting(at, end),

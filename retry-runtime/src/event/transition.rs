@@ -7,7 +7,7 @@ use crate::base::sync::Arc;
 
 /// What a circuit breaker does with calls.
 ///
-/// The pattern knows these three, so there will be no others.
+/// These are the states of the pattern, so there will be no others: match it exhaustively.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};

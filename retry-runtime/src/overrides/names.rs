@@ -106,8 +106,9 @@ mod tests {
     #[test]
     fn a_name_without_its_beginning_is_understood_however_it_is_divided() {
         for word in ["pay", "shop.pay", "shop::pay"] {
-            let told = unknown_function(word, &["shop::order", "acme::shop::pay", "shop.paying"]);
-            assert!(told.contains("did you mean `acme::shop::pay`?"), "{told}");
+            let message =
+                unknown_function(word, &["shop::order", "acme::shop::pay", "shop.paying"]);
+            assert!(message.contains("did you mean `acme::shop::pay`?"), "{message}");
         }
     }
 

@@ -14,9 +14,8 @@ mod permit;
 mod guarded_call;
 mod reading;
 mod control;
-mod led;
+mod order;
 // How it decides.
-mod admission;
 mod state_machine;
 mod word;
 mod streak;
@@ -32,18 +31,18 @@ use std::collections::VecDeque;
 
 use retry_rules::BreakerConfig;
 
-use self::led::ProbeLoan;
+use self::order::ProbeLoan;
 use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
 use self::window::{Tally, Window};
-use self::word::{Kind, Word};
+use self::word::{Mode, StateWord};
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::event::transition::Transition;
 
-pub use self::led::BreakerOrder;
+pub use self::order::BreakerOrder;
 pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
@@ -86,7 +85,7 @@ pub use self::snapshot::Snapshot;
 /// assert!(DB.try_acquire().is_err());
 /// ```
 pub struct CircuitBreaker {
-    /// A [`Word`]; written only under the lock of `inner`.
+    /// A [`StateWord`]; written only under the lock of `inner`.
     word: AtomicU64,
     /// When the open time ends, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
     /// before the `word` that opens the breaker, so that a call can be rejected without the lock.
@@ -97,11 +96,11 @@ pub struct CircuitBreaker {
     counters: Counters,
     /// Whether a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
-    inner: CacheLine<Mutex<Inner>>,
-    listeners: Listeners<Listener>,
+    inner: CacheLine<Mutex<LockedState>>,
+    listeners: Listeners<TransitionListener>,
 }
 
-type Listener = dyn Fn(&Transition) + Send + Sync;
+type TransitionListener = dyn Fn(&Transition) + Send + Sync;
 
 /// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
@@ -113,7 +112,7 @@ struct CacheLine<T>(T);
 
 /// What a closed breaker that counts consecutive failures does not need.
 #[repr(C)]
-struct Inner {
+struct LockedState {
     /// Successful calls, if rates decide, and successful probes.
     successes: u64,
     /// Consecutive failures, if rates decide too.
@@ -124,7 +123,7 @@ struct Inner {
     last_closed: Tally,
     forced: bool,
     /// Whether a fleet has set the state.
-    led: bool,
+    by_fleet: bool,
     /// The probes that a fleet allows it to make while it is half-open.
     loan: Option<ProbeLoan>,
     /// How often it has reopened since it was last closed.
@@ -149,7 +148,7 @@ impl CircuitBreaker {
 
     /// Whether it is closed, and not forced to be.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.word().kind(), Kind::Closed | Kind::Measured | Kind::Timed)
+        matches!(self.word().mode(), Mode::Closed | Mode::Measured | Mode::Timed)
     }
 
     /// Ends the open time: loom's models must not depend on time.
@@ -159,15 +158,15 @@ impl CircuitBreaker {
         self.open_until.store(crate::protect::stamp::nanos(), Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, LockedState> {
         lock(&self.inner.0)
     }
 
     #[inline]
-    fn word(&self) -> Word {
+    fn word(&self) -> StateWord {
         // Pairs with the store in `transition`: a thread that sees a generation also sees the
         // counters that were cleared for it.
-        Word(self.word.load(Ordering::Acquire))
+        StateWord(self.word.load(Ordering::Acquire))
     }
 }
 

@@ -65,8 +65,8 @@ pub struct RetryQuota {
 
 impl RetryQuota {
     /// Like [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
-    pub(crate) fn lend(&self, class: Class) -> Option<Lent<'_>> {
-        self.try_acquire(class).map(|cost| Lent { quota: self, cost })
+    pub(crate) fn reserve(&self, class: Class) -> Option<Reservation<'_>> {
+        self.try_acquire(class).map(|cost| Reservation { quota: self, cost })
     }
 
     /// Adds the tokens that have accrued since the last refill.
@@ -164,12 +164,12 @@ impl fmt::Debug for RetryQuota {
 /// Tokens for a retry that has not been made yet. If dropped before that, as when user code panics,
 /// they are returned.
 #[derive(Debug)]
-pub(crate) struct Lent<'a> {
+pub(crate) struct Reservation<'a> {
     quota: &'a RetryQuota,
     cost: u32,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> Reservation<'a> {
     /// Tokens that `quota` has lent already.
     pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
         Self { quota, cost }
@@ -183,7 +183,7 @@ impl<'a> Lent<'a> {
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for Reservation<'_> {
     // Not inlined: it is part of the drop glue of every future with such a wait.
     #[cold]
     #[inline(never)]
@@ -195,19 +195,19 @@ impl Drop for Lent<'_> {
 /// Returns tokens if a panic unwinds through here that began after this was created.
 #[derive(Debug)]
 pub(crate) struct OnPanic<'a> {
-    lent: Option<(&'a RetryQuota, u32)>,
+    owed: Option<(&'a RetryQuota, u32)>,
     panicked_before: bool,
 }
 
 impl<'a> OnPanic<'a> {
     pub(crate) fn release(quota: Option<&'a RetryQuota>, cost: u32) -> Self {
-        Self { lent: quota.map(|quota| (quota, cost)), panicked_before: thread::panicking() }
+        Self { owed: quota.map(|quota| (quota, cost)), panicked_before: thread::panicking() }
     }
 }
 
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
-        if let (Some((quota, cost)), false) = (self.lent, self.panicked_before) {
+        if let (Some((quota, cost)), false) = (self.owed, self.panicked_before) {
             if thread::panicking() {
                 quota.release(cost);
             }

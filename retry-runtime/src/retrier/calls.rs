@@ -4,14 +4,14 @@ use core::future::Future;
 use std::sync::Arc;
 
 use super::Retrier;
-use super::decider::{Decider, Known};
+use super::decider::Decider;
 use super::operation::WithState;
 use super::run::{Blocking, Run};
 use super::values::Values;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
 
-impl<M, V> Retrier<M, V> {
+impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
     /// adding settings for this call alone if needed.
     ///
@@ -30,17 +30,14 @@ impl<M, V> Retrier<M, V> {
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run<T, E, Kind, Op, Fut>(
-        &self,
-        operation: Op,
-    ) -> Run<'_, Op, Fut, T, E, Known<'_, M, E>, V>
+    pub fn run<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>
     where
-        M: Decider<E, Kind>,
+        D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+        self.prepare(operation)
     }
 
     /// Calls `operation` like [`run`](Self::run), with state that it takes by value and returns
@@ -72,15 +69,15 @@ impl<M, V> Retrier<M, V> {
         &self,
         state: S,
         operation: Op,
-    ) -> Run<'_, WithState<S, Op>, Fut, T, E, Known<'_, M, E>, V>
+    ) -> Run<'_, WithState<S, Op>, Fut, T, E, V>
     where
-        M: Decider<E, Kind>,
+        D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut(S, Arc<Attempt>) -> Fut,
         Fut: Future<Output = (S, Result<T, E>)>,
     {
         let operation = WithState::new(state, operation);
-        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+        self.prepare(operation)
     }
 
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
@@ -100,7 +97,7 @@ impl<M, V> Retrier<M, V> {
         operation: impl FnMut() -> Result<T, E>,
     ) -> Result<T, RetryError<E>>
     where
-        M: Decider<E, Kind>,
+        D: Decider<E, Kind>,
         V: Values<T>,
     {
         self.blocking(operation).call()
@@ -115,15 +112,21 @@ impl<M, V> Retrier<M, V> {
     /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn blocking<T, E, Kind, Op>(
-        &self,
-        operation: Op,
-    ) -> Run<'_, Op, Blocking, T, E, Known<'_, M, E>, V>
+    pub fn blocking<T, E, Kind, Op>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
     where
-        M: Decider<E, Kind>,
+        D: Decider<E, Kind>,
         V: Values<T>,
         Op: FnMut() -> Result<T, E>,
     {
-        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+        self.prepare(operation)
+    }
+
+    /// Prepares a call of any operation.
+    #[inline]
+    pub(crate) fn prepare<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>
+    where
+        D: Decider<E, Kind>,
+    {
+        Run::new(&self.settings, self.decider.rules(), &self.values, operation)
     }
 }

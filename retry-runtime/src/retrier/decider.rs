@@ -1,155 +1,32 @@
-//! [`Decider`]: decides whether a failure is retried; [`Matchers`], which every retrier starts
-//! with; [`With`], which adds a closure to a decider; and [`Boxed`], which hides its type.
+//! [`Decider`]: how a retrier reads errors, with the closures that it has for errors of one type;
+//! and what follows from a failure.
 
 use core::fmt::{self, Display};
-use core::marker::PhantomData;
+use core::time::Duration;
 use std::sync::Arc;
 
-use crate::classify::Classify;
+use crate::base::sealed::{Seal, Sealed};
+use crate::call::session::Verdict;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::{Classifier, ErrorView, Fault};
+use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
+use crate::classify::{Class, Classify};
 use crate::event::retry_event::RetryEvent;
-use crate::retrier::decision::{FailedAttempt, List, MatchOutcome};
-use crate::retrier::hooks::Hook;
+use crate::outcome::error::Interrupted;
+use crate::retrier::values::FailedValue;
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
 ///
-/// Only [`Matchers`], the types built on them, and [`Boxed`] implement it.
+/// Sealed: [`Readable`], [`Classified`], [`Opaque`] and [`ForError`] implement it.
 #[diagnostic::on_unimplemented(
     message = "this retrier cannot decide about errors of type `{E}`",
     note = "add `.classified()` to the retrier if the error implements `retry_runtime::Classify`, \
-            or `.opaque()` if nothing can be read from it"
+            or `.opaque()` if nothing can be read from it; before any closures"
 )]
-pub trait Decider<E, Kind> {
-    /// Returns the decision about this failure.
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome;
-
-    /// Receives a failure that will be retried.
-    fn on_retry(&self, event: &RetryEvent<'_, E>);
-
-    /// Returns the displayable form of the error.
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
-}
-
-/// The decider of a retrier, already checked to decide about errors of type `E`.
-///
-/// Types that take it need no further bounds, so an error type that cannot be read is reported
-/// where the operation is given, and not again at each `.await`.
-pub struct Known<'r, M, E> {
-    matchers: &'r M,
-    functions: &'r Functions<M, E>,
-}
-
-/// The methods of the [`Decider`].
-struct Functions<M, E> {
-    decide: fn(&M, &FailedAttempt<'_, E>) -> MatchOutcome,
-    on_retry: fn(&M, &RetryEvent<'_, E>),
-    shown: for<'e> fn(&M, &'e E) -> &'e dyn Display,
-}
-
-impl<'r, M, E> Known<'r, M, E> {
-    pub(super) fn new<Kind>(matchers: &'r M) -> Self
-    where
-        M: Decider<E, Kind>,
-    {
-        let functions = &Functions { decide: M::decide, on_retry: M::on_retry, shown: M::shown };
-        Self { matchers, functions }
-    }
-}
-
-impl<M: fmt::Debug, E> fmt::Debug for Known<'_, M, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.matchers.fmt(f)
-    }
-}
-
-impl<M, E> Decider<E, ()> for Known<'_, M, E> {
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        (self.functions.decide)(self.matchers, failed)
-    }
-
-    fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        (self.functions.on_retry)(self.matchers, event);
-    }
-
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        (self.functions.shown)(self.matchers, error)
-    }
-}
-
-/// The lists of failures to retry and not to retry, for errors read by `R`.
-///
-/// Without lists, every failure is retried.
-#[derive(Clone, Debug, Default)]
-pub struct Matchers<R = Readable> {
-    lists: Lists,
-    read_by: R,
-}
-
-/// `retry_on` and `abort_on`; shared, so that a retrier is cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct Lists {
-    pub(super) retry_on: Option<Arc<[Matcher]>>,
-    pub(super) abort_on: Option<Arc<[Matcher]>>,
-}
-
-impl Matchers {
-    pub(super) const NONE: Self =
-        Self { lists: Lists { retry_on: None, abort_on: None }, read_by: Readable };
-}
-
-impl<R> Matchers<R> {
-    fn matched(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
-        let Lists { retry_on, abort_on } = &self.lists;
-        let class = classifier.class();
-        let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
-        MatchOutcome {
-            list: match retry_on {
-                None => List::None,
-                Some(list) if any(list) => List::Matches,
-                Some(_) => List::Misses,
-            },
-            aborted: abort_on.as_deref().is_some_and(any),
-            barred: false,
-            picked: false,
-            hint: classifier.retry_after(),
-            class,
-        }
-    }
-}
-
-impl<E, Kind, R: ReadsError<E, Kind>> Decider<E, Kind> for Matchers<R> {
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        match failed {
-            FailedAttempt::Error(error) => {
-                let (classifier, view) = self.read_by.read(error);
-                self.matched(classifier, view)
-            }
-            FailedAttempt::Interrupted(interrupted) => {
-                let view = ErrorView::Typed(*interrupted);
-                self.matched(Classifier::View(view), view)
-            }
-            FailedAttempt::Value(value) => match value.classified() {
-                Some(value) => self.matched(Classifier::Own(value), ErrorView::Text(&value)),
-                None => MatchOutcome::PICKED,
-            },
-        }
-    }
-
-    fn on_retry(&self, _: &RetryEvent<'_, E>) {}
-
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        self.read_by.shown(error)
-    }
-}
-
-/// How an error of type `E` is read. `Kind` is inferred.
-pub trait ReadsError<E, Kind> {
-    /// Returns what determines its class and hint, and what provides its texts.
-    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>);
-
-    /// Returns the displayable form of the error.
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
+pub trait Decider<E, Kind>: Sealed {
+    /// Returns what decides, without the kind: an error type that cannot be read is then reported
+    /// where the operation is given, and not again at each `.await`.
+    #[doc(hidden)]
+    fn rules(&self) -> Rules<'_, E>;
 }
 
 /// Errors are judged by their types and texts: any [`Error`](core::error::Error) that is `'static`,
@@ -157,14 +34,14 @@ pub trait ReadsError<E, Kind> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Readable;
 
-impl<E: Fault<Kind>, Kind> ReadsError<E, Kind> for Readable {
-    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
-        let view = error.view();
-        (Classifier::View(view), view)
-    }
+impl Sealed for Readable {}
 
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        error
+impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
+    fn rules(&self) -> Rules<'_, E> {
+        Rules::new(|error| {
+            let view = error.view(Seal);
+            ErrorParts { classifier: Classifier::View(view), view, display: error }
+        })
     }
 }
 
@@ -173,13 +50,15 @@ impl<E: Fault<Kind>, Kind> ReadsError<E, Kind> for Readable {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Classified;
 
-impl<E: Classify> ReadsError<E, ()> for Classified {
-    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
-        (Classifier::Own(error), ErrorView::Text(error))
-    }
+impl Sealed for Classified {}
 
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        error
+impl<E: Classify> Decider<E, ()> for Classified {
+    fn rules(&self) -> Rules<'_, E> {
+        Rules::new(|error| ErrorParts {
+            classifier: Classifier::Own(error),
+            view: ErrorView::Text(error),
+            display: error,
+        })
     }
 }
 
@@ -187,134 +66,201 @@ impl<E: Classify> ReadsError<E, ()> for Classified {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opaque;
 
-impl<E: Display> ReadsError<E, ()> for Opaque {
-    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
-        (Classifier::View(ErrorView::Nothing), ErrorView::Text(error))
-    }
+impl Sealed for Opaque {}
 
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        error
-    }
-}
-
-/// [`Matchers`], with or without closures, whose lists can be changed.
-pub trait MatcherStack {
-    /// The same stack, with errors read by `R`.
-    type ReadBy<R>;
-
-    /// Changes how errors are read.
-    fn read_by<R>(self, read_by: R) -> Self::ReadBy<R>;
-
-    /// Returns the lists.
-    fn lists(&mut self) -> &mut Lists;
-}
-
-impl<Old> MatcherStack for Matchers<Old> {
-    type ReadBy<R> = Matchers<R>;
-
-    fn read_by<R>(self, read_by: R) -> Matchers<R> {
-        Matchers { lists: self.lists, read_by }
-    }
-
-    fn lists(&mut self) -> &mut Lists {
-        &mut self.lists
+impl<E: Display> Decider<E, ()> for Opaque {
+    fn rules(&self) -> Rules<'_, E> {
+        Rules::new(|error| ErrorParts {
+            classifier: Classifier::View(ErrorView::Nothing),
+            view: ErrorView::Text(error),
+            display: error,
+        })
     }
 }
 
-impl<M: MatcherStack, X> MatcherStack for With<M, X> {
-    type ReadBy<R> = With<M::ReadBy<R>, X>;
+/// Errors of type `E`, read in any of these ways, and the closures about them: what
+/// [`Retrier::when`](crate::Retrier::when), [`Retrier::retry_after`](crate::Retrier::retry_after),
+/// [`Retrier::on_retry`](crate::Retrier::on_retry) and
+/// [`Retrier::for_error`](crate::Retrier::for_error) make of a retrier.
+pub struct ForError<E> {
+    read: Read<E>,
+    closures: Arc<Closures<E>>,
+}
 
-    fn read_by<R>(self, read_by: R) -> Self::ReadBy<R> {
-        With { matchers: self.matchers.read_by(read_by), hook: self.hook }
+impl<E> ForError<E> {
+    pub(super) fn new(rules: &Rules<'_, E>) -> Self {
+        Self { read: rules.read, closures: Arc::new(rules.closures.cloned().unwrap_or_default()) }
     }
 
-    fn lists(&mut self) -> &mut Lists {
-        self.matchers.lists()
+    pub(super) fn closures(&mut self) -> &mut Closures<E> {
+        Arc::make_mut(&mut self.closures)
     }
 }
 
-/// Matchers with a closure that also takes part: a [`When`](super::When), a
-/// [`RetryAfter`](super::RetryAfter) or an [`OnRetry`](super::OnRetry).
-#[derive(Clone)]
-pub struct With<M, X> {
-    pub(super) matchers: M,
-    pub(super) hook: X,
-}
-
-impl<M: fmt::Debug, X: fmt::Debug> fmt::Debug for With<M, X> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} with {:?}", self.matchers, self.hook)
-    }
-}
-
-impl<E, Kind, M: Decider<E, Kind>, X: Hook<E>> Decider<E, Kind> for With<M, X> {
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        let mut outcome = self.matchers.decide(failed);
-        self.hook.refine(failed, &mut outcome);
-        outcome
-    }
-
-    fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        self.matchers.on_retry(event);
-        self.hook.on_retry(event);
-    }
-
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        self.matchers.shown(error)
-    }
-}
-
-/// Any decider about errors of type `E`, as a type that can be named in a field:
-/// [`Retrier::boxed`](crate::Retrier::boxed).
-pub struct Boxed<E>(Arc<dyn Decider<E, ()> + Send + Sync>);
-
-impl<E> Boxed<E> {
-    pub(super) fn new<Kind: 'static>(
-        matchers: impl Decider<E, Kind> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(OfKind(matchers, PhantomData)))
-    }
-}
-
-impl<E> Clone for Boxed<E> {
+impl<E> Clone for ForError<E> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { read: self.read, closures: Arc::clone(&self.closures) }
     }
 }
 
-impl<E> fmt::Debug for Boxed<E> {
+impl<E> fmt::Debug for ForError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Boxed")
+        f.debug_struct("ForError").finish_non_exhaustive()
     }
 }
 
-impl<E> Decider<E, ()> for Boxed<E> {
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        self.0.decide(failed)
-    }
+impl<E> Sealed for ForError<E> {}
 
-    fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        self.0.on_retry(event);
-    }
-
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        self.0.shown(error)
+impl<E> Decider<E, ()> for ForError<E> {
+    fn rules(&self) -> Rules<'_, E> {
+        Rules { read: self.read, closures: Some(&*self.closures) }
     }
 }
 
-/// Hides the kind of a decider.
-struct OfKind<M, Kind>(M, PhantomData<fn() -> Kind>);
+/// Reads an error.
+type Read<E> = for<'e> fn(&'e E) -> ErrorParts<'e>;
 
-impl<E, Kind, M: Decider<E, Kind>> Decider<E, ()> for OfKind<M, Kind> {
-    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        self.0.decide(failed)
+/// What was read from an error, whatever its type.
+pub(super) struct ErrorParts<'e> {
+    /// What determines its class and hint.
+    classifier: Classifier<'e>,
+    /// What provides its texts.
+    view: ErrorView<'e>,
+    /// How events show it.
+    display: &'e dyn Display,
+}
+
+/// The closures of a retrier.
+pub(super) struct Closures<E> {
+    pub(super) when: Vec<Arc<When<E>>>,
+    pub(super) retry_after: Vec<Arc<RetryAfter<E>>>,
+    pub(super) on_retry: Vec<Arc<OnRetry<E>>>,
+}
+
+type When<E> = dyn Fn(&E) -> bool + Send + Sync;
+type RetryAfter<E> = dyn Fn(&E) -> Option<Duration> + Send + Sync;
+type OnRetry<E> = dyn Fn(&RetryEvent<'_, E>) + Send + Sync;
+
+impl<E> Clone for Closures<E> {
+    fn clone(&self) -> Self {
+        let Self { when, retry_after, on_retry } = self;
+        Self { when: when.clone(), retry_after: retry_after.clone(), on_retry: on_retry.clone() }
+    }
+}
+
+impl<E> Default for Closures<E> {
+    fn default() -> Self {
+        Self { when: Vec::new(), retry_after: Vec::new(), on_retry: Vec::new() }
+    }
+}
+
+/// `retry_on` and `abort_on`; shared, so that a retrier is cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Lists {
+    pub(super) retry_on: Option<Arc<[Matcher]>>,
+    pub(super) abort_on: Option<Arc<[Matcher]>>,
+}
+
+/// How an attempt failed.
+pub(super) enum FailedAttempt<'a, E> {
+    /// It failed with its own error.
+    Error(&'a E),
+    /// It was cut off, and so has no error of its own.
+    Interrupted(&'a Interrupted),
+    /// It returned a value that counts as a failure.
+    Value(&'a dyn FailedValue),
+}
+
+/// What decides about errors of type `E`, however they are read.
+pub struct Rules<'r, E> {
+    read: Read<E>,
+    closures: Option<&'r Closures<E>>,
+}
+
+impl<E> fmt::Debug for Rules<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").finish_non_exhaustive()
+    }
+}
+
+impl<E> Rules<'_, E> {
+    const fn new(read: Read<E>) -> Self {
+        Self { read, closures: None }
     }
 
-    fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        self.0.on_retry(event);
+    /// What follows from a failure, by the lists, the predicate of the retrier, and the one of the
+    /// call. Values are not tested by predicates, and an attempt that was cut off has no error to
+    /// test, so that no predicate picks it, as in the attribute.
+    pub(super) fn verdict<'e>(
+        &self,
+        lists: &Lists,
+        failed: &'e FailedAttempt<'e, E>,
+        when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
+    ) -> Verdict<'e> {
+        let ErrorParts { classifier, view, display } = match failed {
+            FailedAttempt::Error(error) => (self.read)(error),
+            FailedAttempt::Interrupted(interrupted) => {
+                let view = ErrorView::Typed(*interrupted);
+                ErrorParts { classifier: Classifier::View(view), view, display: interrupted }
+            }
+            FailedAttempt::Value(value) => match value.classified() {
+                Some(own) => ErrorParts {
+                    classifier: Classifier::Own(own),
+                    view: ErrorView::Text(value),
+                    display: value,
+                },
+                None => return picked(value),
+            },
+        };
+        let class = classifier.class();
+        let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
+        let mut is_listed = lists.retry_on.as_deref().map(any);
+        let is_aborted = lists.abort_on.as_deref().is_some_and(any);
+
+        let mut test = |predicate: &mut dyn FnMut(&E) -> bool| match failed {
+            _ if is_aborted || is_listed == Some(true) => {}
+            FailedAttempt::Error(error) => is_listed = Some(predicate(error)),
+            FailedAttempt::Interrupted(_) => is_listed = Some(false),
+            FailedAttempt::Value(_) => {}
+        };
+        for when in self.closures.iter().flat_map(|closures| &closures.when) {
+            test(&mut |error| when(error));
+        }
+        if let Some(when) = when_of_call {
+            test(when);
+        }
+        let hint = match failed {
+            // The one that was added last has the first say.
+            FailedAttempt::Error(error) => self
+                .closures
+                .and_then(|closures| closures.retry_after.iter().rev().find_map(|f| f(error))),
+            FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
+        };
+        let retry = !is_aborted && is_listed != Some(false);
+        Verdict {
+            retry,
+            failure: retry,
+            hint: hint.or_else(|| classifier.retry_after()),
+            class,
+            error: ErrorDisplay::Display(display),
+        }
     }
 
-    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
-        self.0.shown(error)
+    /// Passes a failure that will be retried to the listeners of the retrier.
+    pub(super) fn on_retry(&self, event: &RetryEvent<'_, E>) {
+        for listener in self.closures.iter().flat_map(|closures| &closures.on_retry) {
+            listener(event);
+        }
+    }
+}
+
+/// For a value that is retried whatever the lists say; the breaker counts a success.
+fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
+    Verdict {
+        retry: true,
+        failure: false,
+        hint: None,
+        class: Class::empty(),
+        error: ErrorDisplay::Display(value),
     }
 }

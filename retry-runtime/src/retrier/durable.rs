@@ -26,23 +26,22 @@
 //! assert_eq!(state.attempts, 2);
 //! ```
 
-use core::fmt::Display;
 use core::time::Duration;
 
+use crate::base::sealed::Seal;
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session};
 use crate::classify::Class;
-use crate::classify::probe::{ErrorDisplay, Fault};
+use crate::classify::probe::Fault;
 use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
-use crate::retrier::decider::Decider;
-use crate::retrier::decision::FailedAttempt;
+use crate::retrier::decider::{Decider, FailedAttempt};
 
 pub use crate::call::call_state::CallState;
 
 /// What to do after a failure.
 ///
-/// A call waits or it ends, so there will be no others.
+/// A call continues or is over, so there will be no other variants: match it exhaustively.
 ///
 /// ```
 /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -111,7 +110,7 @@ impl<'a, E> Failed<'a, E> {
     }
 }
 
-impl<M, V> Retrier<M, V> {
+impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
     /// `state`. Reports the same events as [`run`](Self::run).
     ///
@@ -126,14 +125,14 @@ impl<M, V> Retrier<M, V> {
     /// ```
     pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
     where
-        M: Decider<E, Kind>,
+        D: Decider<E, Kind>,
     {
         self.settings.warn();
-        let (attempt, shown): (_, &dyn Display) = match &failed.error {
-            Ok(error) => (FailedAttempt::Error(*error), self.matchers.shown(error)),
-            Err(interrupted) => (FailedAttempt::Interrupted(interrupted), interrupted),
+        let attempt = match failed.error {
+            Ok(error) => FailedAttempt::Error(error),
+            Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
-        let verdict = self.matchers.decide(&attempt).verdict(ErrorDisplay::Display(shown));
+        let verdict = self.decider.rules().verdict(&self.settings.lists, &attempt, None);
         let plan = Plan { since_first: failed.since_first, ..self.settings.plan() };
 
         let mut session = Session::<()>::resumed(*state);
@@ -189,7 +188,7 @@ impl Description {
     /// assert_eq!(description.texts, ["timed out"]);
     /// ```
     pub fn of<Kind>(error: &impl Fault<Kind>) -> Self {
-        let view = error.view();
+        let view = error.view(Seal);
         let mut texts = Vec::new();
         view.any_text(|text| {
             texts.push(text.to_owned());

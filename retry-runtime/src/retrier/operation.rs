@@ -4,30 +4,42 @@ use core::fmt;
 use core::future::Future;
 use std::sync::Arc;
 
+use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
 
 /// What a [`Run`](super::Run) repeats: each attempt is a `Fut`.
+///
+/// Sealed: closures, and [`WithState`], implement it.
 pub trait Operation<Fut: Future, T, E> {
     /// What the call returns.
     type Output;
 
     /// Begins an attempt, which `context` describes.
-    fn begin(&mut self, context: impl FnOnce() -> Attempt) -> Fut;
+    #[doc(hidden)]
+    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Fut;
 
     /// Returns the result of an attempt.
     ///
     /// # Errors
     /// The error of the attempt.
+    #[doc(hidden)]
     fn end(&mut self, output: Fut::Output) -> Result<T, E>;
 
     /// Returns the attempt that has ended, if it was able to rule on its own failure.
-    fn attempt(&self) -> Option<&Attempt>;
+    #[doc(hidden)]
+    fn attempt(&self) -> Option<&Attempt> {
+        None
+    }
 
     /// Returns `true` if another attempt can be made.
-    fn can_repeat(&self) -> bool;
+    #[doc(hidden)]
+    fn can_repeat(&self) -> bool {
+        true
+    }
 
     /// Returns the output of the call.
+    #[doc(hidden)]
     fn finish(&mut self, result: Result<T, RetryError<E>>) -> Self::Output;
 }
 
@@ -39,21 +51,13 @@ where
     type Output = Result<T, RetryError<E>>;
 
     #[inline(always)]
-    fn begin(&mut self, _: impl FnOnce() -> Attempt) -> Fut {
+    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
         self()
     }
 
     #[inline(always)]
     fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
         output
-    }
-
-    fn attempt(&self) -> Option<&Attempt> {
-        None
-    }
-
-    fn can_repeat(&self) -> bool {
-        true
     }
 
     #[inline(always)]
@@ -89,7 +93,7 @@ where
 {
     type Output = (Option<S>, Result<T, RetryError<E>>);
 
-    fn begin(&mut self, context: impl FnOnce() -> Attempt) -> Fut {
+    fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Fut {
         let Some(state) = self.state.take() else {
             unreachable!("without its state nothing is repeated")
         };

@@ -8,8 +8,7 @@ use retry_rules::{Invalid, Policy};
 use super::Retrier;
 #[cfg(feature = "serde")]
 use super::config::RetryConfig;
-use super::decider::{Boxed, Classified, Decider, MatcherStack, Matchers, Opaque, With};
-use super::hooks::{OnRetry, RetryAfter, When};
+use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
 use super::settings::Settings;
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
@@ -35,7 +34,7 @@ impl Retrier {
     /// assert_eq!(*retrier.policy(), Policy::new().attempts(1));
     /// ```
     pub const fn new(policy: Policy) -> Self {
-        Self { settings: Settings::new(policy), matchers: Matchers::NONE, values: AllSucceed }
+        Self { settings: Settings::new(policy), decider: Readable, values: AllSucceed }
     }
 
     /// Creates a retrier with the settings from a file.
@@ -57,31 +56,7 @@ impl Retrier {
     }
 }
 
-impl<M: MatcherStack, V> Retrier<M, V> {
-    /// Retries only failures that one of these matchers matches.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier, matchers::network};
-    /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
-    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
-    /// ```
-    pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.matchers.lists().retry_on = Some(matchers.into_iter().collect());
-        self
-    }
-
-    /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier, matchers::network};
-    /// let retrier = Retrier::new(Policy::new()).abort_on([network]);
-    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
-    /// ```
-    pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.matchers.lists().abort_on = Some(matchers.into_iter().collect());
-        self
-    }
-
+impl<V> Retrier<Readable, V> {
     /// Uses the class and the wait that the error itself states, through its
     /// [`Classify`](crate::Classify). (The attribute does so automatically.)
     ///
@@ -107,8 +82,8 @@ impl<M: MatcherStack, V> Retrier<M, V> {
     /// let retrier = Retrier::new(Policy::new()).retry_on([server_error]).classified();
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>(Http(404))).unwrap_err().attempts(), 1);
     /// ```
-    pub fn classified(self) -> Retrier<M::ReadBy<Classified>, V> {
-        self.with(|matchers| matchers.read_by(Classified))
+    pub fn classified(self) -> Retrier<Classified, V> {
+        self.with(|_| Classified)
     }
 
     /// Reads nothing from the error: it has no class and no hint. For errors known only by their
@@ -119,12 +94,36 @@ impl<M: MatcherStack, V> Retrier<M, V> {
     /// let retrier = Retrier::new(Policy::new().attempts(1)).opaque();
     /// assert_eq!(retrier.run_sync(|| Err::<(), u16>(503)).unwrap_err().last(), Some(&503));
     /// ```
-    pub fn opaque(self) -> Retrier<M::ReadBy<Opaque>, V> {
-        self.with(|matchers| matchers.read_by(Opaque))
+    pub fn opaque(self) -> Retrier<Opaque, V> {
+        self.with(|_| Opaque)
     }
 }
 
-impl<M, V> Retrier<M, V> {
+impl<D, V> Retrier<D, V> {
+    /// Retries only failures that one of these matchers matches.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.settings.lists.retry_on = Some(matchers.into_iter().collect());
+        self
+    }
+
+    /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).abort_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.settings.lists.abort_on = Some(matchers.into_iter().collect());
+        self
+    }
+
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` matches,
     /// or, without `retry_on`, only these. An attempt that the policy's own `timeout` cuts off has
     /// no error to test: use `retry_on([timeout])`.
@@ -134,8 +133,12 @@ impl<M, V> Retrier<M, V> {
     /// let retrier = Retrier::new(Policy::new()).opaque().when(|code: &u16| *code >= 500);
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
     /// ```
-    pub fn when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Retrier<With<M, When<F>>, V> {
-        self.with(|matchers| With { matchers, hook: When(Arc::new(predicate)) })
+    pub fn when<E, Kind, F>(self, predicate: F) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&E) -> bool + Send + Sync + 'static,
+    {
+        self.with_closures(|closures| closures.when.push(Arc::new(predicate)))
     }
 
     /// Uses this closure to obtain the wait that the server asked for. The wait is not capped at
@@ -153,11 +156,12 @@ impl<M, V> Retrier<M, V> {
     /// let error = retrier.run_sync(|| Err::<(), _>(Busy(Duration::ZERO))).unwrap_err();
     /// assert_eq!(error.waited(), Duration::ZERO);
     /// ```
-    pub fn retry_after<E, F: Fn(&E) -> Option<Duration>>(
-        self,
-        hint: F,
-    ) -> Retrier<With<M, RetryAfter<F>>, V> {
-        self.with(|matchers| With { matchers, hook: RetryAfter(Arc::new(hint)) })
+    pub fn retry_after<E, Kind, F>(self, hint: F) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&E) -> Option<Duration> + Send + Sync + 'static,
+    {
+        self.with_closures(|closures| closures.retry_after.push(Arc::new(hint)))
     }
 
     /// Calls this closure with each failure that will be retried, before the wait.
@@ -167,11 +171,12 @@ impl<M, V> Retrier<M, V> {
     /// let retrier = Retrier::new(Policy::new())
     ///     .on_retry(|event: &RetryEvent<'_, std::io::Error>| eprintln!("{event}"));
     /// ```
-    pub fn on_retry<E, F: Fn(&RetryEvent<'_, E>)>(
-        self,
-        listener: F,
-    ) -> Retrier<With<M, OnRetry<F>>, V> {
-        self.with(|matchers| With { matchers, hook: OnRetry(Arc::new(listener)) })
+    pub fn on_retry<E, Kind, F>(self, listener: F) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&RetryEvent<'_, E>) + Send + Sync + 'static,
+    {
+        self.with_closures(|closures| closures.on_retry.push(Arc::new(listener)))
     }
 
     /// Retries values for which `predicate` holds, although there is no error: `ok(…)` in the
@@ -192,7 +197,7 @@ impl<M, V> Retrier<M, V> {
     /// assert_eq!((done.unwrap(), calls), (false, 3));
     /// # }
     /// ```
-    pub fn retry_on_value<T, F: Fn(&T) -> bool>(self, predicate: F) -> Retrier<M, RetryOnValue<F>> {
+    pub fn retry_on_value<T, F: Fn(&T) -> bool>(self, predicate: F) -> Retrier<D, RetryOnValue<F>> {
         self.with_values(RetryOnValue(Arc::new(predicate)))
     }
 
@@ -251,27 +256,40 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Erases the type that decides about errors of type `E`, so that the retrier can be stored in
-    /// a field even if the types of its closures cannot be named.
+    /// Decides about errors of type `E` only. A retrier with closures does so anyway: this gives
+    /// one without them the same type, for a field, or for the service of a `RetryLayer`.
     ///
     /// ```
-    /// use retry_runtime::retrier::Boxed;
+    /// use retry_runtime::retrier::ForError;
     /// use retry_runtime::{Policy, Retrier};
     ///
-    /// struct Codes {
-    ///     retrier: Retrier<Boxed<u16>>,
+    /// fn retrier(worst: Option<u16>) -> Retrier<ForError<u16>> {
+    ///     let retrier = Retrier::new(Policy::new()).opaque();
+    ///     match worst {
+    ///         Some(worst) => retrier.when(move |code| *code >= worst),
+    ///         None => retrier.for_error(),
+    ///     }
     /// }
     ///
-    /// let worst = 500;
-    /// let retrier = Retrier::new(Policy::new()).opaque().when(move |code: &u16| *code >= worst);
-    /// let codes = Codes { retrier: retrier.boxed() };
-    /// assert_eq!(codes.retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// let attempts = |retrier: Retrier<ForError<u16>>| {
+    ///     retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts()
+    /// };
+    /// assert_eq!((attempts(retrier(Some(500))), attempts(retrier(None))), (1, 3));
     /// ```
-    pub fn boxed<E, Kind: 'static>(self) -> Retrier<Boxed<E>, V>
+    pub fn for_error<E, Kind>(self) -> Retrier<ForError<E>, V>
     where
-        M: Decider<E, Kind> + Send + Sync + 'static,
+        D: Decider<E, Kind>,
     {
-        self.with(Boxed::new)
+        self.with(|decider| ForError::new(&decider.rules()))
+    }
+
+    fn with_closures<E, Kind>(self, add: impl FnOnce(&mut Closures<E>)) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+    {
+        let mut retrier = self.for_error();
+        add(retrier.decider.closures());
+        retrier
     }
 
     /// Sets the policy, as [`new`](Retrier::new) does.
@@ -315,14 +333,14 @@ impl<M, V> Retrier<M, V> {
         self.settings.invalid.map_or(Ok(()), Err)
     }
 
-    pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N, V> {
-        let Self { settings, matchers: old, values } = self;
-        Retrier { settings, matchers: matchers(old), values }
+    fn with<N>(self, decider: impl FnOnce(D) -> N) -> Retrier<N, V> {
+        let Self { settings, decider: old, values } = self;
+        Retrier { settings, decider: decider(old), values }
     }
 
-    pub(crate) fn with_values<W>(self, values: W) -> Retrier<M, W> {
-        let Self { settings, matchers, .. } = self;
-        Retrier { settings, matchers, values }
+    pub(crate) fn with_values<W>(self, values: W) -> Retrier<D, W> {
+        let Self { settings, decider, .. } = self;
+        Retrier { settings, decider, values }
     }
 
     /// This retrier, for a call that cannot be repeated.

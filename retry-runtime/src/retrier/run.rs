@@ -1,6 +1,5 @@
 //! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or blocking.
 
-use core::cell::RefCell;
 use core::fmt;
 use core::future::Future;
 use core::mem::take;
@@ -8,16 +7,16 @@ use core::ops::ControlFlow;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use crate::call::attempt_timer::{CallTiming as _, CutOff, Timed};
+use crate::base::sealed::Seal;
+use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
 use crate::call::plan::Timing;
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::protect::breaker::Permit;
-use crate::retrier::decider::{Decider, With};
-use crate::retrier::hooks::{CallOnRetry, CallWhen};
+use crate::retrier::decider::Rules;
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Call, Failed, Settings};
+use crate::retrier::settings::{Call, CallClosures, Failed, Settings};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
@@ -46,8 +45,8 @@ pin_project_lite::pin_project! {
     /// # }
     /// ```
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
-    pub struct Run<'r, Op, Fut, T, E, D, V> {
-        parts: Parts<'r, Op, D, V>,
+    pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
+        parts: Parts<'r, Op, E, V, W, L>,
         call: Call<'r, T, E>,
         // Boxed, and only present if there is a time limit, because a timer is larger than all the
         // rest.
@@ -60,11 +59,13 @@ pin_project_lite::pin_project! {
 }
 
 /// The parts of a call before it begins.
-struct Parts<'r, Op, D, V> {
+struct Parts<'r, Op, E, V, W, L> {
     settings: &'r Settings,
-    decider: D,
+    rules: Rules<'r, E>,
     values: &'r V,
     operation: Op,
+    when: Option<W>,
+    on_retry: Option<L>,
 }
 
 /// Stands for the future of an attempt in a blocking call, which has none.
@@ -87,9 +88,19 @@ struct Timer<Fut> {
     attempt: Option<Pin<Box<CutOff<Fut>>>>,
 }
 
-impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
-    pub(super) fn new(settings: &'r Settings, decider: D, values: &'r V, operation: Op) -> Self {
-        let parts = Parts { settings, decider, values, operation };
+impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
+    pub(super) fn new(
+        settings: &'r Settings,
+        rules: Rules<'r, E>,
+        values: &'r V,
+        operation: Op,
+    ) -> Self {
+        Self::of(Parts { settings, rules, values, operation, when: None, on_retry: None })
+    }
+}
+
+impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
+    fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
         Self {
             parts,
             call: Call::new(),
@@ -99,12 +110,13 @@ impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
             attempt: None,
         }
     }
+}
 
-    pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V> {
-        let Parts { settings, decider: matchers, values, operation } = self.parts;
-        Run::new(settings, With { matchers, hook }, values, operation)
-    }
-
+impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+where
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
+{
     /// For this call, also retries failures for which `predicate` holds: in addition to those that
     /// the retrier's own list matches, or, if it has none, only these.
     ///
@@ -114,11 +126,14 @@ impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
     /// let error = retrier.blocking(|| Err::<(), u16>(404)).when(|code| *code >= 500).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn when<F>(self, predicate: F) -> Run<'r, Op, Fut, T, E, With<D, CallWhen<F>>, V>
+    pub fn when<F>(self, mut predicate: F) -> Run<'r, Op, Fut, T, E, V, impl FnMut(&E) -> bool, L>
     where
         F: FnMut(&E) -> bool,
     {
-        self.with(CallWhen(RefCell::new(predicate)))
+        let Parts { settings, rules, values, operation, when: mut first, on_retry } = self.parts;
+        let when =
+            move |error: &E| first.as_mut().is_some_and(|first| first(error)) || predicate(error);
+        Run::of(Parts { settings, rules, values, operation, when: Some(when), on_retry })
     }
 
     /// For this call, calls `listener` with each failure that will be retried, before the wait.
@@ -134,20 +149,31 @@ impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
-    pub fn on_retry<F>(self, listener: F) -> Run<'r, Op, Fut, T, E, With<D, CallOnRetry<F>>, V>
+    pub fn on_retry<F>(
+        self,
+        mut listener: F,
+    ) -> Run<'r, Op, Fut, T, E, V, W, impl FnMut(&RetryEvent<'_, E>)>
     where
         F: FnMut(&RetryEvent<'_, E>),
     {
-        self.with(CallOnRetry(RefCell::new(listener)))
+        let Parts { settings, rules, values, operation, when, on_retry: mut first } = self.parts;
+        let on_retry = move |event: &RetryEvent<'_, E>| {
+            if let Some(first) = &mut first {
+                first(event);
+            }
+            listener(event);
+        };
+        Run::of(Parts { settings, rules, values, operation, when, on_retry: Some(on_retry) })
     }
 }
 
-impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V>
+impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
-    D: Decider<E, ()>,
     V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
 {
     /// Begins an attempt, or ends the call.
     #[inline(always)]
@@ -161,7 +187,7 @@ where
                 return Some(operation.finish(end));
             }
         }
-        let attempt = operation.begin(|| this.call.context(&settings.plan()));
+        let attempt = operation.begin(|| this.call.context(&settings.plan()), Seal);
         match this.timer {
             None => {
                 this.attempt.set(Some(attempt));
@@ -191,11 +217,13 @@ where
             timer.attempt = None;
         }
         *this.stage = Stage::Wait;
-        let Parts { settings, decider, operation, .. } = this.parts;
+        let Parts { settings, rules, operation, when, on_retry, .. } = this.parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat };
-        match settings.failed(decider, this.call, timing(this.timer.as_deref()), permit, failed) {
+        let closures = CallClosures::new(when, on_retry);
+        let timing = timing(this.timer.as_deref());
+        match settings.failed(rules, closures, this.call, timing, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 *this.stage = Stage::Done;
@@ -264,12 +292,13 @@ fn timing<Fut>(timer: Option<&Timer<Fut>>) -> Timing {
     timer.map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
-impl<Op, Fut, T, E, D, V> Future for Run<'_, Op, Fut, T, E, D, V>
+impl<Op, Fut, T, E, V, W, L> Future for Run<'_, Op, Fut, T, E, V, W, L>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
-    D: Decider<E, ()>,
     V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
 {
     type Output = Op::Output;
 
@@ -314,11 +343,12 @@ where
     }
 }
 
-impl<Op, T, E, D, V> Run<'_, Op, Blocking, T, E, D, V>
+impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
 where
     Op: FnMut() -> Result<T, E>,
-    D: Decider<E, ()>,
     V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored.
@@ -352,7 +382,8 @@ where
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
             let failed = Failed { outcome, value, attempt: None, can_repeat: true };
-            let next = settings.failed(&parts.decider, &mut call, timing, permit, failed);
+            let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
+            let next = settings.failed(&parts.rules, closures, &mut call, timing, permit, failed);
             if let ControlFlow::Break(end) = next {
                 return end;
             }
@@ -362,7 +393,7 @@ where
     }
 }
 
-impl<Op, Fut, T, E, D, V> fmt::Debug for Run<'_, Op, Fut, T, E, D, V> {
+impl<Op, Fut, T, E, V, W, L> fmt::Debug for Run<'_, Op, Fut, T, E, V, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("name", &self.parts.settings.name).finish_non_exhaustive()
     }

@@ -1,7 +1,6 @@
-//! [`Settings`]: everything that governs a retrier except its matchers; and what a call does
+//! [`Settings`]: everything that governs a retrier whatever its errors are; and what a call does
 //! between its attempts, async or not.
 
-use core::fmt::Display;
 use core::mem::take;
 use core::ops::ControlFlow;
 
@@ -13,20 +12,19 @@ use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
-use crate::classify::probe::ErrorDisplay;
+use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
-use crate::protect::quota::{Lent, RetryQuota};
+use crate::protect::quota::{Reservation, RetryQuota};
 use crate::protect::shared::Shared;
-use crate::retrier::decider::Decider;
-use crate::retrier::decision::FailedAttempt;
+use crate::retrier::decider::{FailedAttempt, Lists, Rules};
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
 
-/// Everything that governs a retrier except its matchers.
+/// Everything that governs a retrier whatever its errors are.
 #[derive(Clone)]
 pub(super) struct Settings {
     /// The policy in force.
@@ -36,27 +34,28 @@ pub(super) struct Settings {
     /// Why the policy differs from the one that was given, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
+    pub(super) lists: Lists,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
     pub(super) quota: Option<Shared<RetryQuota>>,
 }
 
 /// The session of a call.
-pub(super) type Call<'r, T, E> = Session<Kept<'r, Tracked<T, E>>>;
+pub(super) type Call<'r, T, E> = Session<PendingRetry<'r, Tracked<T, E>>>;
 
 /// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
 /// the call before another attempt fails; and what the quota has lent to the next attempt, to be
 /// returned if the call is dropped before that attempt. They are kept here rather than in the call,
 /// to make a call that succeeds at its first attempt smaller.
-pub(super) struct Kept<'r, R> {
+pub(super) struct PendingRetry<'r, R> {
     last: LastFailure<R>,
-    credit: Option<Lent<'r>>,
+    reservation: Option<Reservation<'r>>,
 }
 
-impl<R> FailureSlot for Kept<'_, R> {
+impl<R> FailureSlot for PendingRetry<'_, R> {
     type Failure = R;
 
     fn none() -> Self {
-        Self { last: LastFailure::none(), credit: None }
+        Self { last: LastFailure::none(), reservation: None }
     }
 
     fn keep(&mut self, failure: R) {
@@ -64,14 +63,14 @@ impl<R> FailureSlot for Kept<'_, R> {
     }
 
     fn take(&mut self) -> Self {
-        Self { last: self.last.take(), credit: self.credit.take() }
+        Self { last: self.last.take(), reservation: self.reservation.take() }
     }
 }
 
-impl<R> Session<Kept<'_, R>> {
+impl<R> Session<PendingRetry<'_, R>> {
     /// Called when the next attempt is made: what the quota lent for it is spent.
     pub(super) fn spend(&mut self) {
-        self.kept().and_then(|kept| kept.credit.take()).map(Lent::spend);
+        self.kept().and_then(|kept| kept.reservation.take()).map(Reservation::spend);
     }
 }
 
@@ -89,19 +88,40 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) can_repeat: bool,
 }
 
+type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
+
+/// The closures of one call.
+pub(super) struct CallClosures<'a, E> {
+    when: Option<&'a mut dyn FnMut(&E) -> bool>,
+    on_retry: Option<&'a mut RetryListener<'a, E>>,
+}
+
+impl<'a, E> CallClosures<'a, E> {
+    pub(super) fn new(
+        when: &'a mut Option<impl FnMut(&E) -> bool>,
+        on_retry: &'a mut Option<impl FnMut(&RetryEvent<'_, E>)>,
+    ) -> Self {
+        Self {
+            when: when.as_mut().map(|when| when as _),
+            on_retry: on_retry.as_mut().map(|listener| listener as _),
+        }
+    }
+}
+
 // The expansion of the attribute has the equivalent inline.
 impl Settings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
         let is_timed = policy.is_timed() || policy.has_max_elapsed();
         let name = Name::from_static("retrier");
-        Self { policy, is_timed, invalid, name, breaker: None, quota: None }
+        let lists = Lists { retry_on: None, abort_on: None };
+        Self { policy, is_timed, invalid, name, lists, breaker: None, quota: None }
     }
 
     /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
-        let Self { name, breaker, quota, .. } = self;
-        Self { name, breaker, quota, ..Self::new(policy) }
+        let Self { name, lists, breaker, quota, .. } = self;
+        Self { name, lists, breaker, quota, ..Self::new(policy) }
     }
 
     pub(super) const fn origin(&self) -> Origin<'_> {
@@ -163,7 +183,8 @@ impl Settings {
     #[cold]
     pub(super) fn failed<'r, T, E>(
         &'r self,
-        matchers: &impl Decider<E, ()>,
+        rules: &Rules<'_, E>,
+        closures: CallClosures<'_, E>,
         call: &mut Call<'r, T, E>,
         timing: Timing,
         permit: Option<Permit<'_>>,
@@ -172,12 +193,12 @@ impl Settings {
         self.warn();
         let Failed { outcome, value, attempt, can_repeat } = failed;
         let value = value.unwrap_or(&PickedValue);
-        let (asked, shown): (_, &dyn Display) = match &outcome {
-            Err(AttemptError::Error(error)) => (FailedAttempt::Error(error), matchers.shown(error)),
-            Err(AttemptError::Interrupted(cut)) => (FailedAttempt::Interrupted(cut), cut),
-            Ok(_) => (FailedAttempt::Value(value), &value),
+        let asked = match &outcome {
+            Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
+            Err(AttemptError::Interrupted(cut)) => FailedAttempt::Interrupted(cut),
+            Ok(_) => FailedAttempt::Value(value),
         };
-        let mut verdict = matchers.decide(&asked).verdict(ErrorDisplay::Display(shown));
+        let mut verdict = rules.verdict(&self.lists, &asked, closures.when);
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
@@ -185,10 +206,15 @@ impl Settings {
         let plan = self.plan().timing(timing);
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
-                matchers.on_retry(&call.event(&plan, tracked_failure(&outcome)));
-                let credit = plan.quota.map(|quota| Lent::of(quota, call.credit()));
+                let event = call.event(&plan, tracked_failure(&outcome));
+                rules.on_retry(&event);
+                if let Some(listener) = closures.on_retry {
+                    listener(&event);
+                }
+                drop(event);
+                let reservation = plan.quota.map(|quota| Reservation::of(quota, call.credit()));
                 if let Some(kept) = call.kept() {
-                    kept.credit = credit;
+                    kept.reservation = reservation;
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.

@@ -4,11 +4,15 @@ use core::convert::Infallible;
 use core::fmt::{self, Debug, Display};
 use std::sync::Arc;
 
+use crate::base::sealed::Sealed;
 use crate::classify::Classify;
 use crate::outcome::error::Interrupted;
 
 /// Decides which values of type `T` are failures.
-pub trait Values<T> {
+///
+/// Sealed: [`AllSucceed`], [`RetryOnValue`] and the closure of
+/// `RetryLayer::classify_response` implement it.
+pub trait Values<T>: Sealed {
     /// What is wrong with a value.
     type Failure: FailedValue;
 
@@ -17,7 +21,9 @@ pub trait Values<T> {
 }
 
 /// What is wrong with a value: a text for events, and something for matchers.
-pub trait FailedValue: Display {
+///
+/// Sealed: only the failures of [`Values`] implement it.
+pub trait FailedValue: Display + Sealed {
     /// Returns what the matchers judge, or `None` if the value is retried whatever they say.
     fn classified(&self) -> Option<&dyn Classify>;
 }
@@ -32,6 +38,8 @@ impl Debug for dyn FailedValue + '_ {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllSucceed;
 
+impl Sealed for AllSucceed {}
+
 impl<T> Values<T> for AllSucceed {
     type Failure = Infallible;
 
@@ -40,6 +48,8 @@ impl<T> Values<T> for AllSucceed {
         None
     }
 }
+
+impl Sealed for Infallible {}
 
 impl FailedValue for Infallible {
     fn classified(&self) -> Option<&dyn Classify> {
@@ -63,6 +73,8 @@ impl<F> Debug for RetryOnValue<F> {
     }
 }
 
+impl<F> Sealed for RetryOnValue<F> {}
+
 impl<T, F: Fn(&T) -> bool> Values<T> for RetryOnValue<F> {
     type Failure = PickedValue;
 
@@ -80,6 +92,8 @@ impl Display for PickedValue {
         Display::fmt(&Interrupted::Value, f)
     }
 }
+
+impl Sealed for PickedValue {}
 
 impl FailedValue for PickedValue {
     fn classified(&self) -> Option<&dyn Classify> {

@@ -10,14 +10,14 @@ use super::RetryService;
 use super::requests::{ByClone, CloneWith};
 use super::responses::ClassifyResponse;
 use crate::classify::Classify;
-use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
+use crate::retrier::{AllSucceed, Readable, Retrier, RetryOnValue};
 
 /// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota all
 /// services of this layer share.
 ///
-/// `Kind` is inferred where the service is called. In a struct, the service of a
-/// [boxed](Retrier::boxed) retrier is a `RetryService<S, Boxed<E>>`; for any other retrier, see
-/// [`kind`](crate::retrier::kind).
+/// `Kind` is inferred where the service is called. In a struct, the service is a
+/// `RetryService<S, ForError<E>>`, of a retrier with closures or [for one
+/// error](Retrier::for_error).
 ///
 /// ```
 /// use retry_runtime::tower::RetryLayer;
@@ -37,13 +37,13 @@ use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 /// # }
 /// ```
 #[must_use = "a layer does nothing until it wraps a service"]
-pub struct RetryLayer<M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
-    pub(super) retrier: Retrier<M, R>,
+pub struct RetryLayer<D = Readable, Kind = (), R = AllSucceed, C = ByClone> {
+    pub(super) retrier: Retrier<D, R>,
     pub(super) requests: C,
     kind: PhantomData<fn() -> Kind>,
 }
 
-impl<M, Kind, R> RetryLayer<M, Kind, R> {
+impl<D, Kind, R> RetryLayer<D, Kind, R> {
     /// Creates a layer that retries errors as `retrier` does, and the responses that it
     /// [picks](Retrier::retry_on_value).
     ///
@@ -58,12 +58,12 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
     /// assert_eq!(service.oneshot(6).await.unwrap(), 7);
     /// # }
     /// ```
-    pub fn new(retrier: Retrier<M, R>) -> Self {
+    pub fn new(retrier: Retrier<D, R>) -> Self {
         Self { retrier, requests: ByClone, kind: PhantomData }
     }
 }
 
-impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
+impl<D, Kind, C> RetryLayer<D, Kind, AllSucceed, C> {
     /// Treats responses as failures: `classify` returns what is wrong with one, or `None`
     /// for a success.
     ///
@@ -97,7 +97,7 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     pub fn classify_response<T, X, F>(
         self,
         classify: F,
-    ) -> RetryLayer<M, Kind, ClassifyResponse<F>, C>
+    ) -> RetryLayer<D, Kind, ClassifyResponse<F>, C>
     where
         F: Fn(&T) -> Option<X>,
         X: Classify,
@@ -126,7 +126,7 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     /// assert_eq!(service.oneshot(7).await.unwrap(), false);
     /// # }
     /// ```
-    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, RetryOnValue<F>, C>
+    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<D, Kind, RetryOnValue<F>, C>
     where
         F: Fn(&T) -> bool,
     {
@@ -135,7 +135,7 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     }
 }
 
-impl<M, Kind, R> RetryLayer<M, Kind, R> {
+impl<D, Kind, R> RetryLayer<D, Kind, R> {
     /// Creates the request for a further attempt with `clone` instead of `Clone`. If `clone`
     /// returns `None`, the request is sent only once: an order that must not be placed twice, a
     /// body that is a stream.
@@ -163,7 +163,7 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
     /// assert_eq!(error.attempts(), 1);
     /// # }
     /// ```
-    pub fn clone_request<Q, F>(self, clone: F) -> RetryLayer<M, Kind, R, CloneWith<F>>
+    pub fn clone_request<Q, F>(self, clone: F) -> RetryLayer<D, Kind, R, CloneWith<F>>
     where
         F: Fn(&Q) -> Option<Q>,
     {
@@ -172,22 +172,22 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
     }
 }
 
-impl<S, M: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<M, Kind, R, C> {
-    type Service = RetryService<S, M, Kind, R, C>;
+impl<S, D: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<D, Kind, R, C> {
+    type Service = RetryService<S, D, Kind, R, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
         RetryService::new(inner, self.clone())
     }
 }
 
-impl<M: Clone, Kind, R: Clone, C: Clone> Clone for RetryLayer<M, Kind, R, C> {
+impl<D: Clone, Kind, R: Clone, C: Clone> Clone for RetryLayer<D, Kind, R, C> {
     fn clone(&self) -> Self {
         let Self { retrier, requests, kind } = self;
         Self { retrier: retrier.clone(), requests: requests.clone(), kind: *kind }
     }
 }
 
-impl<M: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<M, Kind, R, C> {
+impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<D, Kind, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer").field("retrier", &self.retrier).finish_non_exhaustive()
     }

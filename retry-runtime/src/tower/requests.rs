@@ -3,13 +3,17 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::base::sealed::Sealed;
+
 /// How requests are copied to be sent again: with `Clone`, or with a closure.
+///
+/// Sealed: [`ByClone`] and [`CloneWith`] implement it.
 #[diagnostic::on_unimplemented(
     message = "a layer that retries must send a request again, but `{Self}` does not clone a `{Q}`",
     label = "this request is not `Clone`",
     note = "say how to clone it: `RetryLayer::clone_request(|request| …)`"
 )]
-pub trait Requests<Q> {
+pub trait Requests<Q>: Sealed {
     /// Returns a copy of the request, or `None` if it must not be sent again.
     fn clone_request(&self, request: &Q) -> Option<Q>;
 }
@@ -17,6 +21,8 @@ pub trait Requests<Q> {
 /// With the request's `Clone`: the default.
 #[derive(Clone, Copy, Debug)]
 pub struct ByClone;
+
+impl Sealed for ByClone {}
 
 impl<Q: Clone> Requests<Q> for ByClone {
     fn clone_request(&self, request: &Q) -> Option<Q> {
@@ -38,6 +44,8 @@ impl<F> fmt::Debug for CloneWith<F> {
         f.write_str("CloneWith")
     }
 }
+
+impl<F> Sealed for CloneWith<F> {}
 
 impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
     fn clone_request(&self, request: &Q) -> Option<Q> {

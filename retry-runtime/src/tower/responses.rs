@@ -3,6 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::base::sealed::Sealed;
 use crate::classify::Classify;
 use crate::retrier::{FailedValue, Values};
 
@@ -21,6 +22,8 @@ impl<F> fmt::Debug for ClassifyResponse<F> {
         f.write_str("ClassifyResponse")
     }
 }
+
+impl<F> Sealed for ClassifyResponse<F> {}
 
 impl<T, X, F> Values<T> for ClassifyResponse<F>
 where
@@ -43,6 +46,8 @@ impl<X: fmt::Display> fmt::Display for ClassifiedResponse<X> {
         self.0.fmt(f)
     }
 }
+
+impl<X> Sealed for ClassifiedResponse<X> {}
 
 impl<X: Classify> FailedValue for ClassifiedResponse<X> {
     fn classified(&self) -> Option<&dyn Classify> {

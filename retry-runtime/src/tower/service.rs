@@ -13,11 +13,11 @@ use tower_service::Service;
 
 use super::RetryLayer;
 use super::requests::{ByClone, Requests, Supply};
+use crate::base::sealed::Seal;
+use crate::call::attempt::Attempt;
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
-use crate::retrier::{
-    AllSucceed, Decider, FailedAttempt, Hook, MatchOutcome, Matchers, Retrier, Values,
-};
+use crate::retrier::{AllSucceed, Decider, Operation, Readable, Retrier, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
 ///
@@ -41,13 +41,13 @@ use crate::retrier::{
 /// let service: RetryService<&str> = layer.layer("any service");
 /// assert_eq!(*service.get_ref(), "any service");
 /// ```
-pub struct RetryService<S, M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
+pub struct RetryService<S, D = Readable, Kind = (), R = AllSucceed, C = ByClone> {
     inner: S,
-    layer: Arc<RetryLayer<M, Kind, R, C>>,
+    layer: Arc<RetryLayer<D, Kind, R, C>>,
 }
 
-impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
-    pub(super) fn new(inner: S, layer: RetryLayer<M, Kind, R, C>) -> Self {
+impl<S, D, Kind, R, C> RetryService<S, D, Kind, R, C> {
+    pub(super) fn new(inner: S, layer: RetryLayer<D, Kind, R, C>) -> Self {
         Self { inner, layer: Arc::new(layer) }
     }
 
@@ -67,16 +67,16 @@ impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
     }
 }
 
-impl<S: Clone, M, Kind, R, C> Clone for RetryService<S, M, Kind, R, C> {
+impl<S: Clone, D, Kind, R, C> Clone for RetryService<S, D, Kind, R, C> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
     }
 }
 
-impl<S, M, Kind, R, C> fmt::Debug for RetryService<S, M, Kind, R, C>
+impl<S, D, Kind, R, C> fmt::Debug for RetryService<S, D, Kind, R, C>
 where
     S: fmt::Debug,
-    M: fmt::Debug,
+    D: fmt::Debug,
     R: fmt::Debug,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,14 +85,14 @@ where
     }
 }
 
-impl<S, Q, M, Kind, R, C> Service<Q> for RetryService<S, M, Kind, R, C>
+impl<S, Q, D, Kind, R, C> Service<Q> for RetryService<S, D, Kind, R, C>
 where
     S: Service<Q> + Clone + Send + 'static,
     S::Future: Send,
     S::Response: Send + 'static,
     S::Error: Send + 'static,
     Q: Send + 'static,
-    M: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
+    D: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
     Kind: 'static,
     R: Values<S::Response> + Clone + Send + Sync + 'static,
     C: Requests<Q> + Send + Sync + 'static,
@@ -157,25 +157,51 @@ impl Spent {
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
-impl<E> Hook<E> for &Spent {
-    fn refine(&self, _: &FailedAttempt<'_, E>, outcome: &mut MatchOutcome) {
-        if self.0.load(Ordering::Relaxed) {
-            outcome.abort();
-        }
+/// A closure that is not called again once the request is spent.
+struct Sending<'a, Op> {
+    send: Op,
+    spent: &'a Spent,
+}
+
+impl<Op, Fut, T, E> Operation<Fut, T, E> for Sending<'_, Op>
+where
+    Op: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, RetryError<E>>;
+
+    fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
+        (self.send)()
+    }
+
+    fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
+        output
+    }
+
+    fn can_repeat(&self) -> bool {
+        !self.spent.is_set()
+    }
+
+    fn finish(&mut self, result: Self::Output) -> Self::Output {
+        result
     }
 }
 
 /// Makes one call. The session and all verdicts are the retrier's.
-async fn call<S, Q, M, Kind, R, C>(
-    layer: Arc<RetryLayer<M, Kind, R, C>>,
+async fn call<S, Q, D, Kind, R, C>(
+    layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
     request: Q,
 ) -> Result<S::Response, RetryError<S::Error>>
 where
     S: Service<Q>,
-    M: Decider<S::Error, Kind> + Clone,
+    D: Decider<S::Error, Kind> + Clone,
     R: Values<S::Response> + Clone,
     C: Requests<Q>,
 {
@@ -183,13 +209,13 @@ where
     let mut supply = Supply::new(request, requests);
     let mut first = supply.take(retrier.policy().allows_after(1));
     let once = supply.is_spent().then(|| retrier.clone().once());
-    let retrier: &Retrier<M, R> = once.as_ref().unwrap_or(retrier);
+    let retrier: &Retrier<D, R> = once.as_ref().unwrap_or(retrier);
     let mut attempt = 0_u32;
     // An attempt borrows the service mutably, which a closure cannot lend to a future. The attempts
     // run one after another, so the lock is never contended.
     let service = &Mutex::new(service);
     let spent = &Spent::default();
-    let operation = || {
+    let send = || {
         attempt = attempt.saturating_add(1);
         let more = retrier.policy().allows_after(attempt);
         let request = first.take().or_else(|| supply.take(more));
@@ -208,7 +234,7 @@ where
             response.await
         }
     };
-    retrier.run(operation).with(spent).await
+    retrier.prepare(Sending { send, spent }).await
 }
 
 fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {

@@ -1,7 +1,7 @@
 //! Changing a breaker's record: the rules decide, for one member at a time.
 
 use retry_fleet::hub::Changed;
-use retry_fleet::{BreakerRecord, Change, MemberId};
+use retry_fleet::{Change, FleetBreaker, MemberId};
 use tokio_postgres::Row;
 
 use super::poll::record;
@@ -50,7 +50,7 @@ pub(super) async fn change(
     let row = transaction.query_one(&late, &[&fleet, &breaker]).await?;
     let changed = applied(&row, member, change)?;
     if changed.done {
-        let BreakerRecord { epoch, open } = &changed.record;
+        let FleetBreaker { epoch, open } = &changed.record;
         let open = open.as_ref();
         let probe = open.and_then(|open| open.probe.as_ref());
         transaction

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use retry_fleet::hub::{Beat, View};
-use retry_fleet::{BreakerRecord, OpenLease, Tally};
+use retry_fleet::{FleetBreaker, OpenLease, Tally};
 use tokio_postgres::Row;
 
 use super::{Inner, duration, member, micros};
@@ -109,7 +109,7 @@ pub(super) async fn poll(
 }
 
 /// The record in the columns from `at` on.
-pub(super) fn record(row: &Row, at: usize) -> Result<BreakerRecord, PostgresError> {
+pub(super) fn record(row: &Row, at: usize) -> Result<FleetBreaker, PostgresError> {
     let until: Option<i64> = column(row, at + 1)?;
     let open = match until {
         None => None,
@@ -124,7 +124,7 @@ pub(super) fn record(row: &Row, at: usize) -> Result<BreakerRecord, PostgresErro
             },
         }),
     };
-    Ok(BreakerRecord { epoch: unsigned(row, at)?, open })
+    Ok(FleetBreaker { epoch: unsigned(row, at)?, open })
 }
 
 fn optional(row: &Row, at: usize) -> Result<Option<Duration>, PostgresError> {

@@ -64,6 +64,8 @@ pub struct RetryState {
 }
 
 /// What comes after a failure.
+///
+/// There is another attempt or there is none, so there will be no other variants.
 #[derive(Clone, Debug)]
 pub enum NextStep {
     /// Another attempt.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matcher;
-use retry_runtime::retrier::Matchers;
+use retry_runtime::retrier::Readable;
 use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
@@ -34,14 +34,14 @@ use crate::item::context::ItemContext;
 /// # }
 /// ```
 #[must_use = "a task does nothing until its graph is run"]
-pub struct Task<H, M = Matchers> {
+pub struct Task<H, D = Readable> {
     pub(super) name: String,
     pub(super) handler: H,
     pub(super) needs: Vec<String>,
     max_retries: u32,
     retry_delay: Duration,
     max_retry_delay: Duration,
-    pub(super) retrier: Retrier<M>,
+    pub(super) retrier: Retrier<D>,
 }
 
 impl<H> Task<H> {
@@ -93,7 +93,7 @@ impl<H> Task<H> {
     }
 }
 
-impl<H, M> Task<H, M> {
+impl<H, D> Task<H, D> {
     /// Starts the task only once all of these have succeeded.
     ///
     /// ```
@@ -173,7 +173,7 @@ impl<H, M> Task<H, M> {
     }
 }
 
-impl<H, M> fmt::Debug for Task<H, M> {
+impl<H, D> fmt::Debug for Task<H, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
             .field("name", &self.name)

@@ -16,25 +16,25 @@ use crate::item::failure::Failure;
 
 /// A closure that handles items of type `I`. `Kinds` are the kinds of its errors for the decider
 /// and for [`Fault`].
-pub(crate) struct Closure<I, H, M, Kinds> {
+pub(crate) struct Closure<I, H, D, Kinds> {
     handler: H,
-    retrier: Retrier<M>,
+    retrier: Retrier<D>,
     kinds: PhantomData<fn(I) -> Kinds>,
 }
 
-impl<I, H, M, Kinds> Closure<I, H, M, Kinds> {
-    pub(crate) fn new(handler: H, retrier: Retrier<M>) -> Self {
+impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
+    pub(crate) fn new(handler: H, retrier: Retrier<D>) -> Self {
         Self { handler, retrier, kinds: PhantomData }
     }
 }
 
-impl<I, H, M, Fut, T, E, DeciderKind, FaultKind> Work for Closure<I, H, M, (DeciderKind, FaultKind)>
+impl<I, H, D, Fut, T, E, DeciderKind, FaultKind> Work for Closure<I, H, D, (DeciderKind, FaultKind)>
 where
     I: DeserializeOwned + Send + 'static,
     H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<T, E>> + Send,
     E: Display + Fault<FaultKind>,
-    M: Decider<E, DeciderKind> + Send + Sync + 'static,
+    D: Decider<E, DeciderKind> + Send + Sync + 'static,
     DeciderKind: 'static,
     FaultKind: 'static,
 {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use retry_runtime::matchers::{network, pattern, rate_limit, timeout};
-use retry_runtime::retrier::{Boxed, RetryOnValue};
+use retry_runtime::retrier::{ForError, RetryOnValue};
 use retry_runtime::{
     Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Event, Interrupted, Jitter, Policy,
     QuotaConfig, Reason, Retrier, RetryEvent, RetryQuota, State, on_event,
@@ -96,11 +96,13 @@ async fn it_shares_a_breaker_and_a_quota() {
 #[tokio::test(start_paused = true)]
 async fn it_asks_for_the_servers_wait_and_tells_a_listener() {
     let calls = Calls::new();
-    let told = std::cell::RefCell::new(Vec::new());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let telling = Arc::clone(&told);
     let retrier = Retrier::new(Policy::new().max_delay(secs(5)))
         .retry_after(Failure::wait)
-        .on_retry(|event: &RetryEvent<'_, Failure>| {
-            told.borrow_mut().push((event.attempt(), event.error().cloned(), event.wait()));
+        .on_retry(move |event| {
+            let told = (event.attempt(), event.error().cloned(), event.wait());
+            telling.lock().unwrap().push(told);
         });
     let error = retrier
         .run(|| {
@@ -115,7 +117,7 @@ async fn it_asks_for_the_servers_wait_and_tells_a_listener() {
     assert_eq!(error.last(), Some(&Failure::Busy(3)));
     assert_eq!(calls.gaps(), [secs(60), secs(2)]);
     assert_eq!(
-        *told.borrow(),
+        *told.lock().unwrap(),
         [(1, Some(Failure::SlowDown(secs(60))), secs(60)), (2, Some(Failure::Busy(2)), secs(2)),]
     );
 }
@@ -138,13 +140,13 @@ async fn a_servers_wait_is_obeyed_with_a_list_and_without() {
     let any = Retrier::new(Policy::new().attempts(2));
     let listed = any.clone().retry_on([rate_limit]);
     let when = any.clone().when(|_: &io::Error| true);
-    let boxed = any.clone().when(|_: &io::Error| true).boxed();
+    let for_error = any.clone().for_error();
     let call = || async { Err::<(), _>(asked_for_a_minute()) };
     for error in [
         any.run(call).await,
         listed.run(call).await,
         when.run(call).await,
-        boxed.run(call).await,
+        for_error.run(call).await,
         any.run(call).when(|_| true).await,
     ] {
         assert_eq!(error.unwrap_err().waited(), secs(60));
@@ -199,11 +201,11 @@ impl Classify for Http {
 #[tokio::test(start_paused = true)]
 async fn an_error_that_classifies_itself_is_asked_by_every_retrier() {
     let any = Retrier::new(Policy::new().attempts(2));
-    let when = any.clone().when(|error: &Http| error.0 == 429).classified();
+    let when = any.clone().classified().when(|error: &Http| error.0 == 429);
     let throttled = || async { Err::<(), _>(Http(429)) };
     assert_eq!(when.run(throttled).await.unwrap_err().waited(), secs(60));
     assert_eq!(any.clone().classified().run(throttled).await.unwrap_err().waited(), secs(60));
-    let listed = any.retry_on([rate_limit]).on_retry(|_: &RetryEvent<'_, Http>| {}).classified();
+    let listed = any.retry_on([rate_limit]).classified().on_retry(|_: &RetryEvent<'_, Http>| {});
     assert_eq!(listed.run(throttled).await.unwrap_err().waited(), secs(60));
     let missing = listed.run(|| async { Err::<(), _>(Http(404)) }).await.unwrap_err();
     assert_eq!(missing.reason(), Reason::NotRetryable);
@@ -263,20 +265,19 @@ fn it_can_be_a_field_and_the_future_of_its_calls_can_be_sent() {
     #[derive(Clone, Debug)]
     struct Client {
         plain: Retrier,
-        boxed: Retrier<Boxed<Failure>>,
-        polling: Retrier<Boxed<Failure>, RetryOnValue<Predicate>>,
+        picky: Retrier<ForError<Failure>>,
+        polling: Retrier<ForError<Failure>, RetryOnValue<Predicate>>,
     }
 
     let wanted = Mutex::new(9);
     let policy = Policy::new().initial_delay(millis(1)).timeout(secs(60));
-    let boxed = Retrier::new(policy)
-        .when(move |error: &Failure| *error == Failure::Busy(*wanted.lock().unwrap()))
-        .boxed();
-    let polling = boxed.clone().retry_on_value((|page: &u32| *page < 9) as fn(&u32) -> bool);
-    let client = Client { plain: Retrier::new(policy), boxed, polling }.clone();
+    let picky = Retrier::new(policy)
+        .when(move |error: &Failure| *error == Failure::Busy(*wanted.lock().unwrap()));
+    let polling = picky.clone().retry_on_value((|page: &u32| *page < 9) as fn(&u32) -> bool);
+    let client = Client { plain: Retrier::new(policy), picky, polling }.clone();
     drop(is_send(client.plain.run(|| async { Ok::<_, Failure>(()) }).when(|_| true)));
-    assert_eq!(client.boxed.run_sync(|| Err::<(), _>(Failure::Busy(8))).unwrap_err().attempts(), 1);
-    assert_eq!(client.boxed.run_sync(|| Err::<(), _>(Failure::Busy(9))).unwrap_err().attempts(), 3);
+    assert_eq!(client.picky.run_sync(|| Err::<(), _>(Failure::Busy(8))).unwrap_err().attempts(), 1);
+    assert_eq!(client.picky.run_sync(|| Err::<(), _>(Failure::Busy(9))).unwrap_err().attempts(), 3);
     assert_eq!(client.polling.run_sync(|| Ok::<_, Failure>(8)), Ok(8));
 }
 

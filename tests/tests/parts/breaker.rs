@@ -3,7 +3,7 @@
 //! On virtual time, except for races, which use real threads.
 
 mod families;
-mod led;
+mod order;
 mod observe_only;
 mod open_time;
 mod outcomes;

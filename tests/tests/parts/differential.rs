@@ -367,9 +367,9 @@ fn attribute(script: &Script) -> Playing<'_> {
 }
 
 /// The retrier, with the breaker and the quota of this world.
-fn of_world<M, V>(retrier: &Retrier<M, V>, world: &World) -> Retrier<M, V>
+fn of_world<D, V>(retrier: &Retrier<D, V>, world: &World) -> Retrier<D, V>
 where
-    Retrier<M, V>: Clone,
+    Retrier<D, V>: Clone,
 {
     let retrier = retrier.clone();
     if world.script.guarded {
@@ -379,15 +379,15 @@ where
     }
 }
 
-/// The retrier as it is, boxed, in a layer, and for the step of a job.
-fn entry_points<'a, E, K, M, V>(
+/// The retrier as it is, for one error, in a layer, and for the step of a job.
+fn entry_points<'a, E, K, D, V>(
     script: &'a Script,
-    retrier: &Retrier<M, V>,
+    retrier: &Retrier<D, V>,
 ) -> Vec<(&'static str, Playing<'a>)>
 where
     E: Fails,
     K: 'static,
-    M: Decider<E, K> + Clone + Send + Sync + 'static,
+    D: Decider<E, K> + Clone + Send + Sync + 'static,
     V: Values<u32> + Clone + Send + Sync + 'static,
 {
     let run = retrier.clone();
@@ -395,14 +395,14 @@ where
         let retrier = of_world(&run, &world);
         async move { told(retrier.run(|| world.attempt::<E>()).await) }
     });
-    let boxed = retrier.clone().boxed::<E, K>();
-    let boxed = play(script, move |world| {
-        let retrier = of_world(&boxed, &world);
+    let for_error = retrier.clone().for_error::<E, K>();
+    let for_error = play(script, move |world| {
+        let retrier = of_world(&for_error, &world);
         async move { told(retrier.run(|| world.attempt::<E>()).await) }
     });
     let layered = retrier.clone();
     let layered = play(script, move |world| {
-        let layer = RetryLayer::<M, K, V>::new(of_world(&layered, &world));
+        let layer = RetryLayer::<D, K, V>::new(of_world(&layered, &world));
         async move {
             let inner = service_fn(move |()| {
                 let world = world.clone();
@@ -411,7 +411,7 @@ where
             told(tower::Layer::layer(&layer, inner).oneshot(()).await)
         }
     });
-    let mut entry_points = vec![("retrier", run), ("boxed", boxed), ("layer", layered)];
+    let mut entry_points = vec![("retrier", run), ("for one error", for_error), ("layer", layered)];
     let policy = POLICIES[script.policy];
     if !script.guarded
         && !policy.has_deadline()
@@ -425,9 +425,9 @@ where
 }
 
 /// The way a job does it: stores the progress outside the call, and has its own timeout.
-async fn step<E: Fails, K, M, V>(retrier: Retrier<M, V>, world: Arc<World>) -> CallResult
+async fn step<E: Fails, K, D, V>(retrier: Retrier<D, V>, world: Arc<World>) -> CallResult
 where
-    M: Decider<E, K>,
+    D: Decider<E, K>,
 {
     let mut state = CallState::default();
     loop {

@@ -1,7 +1,7 @@
 //! Codes, where the text says that they are codes: HTTP statuses, SQLSTATEs, the numbers
 //! of `MySQL`.
 
-use super::Says;
+use super::Meaning;
 use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};
 use super::words::{Word, Words};
 use crate::classify::{Class, sqlstate, status};
@@ -16,28 +16,28 @@ pub(in crate::classify) fn status_code(text: &str) -> Option<Class> {
 
 impl Words<'_> {
     /// Finds the code at this word, if it is one.
-    pub(super) fn find_code(&self, at: usize, find: &mut impl FnMut(usize, Says)) {
+    pub(super) fn find_code(&self, at: usize, find: &mut impl FnMut(usize, Meaning)) {
         if let Some(code) = self.status_at(at) {
             let class = status(code);
             if !class.is_empty() {
-                find(at + 1, Says::Failure { class, is_event: false });
+                find(at + 1, Meaning::Failure { class, is_event: false });
             } else if refuses(code) {
-                find(at + 1, Says::ClientError);
+                find(at + 1, Meaning::ClientError);
             }
         }
         match self.smtp_at(at) {
             Some(true) => {
-                find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false });
+                find(at + 1, Meaning::Failure { class: Class::SERVER_ERROR, is_event: false });
             }
-            Some(false) => find(at + 1, Says::Refusal { is_final: true }),
+            Some(false) => find(at + 1, Meaning::Refusal { is_final: true }),
             None => {}
         }
         if self.is_redirect(at) {
-            find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false });
+            find(at + 1, Meaning::Failure { class: Class::SERVER_ERROR, is_event: false });
         }
         match self.sql_at(at) {
-            Some(class) if class.is_empty() => find(at + 1, Says::Refusal { is_final: true }),
-            Some(class) => find(at + 1, Says::Failure { class, is_event: false }),
+            Some(class) if class.is_empty() => find(at + 1, Meaning::Refusal { is_final: true }),
+            Some(class) => find(at + 1, Meaning::Failure { class, is_event: false }),
             None => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::word::Kind;
+use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER};
 use crate::base::sync::Ordering;
 use crate::event::transition::{Cause, State};
@@ -19,7 +19,7 @@ impl CircuitBreaker {
     /// assert!(breaker.try_acquire().is_err());
     /// ```
     pub fn force_open(&self) {
-        self.change(Kind::Open, Cause::Forced);
+        self.change(Mode::Open, Cause::Forced);
     }
 
     /// Lets every call through, whatever its outcome, until [`reset`](Self::reset) or
@@ -33,7 +33,7 @@ impl CircuitBreaker {
     /// assert!(breaker.try_acquire().is_ok());
     /// ```
     pub fn force_closed(&self) {
-        self.change(Kind::Forced, Cause::Forced);
+        self.change(Mode::Forced, Cause::Forced);
     }
 
     /// Closes the breaker and clears all its counts.
@@ -46,7 +46,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.state(), State::Closed);
     /// ```
     pub fn reset(&self) {
-        self.change(Kind::closed_by(&self.config), Cause::Reset);
+        self.change(Mode::closed_by(&self.config), Cause::Reset);
     }
 
     /// Continues from the breaker of another process: in this state, with this many consecutive
@@ -66,7 +66,7 @@ impl CircuitBreaker {
         let mut inner = self.lock();
         match state {
             State::Closed => {
-                self.transition(&mut inner, Kind::closed_by(&self.config), Cause::Restored);
+                self.transition(&mut inner, Mode::closed_by(&self.config), Cause::Restored);
                 if self.config.is_by_rate() {
                     inner.streak = consecutive_failures;
                 } else {
@@ -74,7 +74,7 @@ impl CircuitBreaker {
                 }
             }
             State::Open | State::HalfOpen => {
-                self.transition(&mut inner, Kind::Open, Cause::Restored);
+                self.transition(&mut inner, Mode::Open, Cause::Restored);
                 let until = match remaining {
                     _ if state == State::HalfOpen => stamp::nanos(),
                     Duration::MAX => FOR_EVER,

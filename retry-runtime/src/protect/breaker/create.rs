@@ -9,8 +9,8 @@ use super::outcomes::Counters;
 use super::probes::Probes;
 use super::streak::Streak;
 use super::window::{Tally, Window};
-use super::word::{FIRST_GENERATION, Kind, Word};
-use super::{CacheLine, CircuitBreaker, FOR_EVER, Inner};
+use super::word::{FIRST_GENERATION, Mode, StateWord};
+use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::const_panic::const_panic;
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
@@ -83,20 +83,20 @@ impl CircuitBreaker {
     const_fn! {
     pub(in crate::protect) const fn valid(name: Name, config: BreakerConfig) -> Self {
         Self {
-            word: AtomicU64::new(Word::first(Kind::closed_by(&config)).0),
+            word: AtomicU64::new(StateWord::first(Mode::closed_by(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
             streak: Streak::new(FIRST_GENERATION),
             config,
             name,
             counters: Counters::new(),
             called: AtomicBool::new(false),
-            inner: CacheLine(Mutex::new(Inner {
+            inner: CacheLine(Mutex::new(LockedState {
                 successes: 0,
                 streak: 0,
                 window: Window::new(&config),
                 last_closed: Tally::NONE,
                 forced: false,
-                led: false,
+                by_fleet: false,
                 loan: None,
                 reopenings: 0,
                 opened_by: None,

@@ -1,8 +1,18 @@
-//! Counts of the outcomes of a breaker's calls since it was created.
+//! The outcomes of a breaker's calls: as a permit reports them, and how many there were.
 
+use core::fmt;
 use core::sync::atomic::AtomicU64;
 
 use crate::base::sync::Ordering;
+
+/// The outcome of a call, as its permit reports it.
+#[derive(Clone, Copy)]
+pub(super) enum Report<'a> {
+    Success,
+    /// With the error, if it is known.
+    Failure(Option<&'a dyn fmt::Display>),
+    Neither,
+}
 
 /// The outcomes of the calls to a circuit breaker since it was created; each call has
 /// one.

@@ -4,8 +4,8 @@ use core::fmt;
 use core::mem;
 
 use super::CircuitBreaker;
+use super::outcomes::Report;
 use super::rejected::Rejected;
-use super::state_machine::Verdict;
 use super::word::Tag;
 use crate::base::sync::Arc;
 
@@ -56,7 +56,7 @@ impl<'a> Permit<'a> {
         if tag.is_closed() {
             breaker.succeed_closed(tag);
         } else {
-            breaker.report(tag, Verdict::Success);
+            breaker.report(tag, Report::Success);
         }
     }
 
@@ -119,8 +119,8 @@ impl Drop for Permit<'_> {
     #[inline(never)]
     fn drop(&mut self) {
         let panics = std::thread::panicking();
-        let verdict = if panics { Verdict::Failure(None) } else { Verdict::Neither };
-        self.breaker.report(self.tag, verdict);
+        let report = if panics { Report::Failure(None) } else { Report::Neither };
+        self.breaker.report(self.tag, report);
     }
 }
 

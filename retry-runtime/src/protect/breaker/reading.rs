@@ -6,7 +6,7 @@ use retry_rules::BreakerConfig;
 
 use super::snapshot::Snapshot;
 use super::window::Tally;
-use super::word::Kind;
+use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
 use crate::base::sync::{Arc, Ordering};
@@ -26,7 +26,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.state(), State::Open);
     /// ```
     pub fn state(&self) -> State {
-        self.word().kind().state()
+        self.word().mode().state()
     }
 
     /// Returns `true` if a call would be rejected now because the breaker is open and its open time
@@ -67,9 +67,9 @@ impl CircuitBreaker {
             return Some(Duration::ZERO);
         }
         let inner = self.lock();
-        match self.word().kind() {
-            Kind::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
-            Kind::HalfOpen => Some(inner.probes.until_free(
+        match self.word().mode() {
+            Mode::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
+            Mode::HalfOpen => Some(inner.probes.until_free(
                 clock::now(),
                 self.max_probes(&inner),
                 self.config.get_timeout(),
@@ -90,7 +90,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.remaining(), Duration::MAX);
     /// ```
     pub fn remaining(&self) -> Duration {
-        if self.word().kind() != Kind::Open {
+        if self.word().mode() != Mode::Open {
             return Duration::ZERO;
         }
         match self.open_until.load(Ordering::Relaxed) {
@@ -109,7 +109,7 @@ impl CircuitBreaker {
     /// ```
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
-        let Tally { calls, failures, slow } = if self.word().kind().is_measured() {
+        let Tally { calls, failures, slow } = if self.word().mode().is_measured() {
             inner.window.tally(stamp::nanos())
         } else {
             inner.last_closed
@@ -119,7 +119,7 @@ impl CircuitBreaker {
             name: self.name.clone(),
             state: self.state(),
             forced: inner.forced,
-            led: inner.led,
+            by_fleet: inner.by_fleet,
             consecutive_failures: match (self.config.is_by_streak(), by_rate) {
                 (false, _) => 0,
                 (true, false) => self.streak.failures(),

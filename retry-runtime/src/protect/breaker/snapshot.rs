@@ -26,7 +26,7 @@ pub struct Snapshot {
     /// Whether the state was forced, and so lasts until it is reset.
     pub forced: bool,
     /// Whether the state was set by [`follow`](crate::CircuitBreaker::follow).
-    pub led: bool,
+    pub by_fleet: bool,
     /// Failures since the last success; 0 if only rates decide. Once the breaker is open,
     /// those that opened it.
     pub consecutive_failures: u32,

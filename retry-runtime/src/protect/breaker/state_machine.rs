@@ -4,10 +4,12 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::outcomes::Counted;
+use super::outcomes::{Counted, Report};
+use super::permit::Permit;
+use super::rejected::Rejected;
 use super::window::Outcome;
-use super::word::{Kind, Tag};
-use super::{CircuitBreaker, FOR_EVER, Inner};
+use super::word::{Mode, StateWord, Tag};
+use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::full_text::full_text;
 use crate::base::listeners::contain_panic;
@@ -17,23 +19,75 @@ use crate::event::transition::{Cause, Transition};
 use crate::observe;
 use crate::protect::stamp;
 
-/// The reported outcome of a call.
-#[derive(Clone, Copy)]
-pub(super) enum Verdict<'a> {
-    Success,
-    /// With the error, if it is known.
-    Failure(Option<&'a dyn fmt::Display>),
-    Neither,
-}
-
 impl CircuitBreaker {
-    pub(super) fn count(&self, counted: Counted) {
+    /// Every admission except that of a closed breaker that counts consecutive failures.
+    #[inline(never)]
+    pub(super) fn acquire(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
+        if word.is_watched() {
+            self.note_call();
+        }
+        match word.mode() {
+            Mode::Closed | Mode::Measured | Mode::Forced => {
+                Ok(Permit::new(self, Tag::untimed(word)))
+            }
+            Mode::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
+            Mode::Open => {
+                let remaining = self.remaining();
+                if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
+            }
+            Mode::HalfOpen => self.probe(),
+        }
+    }
+
+    /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
+    fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
+        self.count(Counted::Rejected);
+        if self.observes() {
+            return Ok(Permit::new(self, Tag::IGNORED));
+        }
+        Err(Rejected { breaker: self.name.clone(), remaining })
+    }
+
+    fn count(&self, counted: Counted) {
         self.counters.add(counted);
         let kind = match counted {
             Counted::Rejected if self.observes() => "would_reject",
             counted => counted.as_str(),
         };
         observe::breaker_call(&self.name, kind);
+    }
+
+    #[cold]
+    fn probe(&self) -> Result<Permit<'_>, Rejected> {
+        let mut inner = self.lock();
+        self.end_loan(&mut inner);
+        let word = self.word();
+        match word.mode() {
+            Mode::HalfOpen => {}
+            Mode::Open => {
+                let remaining = self.remaining();
+                if !remaining.is_zero() {
+                    self.announce_all(inner);
+                    return self.reject(remaining);
+                }
+                self.transition(&mut inner, Mode::HalfOpen, Cause::TimeUp);
+            }
+            // Another thread has closed it.
+            _ => {
+                drop(inner);
+                return self.acquire(word);
+            }
+        }
+        // The clock is read under the lock, so that probes are ordered by time.
+        let most = self.max_probes(&inner);
+        let admitted = inner.probes.admit(clock::now(), most, self.config.get_timeout());
+        // Created before the announcement: if the thread panics there, the permit is returned.
+        let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));
+        self.announce_all(inner);
+        match permit {
+            Some(permit) => Ok(permit),
+            None => self.reject(Duration::ZERO),
+        }
     }
 
     #[inline]
@@ -50,23 +104,23 @@ impl CircuitBreaker {
 
     #[cold]
     pub(super) fn fail(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
-        self.report(tag, Verdict::Failure(error));
+        self.report(tag, Report::Failure(error));
     }
 
     #[cold]
     pub(super) fn forgive(&self, tag: Tag) {
-        self.report(tag, Verdict::Neither);
+        self.report(tag, Report::Neither);
     }
 
     #[inline(never)]
-    pub(super) fn report(&self, tag: Tag, verdict: Verdict<'_>) {
-        match (tag.kind(), verdict) {
-            (Kind::Forced | Kind::Open, _) => {}
-            (Kind::HalfOpen, _) => self.report_probe(tag, verdict),
-            (_, Verdict::Neither) => self.count(Counted::Forgiven),
-            (Kind::Closed, Verdict::Success) => self.succeed_closed(tag),
-            (Kind::Closed, Verdict::Failure(error)) => self.fail_closed(tag, error),
-            (Kind::Measured | Kind::Timed, _) => self.measure(tag, verdict),
+    pub(super) fn report(&self, tag: Tag, report: Report<'_>) {
+        match (tag.mode(), report) {
+            (Mode::Forced | Mode::Open, _) => {}
+            (Mode::HalfOpen, _) => self.report_probe(tag, report),
+            (_, Report::Neither) => self.count(Counted::Forgiven),
+            (Mode::Closed, Report::Success) => self.succeed_closed(tag),
+            (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
+            (Mode::Measured | Mode::Timed, _) => self.measure(tag, report),
         }
     }
 
@@ -79,12 +133,12 @@ impl CircuitBreaker {
         }
     }
 
-    fn measure(&self, tag: Tag, verdict: Verdict<'_>) {
-        let (failed, error) = match verdict {
-            Verdict::Failure(error) => (true, error),
-            Verdict::Success | Verdict::Neither => (false, None),
+    fn measure(&self, tag: Tag, report: Report<'_>) {
+        let (failed, error) = match report {
+            Report::Failure(error) => (true, error),
+            Report::Success | Report::Neither => (false, None),
         };
-        let is_timed = tag.kind() == Kind::Timed;
+        let is_timed = tag.mode() == Mode::Timed;
         // Read before taking the lock, to hold it for a shorter time.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
@@ -99,7 +153,7 @@ impl CircuitBreaker {
         if !tag.is_of(self.word()) {
             return;
         }
-        let Inner { streak, window, .. } = &mut *inner;
+        let LockedState { streak, window, .. } = &mut *inner;
         if failed {
             *streak = streak.saturating_add(1);
         } else if *streak != 0 {
@@ -134,46 +188,46 @@ impl CircuitBreaker {
         let error = error.and_then(text_of);
         let mut inner = self.lock();
         if tag.is_of(self.word()) {
-            self.transition_by(&mut inner, Kind::Open, cause, error);
+            self.transition_by(&mut inner, Mode::Open, cause, error);
         }
         self.announce_all(inner);
     }
 
     #[cold]
-    fn report_probe(&self, tag: Tag, verdict: Verdict<'_>) {
-        let error = match verdict {
-            Verdict::Failure(error) => error.and_then(text_of),
-            Verdict::Success | Verdict::Neither => None,
+    fn report_probe(&self, tag: Tag, report: Report<'_>) {
+        let error = match report {
+            Report::Failure(error) => error.and_then(text_of),
+            Report::Success | Report::Neither => None,
         };
         let mut inner = self.lock();
-        let admitted_at = match self.word().kind() {
-            Kind::HalfOpen => inner.probes.release(tag.probe_id()),
+        let admitted_at = match self.word().mode() {
+            Mode::HalfOpen => inner.probes.release(tag.probe_id()),
             _ => None,
         };
         let slow = admitted_at.is_some_and(|at| {
             self.config.get_slow_calls().is_some()
                 && self.is_slow(clock::now().saturating_duration_since(at))
         });
-        let counted = match verdict {
-            Verdict::Neither => Some(Counted::Forgiven),
-            Verdict::Failure(_) => Some(Counted::Failure),
-            Verdict::Success if slow => Some(Counted::Slow),
-            Verdict::Success => {
+        let counted = match report {
+            Report::Neither => Some(Counted::Forgiven),
+            Report::Failure(_) => Some(Counted::Failure),
+            Report::Success if slow => Some(Counted::Slow),
+            Report::Success => {
                 inner.successes += 1;
                 None
             }
         };
-        match verdict {
+        match report {
             // From an earlier half-open period.
             _ if admitted_at.is_none() => {}
-            Verdict::Neither => {}
-            Verdict::Failure(_) => {
-                self.transition_by(&mut inner, Kind::Open, Cause::ProbeFailed, error);
+            Report::Neither => {}
+            Report::Failure(_) => {
+                self.transition_by(&mut inner, Mode::Open, Cause::ProbeFailed, error);
             }
-            Verdict::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
-            Verdict::Success => {
+            Report::Success if slow => self.transition(&mut inner, Mode::Open, Cause::ProbeSlow),
+            Report::Success => {
                 if inner.probes.succeed() >= self.config.get_success_threshold() {
-                    let closed = Kind::closed_by(&self.config);
+                    let closed = Mode::closed_by(&self.config);
                     self.transition(&mut inner, closed, Cause::Recovered);
                 }
             }
@@ -186,34 +240,40 @@ impl CircuitBreaker {
 
     /// Makes a change that was requested from outside.
     #[cold]
-    pub(super) fn change(&self, to: Kind, cause: Cause) {
+    pub(super) fn change(&self, to: Mode, cause: Cause) {
         let mut inner = self.lock();
         self.transition(&mut inner, to, cause);
         self.announce_all(inner);
     }
 
-    pub(super) fn transition(&self, inner: &mut Inner, to: Kind, cause: Cause) {
+    pub(super) fn transition(&self, inner: &mut LockedState, to: Mode, cause: Cause) {
         self.transition_by(inner, to, cause, None);
     }
 
     /// Like [`transition`](Self::transition), with the failure that caused it.
-    fn transition_by(&self, inner: &mut Inner, to: Kind, cause: Cause, error: Option<Arc<str>>) {
+    fn transition_by(
+        &self,
+        inner: &mut LockedState,
+        to: Mode,
+        cause: Cause,
+        error: Option<Arc<str>>,
+    ) {
         let from = self.word();
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
-        inner.led = cause == Cause::Fleet;
+        inner.by_fleet = cause == Cause::Fleet;
         inner.loan = None;
         inner.probes.restart();
-        if from.kind().is_measured() {
+        if from.mode().is_measured() {
             inner.last_closed = inner.window.tally(stamp::nanos());
         }
         inner.reopenings = match to {
-            Kind::Open if from.kind() == Kind::HalfOpen => inner.reopenings.saturating_add(1),
-            Kind::Open | Kind::HalfOpen => inner.reopenings,
+            Mode::Open if from.mode() == Mode::HalfOpen => inner.reopenings.saturating_add(1),
+            Mode::Open | Mode::HalfOpen => inner.reopenings,
             _ => 0,
         };
         match to {
-            Kind::Open => {
+            Mode::Open => {
                 if cause == Cause::Restored {
                     inner.reopenings = 0;
                 }
@@ -227,19 +287,19 @@ impl CircuitBreaker {
                 self.open_until.store(until, Ordering::Relaxed);
                 inner.opened_by.clone_from(&error);
             }
-            Kind::Closed => self.streak.restart(next.generation()),
-            Kind::Measured | Kind::Timed => {
+            Mode::Closed => self.streak.restart(next.generation()),
+            Mode::Measured | Mode::Timed => {
                 inner.window.clear();
                 inner.streak = 0;
             }
-            Kind::HalfOpen | Kind::Forced => {}
+            Mode::HalfOpen | Mode::Forced => {}
         }
         if cause == Cause::Reset {
             inner.opened_by = None;
         }
         self.word.store(next.0, Ordering::Release);
 
-        let (from, to) = (from.kind().state(), to.state());
+        let (from, to) = (from.mode().state(), to.state());
         if from != to {
             let breaker = self.name.clone();
             let observe_only = self.observes();
@@ -249,7 +309,7 @@ impl CircuitBreaker {
     }
 
     /// Announces the pending transitions, each with the lock released.
-    pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
+    pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, LockedState>) {
         if inner.announcing {
             return;
         }

@@ -9,7 +9,7 @@ use crate::event::transition::State;
 
 /// What a breaker does with a call and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Mode {
     /// Closed; consecutive failures count. Zero, because this is the case to be tested fastest.
     Closed = 0,
     /// Closed; every outcome goes into the window.
@@ -24,8 +24,8 @@ pub(super) enum Kind {
     HalfOpen = 5,
 }
 
-impl Kind {
-    /// The kind of a closed breaker with this configuration.
+impl Mode {
+    /// The mode of a closed breaker with this configuration.
     pub(super) const fn closed_by(config: &BreakerConfig) -> Self {
         if config.get_slow_calls().is_some() {
             Self::Timed
@@ -51,48 +51,48 @@ impl Kind {
     }
 }
 
-/// Three bits for the kind, and one for whether calls are noted.
-const KIND_BITS: u32 = 4;
-const KIND: u64 = 0b0111;
+/// Three bits for the mode, and one for whether calls are noted.
+const MODE_BITS: u32 = 4;
+const MODE: u64 = 0b0111;
 const WATCHED: u64 = 0b1000;
 
-const fn kind(bits: u64) -> Kind {
-    match bits & KIND {
-        0 => Kind::Closed,
-        1 => Kind::Measured,
-        2 => Kind::Timed,
-        3 => Kind::Forced,
-        4 => Kind::Open,
-        _ => Kind::HalfOpen,
+const fn mode_of(bits: u64) -> Mode {
+    match bits & MODE {
+        0 => Mode::Closed,
+        1 => Mode::Measured,
+        2 => Mode::Timed,
+        3 => Mode::Forced,
+        4 => Mode::Open,
+        _ => Mode::HalfOpen,
     }
 }
 
-/// `generation << 4 | watched << 3 | kind`. The generation increases with every change, so two
+/// `generation << 4 | watched << 3 | mode`. The generation increases with every change, so two
 /// words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word(pub(super) u64);
+pub(super) struct StateWord(pub(super) u64);
 
-impl Word {
-    pub(super) const fn first(kind: Kind) -> Self {
-        Self(FIRST_GENERATION << KIND_BITS | kind as u64)
+impl StateWord {
+    pub(super) const fn first(mode: Mode) -> Self {
+        Self(FIRST_GENERATION << MODE_BITS | mode as u64)
     }
 
-    pub(super) const fn next(self, kind: Kind) -> Self {
-        Self((self.generation() + 1) << KIND_BITS | self.0 & WATCHED | kind as u64)
+    pub(super) const fn next(self, mode: Mode) -> Self {
+        Self((self.generation() + 1) << MODE_BITS | self.0 & WATCHED | mode as u64)
     }
 
     pub(super) const fn generation(self) -> u64 {
-        self.0 >> KIND_BITS
+        self.0 >> MODE_BITS
     }
 
-    pub(super) const fn kind(self) -> Kind {
-        kind(self.0)
+    pub(super) const fn mode(self) -> Mode {
+        mode_of(self.0)
     }
 
     /// Closed, with nothing to count and nothing to note.
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & (KIND | WATCHED) == Kind::Closed as u64
+        self.0 & (MODE | WATCHED) == Mode::Closed as u64
     }
 
     /// The same word, but calls are noted from now on.
@@ -107,7 +107,7 @@ impl Word {
 
 pub(super) const FIRST_GENERATION: u64 = 1;
 
-/// The layout of a timed tag: four bits of kind, 23 of generation, and 37 of the microseconds at
+/// The layout of a timed tag: four bits of mode, 23 of generation, and 37 of the microseconds at
 /// which the call began. To wrap, a single call would have to last 38 hours, or the state would
 /// have to change 8 million times during one.
 const TIMED_BITS: u32 = 27;
@@ -123,47 +123,47 @@ pub(super) struct Tag(u64);
 
 impl Tag {
     #[inline]
-    pub(super) const fn untimed(word: Word) -> Self {
+    pub(super) const fn untimed(word: StateWord) -> Self {
         Self(word.0)
     }
 
     /// A tag with the time at which the call began, a [`stamp`](crate::protect::stamp).
-    pub(super) const fn timed(word: Word, now: u64) -> Self {
+    pub(super) const fn timed(word: StateWord, now: u64) -> Self {
         Self(word.0 & TIMED | micros(now) << TIMED_BITS)
     }
 
     pub(super) const fn probe(id: u64) -> Self {
-        Self(id << KIND_BITS | Kind::HalfOpen as u64)
+        Self(id << MODE_BITS | Mode::HalfOpen as u64)
     }
 
     /// The tag of a call that should have been rejected: its outcome has no effect.
-    pub(super) const IGNORED: Self = Self(Kind::Open as u64);
+    pub(super) const IGNORED: Self = Self(Mode::Open as u64);
 
-    pub(super) const fn kind(self) -> Kind {
-        kind(self.0)
+    pub(super) const fn mode(self) -> Mode {
+        mode_of(self.0)
     }
 
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & (KIND | WATCHED) == Kind::Closed as u64
+        self.0 & (MODE | WATCHED) == Mode::Closed as u64
     }
 
     /// The generation of a tag that is neither timed nor a probe's.
     pub(super) const fn generation(self) -> u64 {
-        self.0 >> KIND_BITS
+        self.0 >> MODE_BITS
     }
 
     /// The id in a probe's tag.
     pub(super) const fn probe_id(self) -> u64 {
-        self.0 >> KIND_BITS
+        self.0 >> MODE_BITS
     }
 
     /// Whether the permit (not a probe's) was admitted under this very word, ignoring the bit for
     /// noting calls.
-    pub(super) const fn is_of(self, word: Word) -> bool {
+    pub(super) const fn is_of(self, word: StateWord) -> bool {
         let differs = (self.0 ^ word.0) & !WATCHED;
-        match self.kind() {
-            Kind::Timed => differs & TIMED == 0,
+        match self.mode() {
+            Mode::Timed => differs & TIMED == 0,
             _ => differs == 0,
         }
     }
@@ -181,21 +181,21 @@ mod tests {
 
     #[test]
     fn a_timed_tag_knows_its_generation() {
-        let word = Word::first(Kind::Timed);
+        let word = StateWord::first(Mode::Timed);
         let tag = Tag::timed(word, u64::MAX - 1_000_000);
-        assert_eq!(tag.kind(), Kind::Timed);
+        assert_eq!(tag.mode(), Mode::Timed);
         assert!(tag.is_of(word));
-        assert!(!tag.is_of(word.next(Kind::Timed)));
+        assert!(!tag.is_of(word.next(Mode::Timed)));
         assert_eq!(tag.elapsed(u64::MAX), Duration::from_millis(1));
     }
 
     #[test]
     fn a_call_that_began_before_calls_were_noted_still_counts() {
-        let word = Word::first(Kind::Closed);
+        let word = StateWord::first(Mode::Closed);
         let tag = Tag::untimed(word);
         assert!(word.is_closed() && !word.watched().is_closed());
         assert!(tag.is_of(word.watched()));
-        assert!(word.watched().next(Kind::Open).is_watched());
-        assert_eq!(word.watched().next(Kind::Open).kind(), Kind::Open);
+        assert!(word.watched().next(Mode::Open).is_watched());
+        assert_eq!(word.watched().next(Mode::Open).mode(), Mode::Open);
     }
 }

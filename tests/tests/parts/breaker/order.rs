@@ -18,13 +18,13 @@ async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
     let log = log_of(&breaker);
     assert!(breaker.follow(BreakerOrder::Open(MINUTE)));
     assert_eq!((breaker.state(), breaker.remaining()), (State::Open, MINUTE));
-    assert!(breaker.snapshot().led);
+    assert!(breaker.snapshot().by_fleet);
     advance(Duration::from_secs(59)).await;
     assert!(breaker.try_acquire().is_err());
     advance(SEC).await;
     let probes: Vec<_> = (0..4).filter_map(|_| breaker.try_acquire().ok()).collect();
     assert_eq!(probes.len(), 3, "as many as its own settings say");
-    assert!(!breaker.snapshot().led);
+    assert!(!breaker.snapshot().by_fleet);
     probes.into_iter().next().unwrap().failure();
     assert_eq!(breaker.remaining(), TIMEOUT, "its own open time");
     let causes: Vec<_> = log.lock().unwrap().iter().map(|each| each.cause).collect();
@@ -53,7 +53,7 @@ async fn a_lent_probe_is_lost_if_it_is_not_used() {
     advance(SEC).await;
     assert!(breaker.try_acquire().is_err());
     assert_eq!((breaker.state(), breaker.remaining()), (State::Open, Duration::from_secs(59)));
-    assert!(breaker.snapshot().led, "still as the fleet has told it");
+    assert!(breaker.snapshot().by_fleet, "still as the fleet has told it");
 
     assert!(breaker.follow(BreakerOrder::Probe(SEC)), "and may be lent again");
     advance(SEC / 2).await;
@@ -86,7 +86,7 @@ async fn after_an_unused_probe_and_the_end_of_its_open_time_it_decides_alone() {
     breaker.follow(BreakerOrder::Probe(SEC));
     advance(MINUTE).await;
     let probe = breaker.try_acquire().expect("a probe of its own");
-    assert!(!breaker.snapshot().led);
+    assert!(!breaker.snapshot().by_fleet);
     probe.success();
     assert_eq!(breaker.state(), State::Closed);
 }

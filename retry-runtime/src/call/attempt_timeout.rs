@@ -16,7 +16,7 @@ use crate::outcome::Interruptible;
 use crate::outcome::error::Interrupted;
 
 /// Cuts off the attempts of a call whose outcomes are `R`.
-pub trait AttemptTimer<R> {
+pub trait AttemptTimeout<R> {
     /// An attempt that may be cut off.
     type Attempt<'a, F: Future<Output = R>>: Future<Output = R>
     where
@@ -44,7 +44,7 @@ impl Untimed {
     }
 }
 
-impl<R> AttemptTimer<R> for Untimed {
+impl<R> AttemptTimeout<R> for Untimed {
     type Attempt<'a, F: Future<Output = R>> = F;
 
     #[inline(always)]
@@ -71,7 +71,7 @@ impl Clocked {
     }
 }
 
-impl<R> AttemptTimer<R> for Clocked {
+impl<R> AttemptTimeout<R> for Clocked {
     type Attempt<'a, F: Future<Output = R>> = F;
 
     #[inline(always)]
@@ -146,7 +146,7 @@ impl Timed {
     }
 }
 
-impl<R: Interruptible> AttemptTimer<R> for Timed {
+impl<R: Interruptible> AttemptTimeout<R> for Timed {
     type Attempt<'a, F: Future<Output = R>> = Bounded<'a, F>;
 
     fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Bounded<'_, F> {

@@ -8,16 +8,16 @@ use crate::rules::member_id::MemberId;
 ///
 /// ```
 /// use core::time::Duration;
-/// use retry_fleet::{BreakerRecord, Change, MemberId};
+/// use retry_fleet::{FleetBreaker, Change, MemberId};
 ///
 /// let (now, s) = (Duration::from_secs(100), Duration::from_secs);
-/// let mut record = BreakerRecord::default();
+/// let mut record = FleetBreaker::default();
 /// let change = Change::Open { open_time: s(5), patience: s(10) };
 /// assert!(record.apply(&MemberId::new(), change, now));
 /// assert!(record.is_open(now + s(14)) && !record.is_open(now + s(15)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BreakerRecord {
+pub struct FleetBreaker {
     /// Increases with each change that all members have to follow.
     pub epoch: u64,
     /// The lease while it is open everywhere; `None` once it was closed.
@@ -37,7 +37,7 @@ pub struct OpenLease {
     pub probe: Option<(MemberId, Duration)>,
 }
 
-/// What a member wants to change in a [`BreakerRecord`].
+/// What a member wants to change in a [`FleetBreaker`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -69,7 +69,7 @@ pub enum Change {
     },
 }
 
-impl BreakerRecord {
+impl FleetBreaker {
     /// Returns `true` if the breaker is open everywhere.
     pub fn is_open(&self, now: Duration) -> bool {
         self.open.as_ref().is_some_and(|open| open.until > now)

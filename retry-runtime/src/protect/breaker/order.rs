@@ -6,8 +6,8 @@
 
 use core::time::Duration;
 
-use super::word::Kind;
-use super::{CircuitBreaker, FOR_EVER, Inner};
+use super::word::Mode;
+use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::sync::Ordering;
 use crate::event::transition::Cause;
@@ -67,20 +67,20 @@ impl CircuitBreaker {
     /// ```
     pub fn follow(&self, order: BreakerOrder) -> bool {
         let mut inner = self.lock();
-        let kind = self.word().kind();
+        let mode = self.word().mode();
         let obeys = !inner.forced
             && match order {
                 BreakerOrder::Open(span) => {
                     let opened_by = inner.opened_by.take();
-                    self.transition(&mut inner, Kind::Open, Cause::Fleet);
+                    self.transition(&mut inner, Mode::Open, Cause::Fleet);
                     inner.opened_by = opened_by;
                     self.open_until.store(after(span), Ordering::Relaxed);
                     true
                 }
                 BreakerOrder::Probe(span) => self.lend_probe(&mut inner, span),
                 BreakerOrder::Closed => {
-                    if matches!(kind, Kind::Open | Kind::HalfOpen) {
-                        let closed = Kind::closed_by(&self.config);
+                    if matches!(mode, Mode::Open | Mode::HalfOpen) {
+                        let closed = Mode::closed_by(&self.config);
                         self.transition(&mut inner, closed, Cause::Fleet);
                     }
                     true
@@ -116,16 +116,16 @@ impl CircuitBreaker {
         }
     }
 
-    fn lend_probe(&self, inner: &mut Inner, span: Duration) -> bool {
+    fn lend_probe(&self, inner: &mut LockedState, span: Duration) -> bool {
         let until = after(span);
-        match (self.word().kind(), &mut inner.loan) {
-            (Kind::HalfOpen, Some(loan)) => {
+        match (self.word().mode(), &mut inner.loan) {
+            (Mode::HalfOpen, Some(loan)) => {
                 loan.until = until;
                 true
             }
-            (Kind::Open, _) => {
+            (Mode::Open, _) => {
                 let open_until = self.open_until.load(Ordering::Relaxed);
-                self.transition(inner, Kind::HalfOpen, Cause::Fleet);
+                self.transition(inner, Mode::HalfOpen, Cause::Fleet);
                 inner.loan = Some(ProbeLoan { until, open_until });
                 true
             }
@@ -134,17 +134,17 @@ impl CircuitBreaker {
     }
 
     /// Opens the breaker again if the time for lent probes is over and none is running.
-    pub(super) fn end_loan(&self, inner: &mut Inner) {
+    pub(super) fn end_loan(&self, inner: &mut LockedState) {
         let Some(loan) = inner.loan else { return };
         inner.probes.expire(clock::now(), self.config.get_timeout());
         if inner.probes.count() == 0 && stamp::nanos() >= loan.until {
-            self.transition(inner, Kind::Open, Cause::Fleet);
+            self.transition(inner, Mode::Open, Cause::Fleet);
             self.open_until.store(loan.open_until, Ordering::Relaxed);
         }
     }
 
     /// How many probes may run at a time.
-    pub(super) fn max_probes(&self, inner: &Inner) -> u32 {
+    pub(super) fn max_probes(&self, inner: &LockedState) -> u32 {
         if inner.loan.is_some() { 1 } else { self.config.get_half_open_requests() }
     }
 }

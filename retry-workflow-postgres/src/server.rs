@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, Connection, Socket};
+use tokio_postgres::{Client, Config, Connection, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use self::error::PostgresError;
@@ -227,7 +227,10 @@ impl Server {
     {
         let _guard = ClockGuard::if_paused();
         self.expire_plans();
-        let mut client = PooledClient { client: Some(self.pool.get().await?), is_sound: false };
+        let mut client = PooledClient {
+            client: Some(self.pool.get().await.map_err(PostgresError::pool)?),
+            is_sound: false,
+        };
         let maybe_done = begun.swap(true, Ordering::Relaxed);
         let done = operation(&mut client, arguments, maybe_done).await;
         match &done {
@@ -307,17 +310,32 @@ pub struct PooledClient {
     is_sound: bool,
 }
 
-impl Deref for PooledClient {
-    type Target = ClientWrapper;
+impl PooledClient {
+    fn wrapper(&self) -> &ClientWrapper {
+        self.client.as_ref().expect("it is held until it is dropped")
+    }
 
-    fn deref(&self) -> &ClientWrapper {
-        self.client.as_ref().expect("it is lent until it is dropped")
+    /// Prepares a statement, or returns it if this connection has prepared it before.
+    ///
+    /// # Errors
+    /// The server does not accept the statement, or the connection is lost.
+    pub async fn prepare_cached(&self, sql: &str) -> Result<Statement, tokio_postgres::Error> {
+        self.wrapper().prepare_cached(sql).await
+    }
+}
+
+// To the client itself, and not to that of the pool, whose version is nobody's concern.
+impl Deref for PooledClient {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        self.wrapper()
     }
 }
 
 impl DerefMut for PooledClient {
-    fn deref_mut(&mut self) -> &mut ClientWrapper {
-        self.client.as_mut().expect("it is lent until it is dropped")
+    fn deref_mut(&mut self) -> &mut Client {
+        self.client.as_mut().expect("it is held until it is dropped")
     }
 }
 

@@ -36,6 +36,14 @@ impl PostgresError {
         StoreError::Closed.into()
     }
 
+    /// The pool provides no connection.
+    pub(crate) fn pool(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            error => Self::other(error),
+        }
+    }
+
     /// The address of the server is not valid.
     pub(crate) fn address(error: &tokio_postgres::Error) -> Self {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -204,15 +212,6 @@ impl Error for PostgresError {
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self(Cause::Server(Arc::new(error)))
-    }
-}
-
-impl From<PoolError> for PostgresError {
-    fn from(error: PoolError) -> Self {
-        match error {
-            PoolError::Backend(error) => error.into(),
-            error => Self::other(error),
-        }
     }
 }
 

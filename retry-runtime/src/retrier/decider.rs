@@ -79,7 +79,7 @@ impl<E: Display> Decider<E, ()> for Opaque {
 }
 
 /// Errors of type `E`, read in any of these ways, and the closures about them: what
-/// [`Retrier::when`](crate::Retrier::when), [`Retrier::retry_after`](crate::Retrier::retry_after),
+/// [`Retrier::classify`](crate::Retrier::classify), [`Retrier::when`](crate::Retrier::when), [`Retrier::retry_after`](crate::Retrier::retry_after),
 /// [`Retrier::on_retry`](crate::Retrier::on_retry) and
 /// [`Retrier::for_error`](crate::Retrier::for_error) make of a retrier.
 pub struct ForError<E> {
@@ -132,25 +132,37 @@ pub(super) struct ErrorParts<'e> {
 
 /// The closures of a retrier.
 pub(super) struct Closures<E> {
+    pub(super) classify: Vec<Arc<ClassOf<E>>>,
     pub(super) when: Vec<Arc<When<E>>>,
     pub(super) retry_after: Vec<Arc<RetryAfter<E>>>,
     pub(super) on_retry: Vec<Arc<OnRetry<E>>>,
 }
 
+type ClassOf<E> = dyn Fn(&E) -> Option<Class> + Send + Sync;
 type When<E> = dyn Fn(&E) -> bool + Send + Sync;
 type RetryAfter<E> = dyn Fn(&E) -> Option<Duration> + Send + Sync;
 type OnRetry<E> = dyn Fn(&RetryEvent<'_, E>) + Send + Sync;
 
 impl<E> Clone for Closures<E> {
     fn clone(&self) -> Self {
-        let Self { when, retry_after, on_retry } = self;
-        Self { when: when.clone(), retry_after: retry_after.clone(), on_retry: on_retry.clone() }
+        let Self { classify, when, retry_after, on_retry } = self;
+        Self {
+            classify: classify.clone(),
+            when: when.clone(),
+            retry_after: retry_after.clone(),
+            on_retry: on_retry.clone(),
+        }
     }
 }
 
 impl<E> Default for Closures<E> {
     fn default() -> Self {
-        Self { when: Vec::new(), retry_after: Vec::new(), on_retry: Vec::new() }
+        Self {
+            classify: Vec::new(),
+            when: Vec::new(),
+            retry_after: Vec::new(),
+            on_retry: Vec::new(),
+        }
     }
 }
 
@@ -212,7 +224,14 @@ impl<E> Rules<'_, E> {
                 None => return picked(value),
             },
         };
-        let class = classifier.class();
+        // The one that was added last has the first say.
+        let closures = match failed {
+            FailedAttempt::Error(error) => self.closures.map(|closures| (closures, *error)),
+            FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
+        };
+        let class = closures
+            .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
+            .unwrap_or_else(|| classifier.class());
         let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
         let mut is_listed = lists.retry_on.as_deref().map(any);
         let is_aborted = lists.abort_on.as_deref().is_some_and(any);
@@ -229,13 +248,8 @@ impl<E> Rules<'_, E> {
         if let Some(when) = when_of_call {
             test(when);
         }
-        let hint = match failed {
-            // The one that was added last has the first say.
-            FailedAttempt::Error(error) => self
-                .closures
-                .and_then(|closures| closures.retry_after.iter().rev().find_map(|f| f(error))),
-            FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
-        };
+        let hint = closures
+            .and_then(|(closures, error)| closures.retry_after.iter().rev().find_map(|f| f(error)));
         let retry = !is_aborted && is_listed != Some(false);
         Verdict {
             retry,

@@ -12,6 +12,7 @@ use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
 use super::settings::Settings;
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
+use crate::classify::Class;
 use crate::classify::matchers::Matcher;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::breaker::CircuitBreaker;
@@ -122,6 +123,25 @@ impl<D, V> Retrier<D, V> {
     pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         self.settings.lists.abort_on = Some(matchers.into_iter().collect());
         self
+    }
+
+    /// Says what kind of failure an error of somebody else's is; where this closure returns [`None`],
+    /// the retrier reads the error as it does without. `classify = f` in the attribute.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, Policy, Retrier, matchers::server_error};
+    /// let retrier = Retrier::new(Policy::new())
+    ///     .retry_on([server_error])
+    ///     .classify(|error: &String| error.contains("Wartung").then_some(Class::SERVER_ERROR));
+    /// let failed = retrier.run_sync(|| Err::<(), _>("in Wartung".to_owned())).unwrap_err();
+    /// assert_eq!(failed.attempts(), 3);
+    /// ```
+    pub fn classify<E, Kind, F>(self, class_of: F) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&E) -> Option<Class> + Send + Sync + 'static,
+    {
+        self.with_closures(|closures| closures.classify.push(Arc::new(class_of)))
     }
 
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` matches,

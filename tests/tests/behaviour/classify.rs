@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use retry_runtime::http::StatusError;
-use retry_runtime::matchers::transient;
+use retry_runtime::matchers::{conflict, network, transient};
 use retry_runtime::{Class, Classify, Policy, Retrier, classifies, classify, retry};
 use thiserror::Error as ThisError;
 use tokio::time::Instant;
@@ -247,10 +247,42 @@ async fn the_option_speaks_for_the_type_that_the_function_returns() {
         Err(queue::PublishError(code))
     }
 
+    let retrier = Retrier::new(Policy::new())
+        .retry_on([transient])
+        .abort_on([conflict])
+        .classify(of_the_queue);
+
     for (code, asked, published) in [(1, 3, 3), (2, 1, 1), (3, 1, 1)] {
         let mut calls = (0, 0);
         assert!(ask(code, &mut calls.0).await.is_err());
         publish(code, &mut calls.1).await.unwrap_err();
         assert_eq!(calls, (asked, published), "{code}");
+        let failed = retrier.run(async || Err::<(), _>(queue::PublishError(code))).await;
+        assert_eq!(failed.unwrap_err().attempts(), published, "{code}");
     }
+}
+
+#[test]
+fn a_retrier_is_told_the_class_of_an_error_that_borrows() {
+    #[derive(Debug)]
+    struct Refused<'a>(&'a str);
+
+    impl std::fmt::Display for Refused<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    let text = "connection refused".to_owned();
+    let policy = Policy::new().initial_delay(Duration::from_millis(1));
+    // The last one has the first say, and what says nothing leaves it to the others.
+    let retrier = Retrier::new(policy)
+        .retry_on([network])
+        .opaque()
+        .classify(|_: &Refused<'_>| Some(Class::NETWORK))
+        .classify(|refused: &Refused<'_>| (refused.0 == "never").then(Class::empty));
+    let failed = retrier.run_sync(|| Err::<(), _>(Refused(&text))).unwrap_err();
+    assert_eq!(failed.attempts(), 3);
+    let failed = retrier.run_sync(|| Err::<(), _>(Refused("never"))).unwrap_err();
+    assert_eq!(failed.attempts(), 1);
 }

@@ -20,15 +20,15 @@ async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
         store.claim("waits", "other", at, one, Duration::from_millis(1)).await.unwrap();
     }
     let heard = Arc::new(Mutex::new(Vec::<WaitReason>::new()));
-    let hears = Arc::clone(&heard);
+    let listener = Arc::clone(&heard);
     Workflow::new("waits")
         .job_id("waits")
         .store(store)
         .on_event(move |event| {
             if let JobEvent::Progress { waits_for: Some(reason), .. } = event {
-                let mut heard = hears.lock().unwrap();
-                if heard.last() != Some(reason) {
-                    heard.push(*reason);
+                let mut reasons = listener.lock().unwrap();
+                if reasons.last() != Some(reason) {
+                    reasons.push(*reason);
                 }
             }
         })

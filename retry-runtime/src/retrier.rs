@@ -51,7 +51,7 @@ mod run;
 
 use core::fmt;
 
-use self::settings::Settings;
+use self::settings::{Common, Settings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
 pub use self::operation::{Operation, WithState};
@@ -88,20 +88,19 @@ pub use crate::classify::probe::Fault;
 #[derive(Clone)]
 #[must_use = "a retrier does nothing until it runs something"]
 pub struct Retrier<D = Readable, V = AllSucceed> {
-    settings: Settings,
+    common: Common<V>,
     decider: D,
-    values: V,
 }
 
 impl<D: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<D, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { policy, name, lists, breaker, quota, .. } = &self.settings;
+        let Settings { policy, name, lists, breaker, quota, .. } = &self.common.settings;
         f.debug_struct("Retrier")
             .field("name", name)
             .field("policy", policy)
             .field("lists", lists)
             .field("decider", &self.decider)
-            .field("values", &self.values)
+            .field("values", &self.common.values)
             .field("breaker", &breaker.as_ref().map(|breaker| breaker.as_ref().name()))
             .field("quota", &quota.as_ref().map(|quota| quota.as_ref().name()))
             .finish()

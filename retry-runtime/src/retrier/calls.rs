@@ -127,6 +127,6 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        Run::new(&self.settings, self.decider.rules(), &self.values, operation)
+        Run::new(&self.common, self.decider.rules(), operation)
     }
 }

@@ -26,7 +26,7 @@ pub trait Decider<E, Kind>: Sealed {
     /// Returns what decides, without the kind: an error type that cannot be read is then reported
     /// where the operation is given, and not again at each `.await`.
     #[doc(hidden)]
-    fn rules(&self) -> Rules<'_, E>;
+    fn rules(&self) -> &Rules<E>;
 }
 
 /// Errors are judged by their types and texts: any [`Error`](core::error::Error) that is `'static`,
@@ -37,11 +37,14 @@ pub struct Readable;
 impl Sealed for Readable {}
 
 impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
-    fn rules(&self) -> Rules<'_, E> {
-        Rules::new(|error| {
-            let view = error.view(Seal);
-            ErrorParts { classifier: Classifier::View(view), view, display: error }
-        })
+    fn rules(&self) -> &Rules<E> {
+        &Rules {
+            read: |error| {
+                let view = error.view(Seal);
+                ErrorParts { classifier: Classifier::View(view), view, display: error }
+            },
+            closures: None,
+        }
     }
 }
 
@@ -53,12 +56,15 @@ pub struct Classified;
 impl Sealed for Classified {}
 
 impl<E: Classify> Decider<E, ()> for Classified {
-    fn rules(&self) -> Rules<'_, E> {
-        Rules::new(|error| ErrorParts {
-            classifier: Classifier::Own(error),
-            view: ErrorView::Text(error),
-            display: error,
-        })
+    fn rules(&self) -> &Rules<E> {
+        &Rules {
+            read: |error| ErrorParts {
+                classifier: Classifier::Own(error),
+                view: ErrorView::Text(error),
+                display: error,
+            },
+            closures: None,
+        }
     }
 }
 
@@ -69,37 +75,28 @@ pub struct Opaque;
 impl Sealed for Opaque {}
 
 impl<E: Display> Decider<E, ()> for Opaque {
-    fn rules(&self) -> Rules<'_, E> {
-        Rules::new(|error| ErrorParts {
-            classifier: Classifier::View(ErrorView::Nothing),
-            view: ErrorView::Text(error),
-            display: error,
-        })
+    fn rules(&self) -> &Rules<E> {
+        &Rules {
+            read: |error| ErrorParts {
+                classifier: Classifier::View(ErrorView::Nothing),
+                view: ErrorView::Text(error),
+                display: error,
+            },
+            closures: None,
+        }
     }
 }
 
 /// Errors of type `E`, read in any of these ways, and the closures about them: what
-/// [`Retrier::classify`](crate::Retrier::classify), [`Retrier::when`](crate::Retrier::when), [`Retrier::retry_after`](crate::Retrier::retry_after),
+/// [`Retrier::classify`](crate::Retrier::classify), [`Retrier::when`](crate::Retrier::when),
+/// [`Retrier::retry_after`](crate::Retrier::retry_after),
 /// [`Retrier::on_retry`](crate::Retrier::on_retry) and
 /// [`Retrier::for_error`](crate::Retrier::for_error) make of a retrier.
-pub struct ForError<E> {
-    read: Read<E>,
-    closures: Arc<Closures<E>>,
-}
-
-impl<E> ForError<E> {
-    pub(super) fn new(rules: &Rules<'_, E>) -> Self {
-        Self { read: rules.read, closures: Arc::new(rules.closures.cloned().unwrap_or_default()) }
-    }
-
-    pub(super) fn closures(&mut self) -> &mut Closures<E> {
-        Arc::make_mut(&mut self.closures)
-    }
-}
+pub struct ForError<E>(pub(super) Rules<E>);
 
 impl<E> Clone for ForError<E> {
     fn clone(&self) -> Self {
-        Self { read: self.read, closures: Arc::clone(&self.closures) }
+        Self(self.0.clone())
     }
 }
 
@@ -112,8 +109,8 @@ impl<E> fmt::Debug for ForError<E> {
 impl<E> Sealed for ForError<E> {}
 
 impl<E> Decider<E, ()> for ForError<E> {
-    fn rules(&self) -> Rules<'_, E> {
-        Rules { read: self.read, closures: Some(&*self.closures) }
+    fn rules(&self) -> &Rules<E> {
+        &self.0
     }
 }
 
@@ -184,20 +181,28 @@ pub(super) enum FailedAttempt<'a, E> {
 }
 
 /// What decides about errors of type `E`, however they are read.
-pub struct Rules<'r, E> {
+pub struct Rules<E> {
     read: Read<E>,
-    closures: Option<&'r Closures<E>>,
+    // `None` if there are none, so that a constant can be borrowed.
+    closures: Option<Arc<Closures<E>>>,
 }
 
-impl<E> fmt::Debug for Rules<'_, E> {
+impl<E> Clone for Rules<E> {
+    fn clone(&self) -> Self {
+        Self { read: self.read, closures: self.closures.clone() }
+    }
+}
+
+impl<E> fmt::Debug for Rules<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules").finish_non_exhaustive()
     }
 }
 
-impl<E> Rules<'_, E> {
-    const fn new(read: Read<E>) -> Self {
-        Self { read, closures: None }
+impl<E> Rules<E> {
+    /// The closures, to add to them.
+    pub(super) fn closures(&mut self) -> &mut Closures<E> {
+        Arc::make_mut(self.closures.get_or_insert_default())
     }
 
     /// What follows from a failure, by the lists, the predicate of the retrier, and the one of the
@@ -226,7 +231,9 @@ impl<E> Rules<'_, E> {
         };
         // The one that was added last has the first say.
         let closures = match failed {
-            FailedAttempt::Error(error) => self.closures.map(|closures| (closures, *error)),
+            FailedAttempt::Error(error) => {
+                self.closures.as_deref().map(|closures| (closures, *error))
+            }
             FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
         };
         let class = closures

@@ -127,13 +127,13 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        self.settings.warn();
+        self.common.settings.warn();
         let attempt = match failed.error {
             Ok(error) => FailedAttempt::Error(error),
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
-        let verdict = self.decider.rules().verdict(&self.settings.lists, &attempt, None);
-        let plan = Plan { since_first: failed.since_first, ..self.settings.plan() };
+        let verdict = self.decider.rules().verdict(&self.common.settings.lists, &attempt, None);
+        let plan = Plan { since_first: failed.since_first, ..self.common.settings.plan() };
 
         let mut session = Session::<()>::resumed(*state);
         match session.failed(&plan, None, verdict) {
@@ -163,7 +163,7 @@ impl<D, V> Retrier<D, V> {
     /// retrier.succeeded_after(state);
     /// ```
     pub fn succeeded_after(&self, state: CallState) {
-        Session::<()>::resumed(state).succeeded(self.settings.origin());
+        Session::<()>::resumed(state).succeeded(self.common.settings.origin());
     }
 }
 

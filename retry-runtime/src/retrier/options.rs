@@ -9,7 +9,7 @@ use super::Retrier;
 #[cfg(feature = "serde")]
 use super::config::RetryConfig;
 use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
-use super::settings::Settings;
+use super::settings::{Common, Settings};
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
 use crate::classify::Class;
@@ -35,7 +35,10 @@ impl Retrier {
     /// assert_eq!(*retrier.policy(), Policy::new().attempts(1));
     /// ```
     pub const fn new(policy: Policy) -> Self {
-        Self { settings: Settings::new(policy), decider: Readable, values: AllSucceed }
+        Self {
+            common: Common { settings: Settings::new(policy), values: AllSucceed },
+            decider: Readable,
+        }
     }
 
     /// Creates a retrier with the settings from a file.
@@ -109,7 +112,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
     /// ```
     pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.settings.lists.retry_on = Some(matchers.into_iter().collect());
+        self.common.settings.lists.retry_on = Some(matchers.into_iter().collect());
         self
     }
 
@@ -121,7 +124,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
     /// ```
     pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.settings.lists.abort_on = Some(matchers.into_iter().collect());
+        self.common.settings.lists.abort_on = Some(matchers.into_iter().collect());
         self
     }
 
@@ -147,6 +150,9 @@ impl<D, V> Retrier<D, V> {
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on` matches,
     /// or, without `retry_on`, only these. An attempt that the policy's own `timeout` cuts off has
     /// no error to test: use `retry_on([timeout])`.
+    ///
+    /// A predicate that borrows, or is not `Send + Sync`, belongs to a call:
+    /// [`Run::when`](super::Run::when).
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -185,6 +191,9 @@ impl<D, V> Retrier<D, V> {
     }
 
     /// Calls this closure with each failure that will be retried, before the wait.
+    ///
+    /// A listener that borrows, or is not `Send + Sync`, belongs to a call:
+    /// [`Run::on_retry`](super::Run::on_retry).
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier, RetryEvent};
@@ -232,7 +241,7 @@ impl<D, V> Retrier<D, V> {
     /// let _ = retrier.run_sync(|| Err::<(), _>("busy"));
     /// ```
     pub fn name(mut self, name: impl Into<Name>) -> Self {
-        self.settings.name = name.into();
+        self.common.settings.name = name.into();
         self
     }
 
@@ -255,7 +264,7 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```
     pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
-        self.settings.breaker = Some(breaker.into());
+        self.common.settings.breaker = Some(breaker.into());
         self
     }
 
@@ -272,7 +281,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
     pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
-        self.settings.quota = Some(quota.into());
+        self.common.settings.quota = Some(quota.into());
         self
     }
 
@@ -300,7 +309,7 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        self.with(|decider| ForError::new(&decider.rules()))
+        self.with(|decider| ForError(decider.rules().clone()))
     }
 
     fn with_closures<E, Kind>(self, add: impl FnOnce(&mut Closures<E>)) -> Retrier<ForError<E>, V>
@@ -308,7 +317,7 @@ impl<D, V> Retrier<D, V> {
         D: Decider<E, Kind>,
     {
         let mut retrier = self.for_error();
-        add(retrier.decider.closures());
+        add(retrier.decider.0.closures());
         retrier
     }
 
@@ -321,7 +330,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!(*patient.policy(), Policy::new().attempts(10));
     /// ```
     pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.settings = self.settings.with_policy(policy);
+        self.common.settings = self.common.settings.with_policy(policy);
         self
     }
 
@@ -334,7 +343,7 @@ impl<D, V> Retrier<D, V> {
     /// # assert_eq!(*retrier.policy(), Policy::new().attempts(5));
     /// ```
     pub fn policy(&self) -> &Policy {
-        &self.settings.policy
+        &self.common.settings.policy
     }
 
     /// Checks that the given policy is valid, and thus the one in force.
@@ -350,23 +359,23 @@ impl<D, V> Retrier<D, V> {
     /// # Errors
     /// The rules that it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
-        self.settings.invalid.map_or(Ok(()), Err)
+        self.common.settings.invalid.map_or(Ok(()), Err)
     }
 
     fn with<N>(self, decider: impl FnOnce(D) -> N) -> Retrier<N, V> {
-        let Self { settings, decider: old, values } = self;
-        Retrier { settings, decider: decider(old), values }
+        let Self { common, decider: old } = self;
+        Retrier { common, decider: decider(old) }
     }
 
     pub(crate) fn with_values<W>(self, values: W) -> Retrier<D, W> {
-        let Self { settings, decider, .. } = self;
-        Retrier { settings, decider, values }
+        let Self { common: Common { settings, .. }, decider } = self;
+        Retrier { common: Common { settings, values }, decider }
     }
 
     /// This retrier, for a call that cannot be repeated.
     #[cfg(feature = "tower")]
     pub(crate) fn once(mut self) -> Self {
-        self.settings.policy = self.settings.policy.attempts(1);
+        self.common.settings.policy = self.common.settings.policy.attempts(1);
         self
     }
 }

@@ -16,7 +16,7 @@ use crate::outcome::error::{AttemptError, RetryError};
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::Rules;
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Call, CallClosures, Failed, Settings};
+use crate::retrier::settings::{Call, CallClosures, Common, Failed};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
@@ -60,9 +60,8 @@ pin_project_lite::pin_project! {
 
 /// The parts of a call before it begins.
 struct Parts<'r, Op, E, V, W, L> {
-    settings: &'r Settings,
-    rules: Rules<'r, E>,
-    values: &'r V,
+    common: &'r Common<V>,
+    rules: &'r Rules<E>,
     operation: Op,
     when: Option<W>,
     on_retry: Option<L>,
@@ -89,13 +88,8 @@ struct Timer<Fut> {
 }
 
 impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
-    pub(super) fn new(
-        settings: &'r Settings,
-        rules: Rules<'r, E>,
-        values: &'r V,
-        operation: Op,
-    ) -> Self {
-        Self::of(Parts { settings, rules, values, operation, when: None, on_retry: None })
+    pub(super) fn new(common: &'r Common<V>, rules: &'r Rules<E>, operation: Op) -> Self {
+        Self::of(Parts { common, rules, operation, when: None, on_retry: None })
     }
 }
 
@@ -130,10 +124,10 @@ where
     where
         F: FnMut(&E) -> bool,
     {
-        let Parts { settings, rules, values, operation, when: mut first, on_retry } = self.parts;
+        let Parts { common, rules, operation, when: mut first, on_retry } = self.parts;
         let when =
             move |error: &E| first.as_mut().is_some_and(|first| first(error)) || predicate(error);
-        Run::of(Parts { settings, rules, values, operation, when: Some(when), on_retry })
+        Run::of(Parts { common, rules, operation, when: Some(when), on_retry })
     }
 
     /// For this call, calls `listener` with each failure that will be retried, before the wait.
@@ -156,14 +150,14 @@ where
     where
         F: FnMut(&RetryEvent<'_, E>),
     {
-        let Parts { settings, rules, values, operation, when, on_retry: mut first } = self.parts;
+        let Parts { common, rules, operation, when, on_retry: mut first } = self.parts;
         let on_retry = move |event: &RetryEvent<'_, E>| {
             if let Some(first) = &mut first {
                 first(event);
             }
             listener(event);
         };
-        Run::of(Parts { settings, rules, values, operation, when, on_retry: Some(on_retry) })
+        Run::of(Parts { common, rules, operation, when, on_retry: Some(on_retry) })
     }
 }
 
@@ -179,7 +173,7 @@ where
     #[inline(always)]
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
-        let Parts { settings, operation, .. } = this.parts;
+        let Parts { common: Common { settings, .. }, operation, .. } = this.parts;
         match settings.admit(this.call, || timing(this.timer.as_deref())) {
             Ok(permit) => *this.permit = permit,
             Err(end) => {
@@ -217,13 +211,13 @@ where
             timer.attempt = None;
         }
         *this.stage = Stage::Wait;
-        let Parts { settings, rules, operation, when, on_retry, .. } = this.parts;
+        let Parts { common, rules, operation, when, on_retry } = this.parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat };
         let closures = CallClosures::new(when, on_retry);
         let timing = timing(this.timer.as_deref());
-        match settings.failed(rules, closures, this.call, timing, permit, failed) {
+        match common.settings.failed(rules, closures, this.call, timing, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 *this.stage = Stage::Done;
@@ -240,7 +234,7 @@ where
         let this = self.as_mut().project();
         match *this.stage {
             Stage::Start => {
-                let timed = Timed::start(&this.parts.settings.plan());
+                let timed = Timed::start(&this.parts.common.settings.plan());
                 *this.timer = Some(Box::new(Timer { timed, attempt: None }));
                 Poll::Ready(self.begin())
             }
@@ -278,12 +272,12 @@ where
     /// Handles a value that an attempt returned.
     #[inline(always)]
     fn returned(self: Pin<&mut Self>, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
-        if let Some(failure) = self.parts.values.failure(&value) {
+        if let Some(failure) = self.parts.common.values.failure(&value) {
             return self.failed(permit, Ok(value), Some(&failure));
         }
         let this = self.project();
         *this.stage = Stage::Done;
-        this.parts.settings.succeeded(take(this.call), permit);
+        this.parts.common.settings.succeeded(take(this.call), permit);
         Some(this.parts.operation.finish(Ok(value)))
     }
 }
@@ -306,7 +300,7 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.as_mut().project();
         if matches!(*this.stage, Stage::Start)
-            && !this.parts.settings.is_timed
+            && !this.parts.common.settings.is_timed
             && let Some(output) = self.as_mut().begin()
         {
             return Poll::Ready(output);
@@ -363,7 +357,7 @@ where
     /// The call was given up: why, after how many attempts, and the last error.
     pub fn call(self) -> Result<T, RetryError<E>> {
         let Self { mut parts, mut call, .. } = self;
-        let settings = parts.settings;
+        let settings = &parts.common.settings;
         let timing = Timing::start(&settings.plan());
         loop {
             let permit = match settings.admit(&mut call, || timing) {
@@ -371,7 +365,7 @@ where
                 Err(end) => return end,
             };
             let (outcome, value) = match (parts.operation)() {
-                Ok(value) => match parts.values.failure(&value) {
+                Ok(value) => match parts.common.values.failure(&value) {
                     None => {
                         settings.succeeded(call, permit);
                         return Ok(value);
@@ -383,7 +377,7 @@ where
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
             let failed = Failed { outcome, value, attempt: None, can_repeat: true };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
-            let next = settings.failed(&parts.rules, closures, &mut call, timing, permit, failed);
+            let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
             if let ControlFlow::Break(end) = next {
                 return end;
             }
@@ -395,6 +389,8 @@ where
 
 impl<Op, Fut, T, E, V, W, L> fmt::Debug for Run<'_, Op, Fut, T, E, V, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("name", &self.parts.settings.name).finish_non_exhaustive()
+        f.debug_struct("Run")
+            .field("name", &self.parts.common.settings.name)
+            .finish_non_exhaustive()
     }
 }

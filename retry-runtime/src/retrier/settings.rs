@@ -39,6 +39,13 @@ pub(super) struct Settings {
     pub(super) quota: Option<Shared<RetryQuota>>,
 }
 
+/// What a retrier consists of whatever its errors are, behind one reference.
+#[derive(Clone)]
+pub(super) struct Common<V> {
+    pub(super) settings: Settings,
+    pub(super) values: V,
+}
+
 /// The session of a call.
 pub(super) type Call<'r, T, E> = Session<PendingRetry<'r, Tracked<T, E>>>;
 
@@ -183,7 +190,7 @@ impl Settings {
     #[cold]
     pub(super) fn failed<'r, T, E>(
         &'r self,
-        rules: &Rules<'_, E>,
+        rules: &Rules<E>,
         closures: CallClosures<'_, E>,
         call: &mut Call<'r, T, E>,
         timing: Timing,

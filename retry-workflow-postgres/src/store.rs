@@ -27,10 +27,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::{Choose, StoreCheck, StoreFuture};
-use retry_workflow::{
-    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settled, Settlement, Start, Store, StoreError, Timestamp,
+use retry_workflow::store::{
+    Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection, Settled,
+    Settlement, Start,
 };
+use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
 use self::claim::Claim;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retry_workflow::store::{Choose, StoreFuture};
-use retry_workflow::{
-    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
+use retry_workflow::store::{
+    Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection, Settlement,
+    Start,
 };
+use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
 use crate::support::get;
 

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
+use retry_workflow::store::IntoStore;
 use retry_workflow::store::{SqliteOptions, StoreCheck};
-use retry_workflow::{IntoStore, SqliteStore, Store, StoreError};
+use retry_workflow::{SqliteStore, Store, StoreError};
 #[cfg(feature = "postgres")]
 use retry_workflow_postgres::PostgresStore;
 

@@ -22,7 +22,8 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::{CapturedName, Offers};
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, InvalidName, Job, OnItemFailure};
+use retry_workflow::job::{ErrorPolicyKeys, InvalidName};
+use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
 const STEP: &[&str] = &[
     "name",

@@ -13,7 +13,8 @@ use crate::steps::list::has_secret;
 use crate::steps::step::Steps;
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
+use retry_workflow::work::WorkOutcome;
+use retry_workflow::{Failure, ItemContext, Store, StoreError};
 
 /// The steps of a chain, and their outputs.
 pub(super) struct Chain {

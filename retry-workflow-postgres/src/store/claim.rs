@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use retry_workflow::Timestamp;
 use retry_workflow::store::MAX_CLAIM_BYTES;
-use retry_workflow::{Lease, LeaseKey, Selection, Timestamp};
+use retry_workflow::store::{Lease, LeaseKey, Selection};
 use tokio_postgres::Row;
 
 use super::place::BEGINNING;

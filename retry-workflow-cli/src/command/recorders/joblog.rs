@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
-use retry_workflow::{AttemptOutcome, AttemptRecord};
+use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 
 const HEADING: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 /// The exit status of an attempt that did not exit by itself.

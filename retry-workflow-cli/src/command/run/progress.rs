@@ -13,7 +13,8 @@ use crate::command::arguments::RunArguments;
 use crate::command::screen::terminal_width;
 use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
-use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Unit, WaitReason};
+use retry_workflow::job::Unit;
+use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, WaitReason};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, Default)]

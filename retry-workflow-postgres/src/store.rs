@@ -23,13 +23,13 @@ mod waking;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use retry_workflow::store::{Choose, StoreCheck, StoreFuture};
+use parking_lot::Mutex;
 use retry_workflow::store::{
-    Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection, Settled,
-    Settlement, Start,
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
+    Settled, Settlement, Start, StoreCheck, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;

@@ -12,7 +12,9 @@ use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord, IntoStore};
-use retry_workflow::{Failure, ItemRecord, ItemState, Job, MemoryStore, SqliteStore, Store, Timestamp};
+use retry_workflow::{
+    Failure, ItemRecord, ItemState, Job, MemoryStore, SqliteStore, Store, Timestamp,
+};
 use retry_workflow_postgres::PostgresStore;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};

@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::Synchronous;
-use retry_workflow::store::{AttemptOutcome, AttemptRecord, IntoStore, NewItem, Selection, Settled, Settlement};
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, IntoStore, NewItem, Selection, Settled, Settlement, Synchronous,
+};
 use retry_workflow::{Job, MemoryStore, SqliteStore, Store, Timestamp, Workflow};
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use retry_workflow::store::{Choose, StoreFuture};
 use retry_workflow::store::{
-    Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection, Settlement,
-    Start,
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
+    Settlement, Start, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 

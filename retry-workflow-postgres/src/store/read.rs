@@ -5,8 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use retry_workflow::store::MAX_ROWS_SCANNED;
-use retry_workflow::store::{AttemptRecord, Cursor, JobRow, Overview, Page};
+use retry_workflow::store::{AttemptRecord, Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page};
 use retry_workflow::{Counts, Filter, ItemRecord, Timestamp};
 use tokio_postgres::Row;
 

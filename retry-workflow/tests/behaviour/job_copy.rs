@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 use retry_workflow::job::{Copied, CopyError};
-use retry_workflow::store::Selection;
-use retry_workflow::store::{MemoryStore, SqliteStore, Store};
+use retry_workflow::store::{MemoryStore, Selection, SqliteStore, Store};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow, policy,
 };

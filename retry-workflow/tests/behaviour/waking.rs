@@ -10,10 +10,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use retry_workflow::job::Request;
-use retry_workflow::store::{Choose, MemoryStore, SqliteStore, Store, StoreFuture};
 use retry_workflow::store::{
-    Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection, Settlement,
-    Start,
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, MemoryStore, Minute, NewItem, Overview, Page,
+    Selection, Settlement, SqliteStore, Start, Store, StoreFuture,
 };
 use retry_workflow::{
     Failure, Filter, Graph, ItemRecord, Job, JobReport, JobStatus, StopReason, Task, Timestamp,

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::command::arguments::RunArguments;
@@ -193,7 +193,7 @@ impl ProgressReporter {
     }
 
     fn heard(&self) -> MutexGuard<'_, JobState> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 
     /// Shows, until the next event, that another process has locked the store.

@@ -85,9 +85,8 @@ fn read(
         return Err(set_twice(&first.name, &name));
     }
     let ahead = input.fork();
-    if let (Ok(_), Ok(value)) = (ahead.parse::<Token![=]>(), ahead.parse::<Expr>())
-        && scope.run_time(&value).is_some()
-    {
+    let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
+    if let Some(value) = value.ok().filter(|value| scope.run_time(value).is_some()) {
         settings.poisoned = settings.poisoned.with(option.kind.field);
         return Err(syn::Error::new_spanned(
             value,

@@ -258,3 +258,8 @@ macro_rules! policy {
         $crate::__private::policy!(crate = $crate, $($options)*)
     };
 }
+
+/// Compiles the code of the README.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

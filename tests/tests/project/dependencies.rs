@@ -193,6 +193,7 @@ fn the_rust_that_pages_state_is_the_one_of_the_manifests() {
     for page in ["README.md", "CONTRIBUTING.md"] {
         assert!(read(page).contains(&both), "{page} says \"{both}\"");
     }
-    let page = "retry-workflow/README.md";
-    assert!(read(page).contains(&format!("Rust {jobs} or newer")), "{page}");
+    for (page, rust) in [("retry-workflow/README.md", &jobs), ("retry-runtime/README.md", &core)] {
+        assert!(read(page).contains(&format!("Rust {rust} or newer")), "{page}");
+    }
 }

@@ -11,7 +11,8 @@ fn rusqlite_beside(dependency: &str, features: &str) -> Result<Option<String>, S
     let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../retry-workflow");
     let manifest = format!(
         "[package]\nname = \"beside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
-         {dependency}\nretry-workflow = {{ path = {workflow:?}{features} }}\n\n[workspace]\n"
+         {dependency}\nretry-workflow = {{ path = \"{}\"{features} }}\n\n[workspace]\n",
+        workflow.display()
     );
     std::fs::write(folder.path().join("Cargo.toml"), manifest).expect("a manifest");
     std::fs::create_dir(folder.path().join("src")).expect("a folder");
@@ -25,9 +26,8 @@ fn rusqlite_beside(dependency: &str, features: &str) -> Result<Option<String>, S
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
     let locked = std::fs::read_to_string(folder.path().join("Cargo.lock")).expect("a lock file");
-    let (_, package) = match locked.split_once("name = \"rusqlite\"\nversion = \"") {
-        Some(found) => found,
-        None => return Ok(None),
+    let Some((_, package)) = locked.split_once("name = \"rusqlite\"\nversion = \"") else {
+        return Ok(None);
     };
     Ok(package.split('"').next().map(str::to_owned))
 }

@@ -132,6 +132,6 @@ pub use observe::FleetEvent;
 #[cfg(feature = "metrics")]
 pub use observe::metrics;
 pub use rules::fleet_breaker::{Change, FleetBreaker, OpenLease};
-pub use rules::lending::{Ask, Book, Grant};
+pub use rules::lending::{Ask, Book, Grant, LastGrant};
 pub use rules::member_id::MemberId;
 pub use rules::quorum::Tally;

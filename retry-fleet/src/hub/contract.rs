@@ -132,6 +132,7 @@ fn ask(name: &str, seq: u64, held: u32, want: u32) -> Ask {
         quota: "api".to_owned(),
         member: member(name),
         seq,
+        acknowledged: seq.saturating_sub(1),
         capacity: 100,
         refill_per_sec: 0.0,
         held,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Beat, Changed, Hub, HubResult, Member, Report, View};
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
-use crate::rules::lending::{Ask, Book, Grant};
+use crate::rules::lending::{Ask, Book, Grant, LastGrant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 
@@ -79,7 +79,7 @@ struct Pool {
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    seq: u64,
+    last: LastGrant,
     capacity: u32,
     floor: u32,
     until: Duration,
@@ -160,7 +160,7 @@ impl Kept {
 impl Pool {
     fn lend(&mut self, ask: &Ask, members: u32, now: Duration) -> Option<Grant> {
         let before = self.shares.get(&ask.member).copied();
-        if before.is_some_and(|held| held.seq >= ask.seq) {
+        if before.is_some_and(|held| held.last.seq >= ask.seq) {
             return None;
         }
         let age = now.saturating_sub(self.asked);
@@ -172,7 +172,8 @@ impl Pool {
         let is_known = |held: &Held| now.saturating_sub(held.asked.max(resumed)) < ask.forgotten;
         self.shares.retain(|member, held| *member == ask.member || is_known(held));
 
-        let mut book = Book { members, tokens: self.tokens, age, ..Book::default() };
+        let last = before.map(|held| held.last).unwrap_or_default();
+        let mut book = Book { members, tokens: self.tokens, age, last, ..Book::default() };
         for (_, held) in self.shares.iter().filter(|(member, _)| **member != ask.member) {
             book.floors += u64::from(held.floor);
             if held.until > now {
@@ -184,7 +185,7 @@ impl Pool {
         let grant = book.lend(ask);
         self.tokens = grant.left;
         let renewed = Held {
-            seq: ask.seq,
+            last: LastGrant { seq: ask.seq, tokens: grant.tokens, returned: ask.returned },
             capacity: grant.capacity,
             floor: grant.kept_floor,
             until: now.saturating_add(ask.lasts),

@@ -193,6 +193,9 @@ impl SharedBreaker {
         if known == self.followed {
             return;
         }
+        // An epoch that goes back is that of a hub that has lost its memory: it knows of no opening,
+        // which says nothing about the dependency.
+        let known = known.filter(|(epoch, _)| *epoch <= record.epoch);
         let breaker = self.breaker.as_ref();
         let snapshot = breaker.snapshot();
         let is_news = known.is_none_or(|(epoch, _)| epoch != record.epoch);

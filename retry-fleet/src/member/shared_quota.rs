@@ -18,9 +18,14 @@ pub(crate) struct SharedQuota {
     name: String,
     /// Whether the bucket holds a borrowed part, rather than the whole.
     is_lent: bool,
+    /// Whether the process's own tokens were set aside for the shared bucket, of which nothing has
+    /// come yet.
+    is_set_aside: bool,
     seq: u64,
+    /// The last request whose answer arrived.
+    acknowledged: u64,
     floor: u32,
-    /// Tokens that were taken out of the bucket, to be returned to the hub.
+    /// Tokens that were taken out of the bucket since then, to be returned to the hub.
     returned: u32,
     /// The demand of retries per round, which decays slowly.
     need: u32,
@@ -38,7 +43,6 @@ impl SharedQuota {
     pub(crate) fn new(quota: Shared<RetryQuota>, is_connected: bool) -> Self {
         let name = quota.as_ref().name().to_owned();
         if is_connected {
-            // Discard the process's own tokens: from now on there is only the shared bucket.
             quota.as_ref().shrink(0);
         }
         let now = Instant::now();
@@ -46,7 +50,9 @@ impl SharedQuota {
             quota,
             name,
             is_lent: false,
+            is_set_aside: is_connected,
             seq: 0,
+            acknowledged: 0,
             floor: 0,
             returned: 0,
             need: 0,
@@ -76,16 +82,21 @@ impl SharedQuota {
             let is_full = quota.available() >= quota.limit();
             let keeps = if is_full { want.min(self.fill()) } else { want };
             self.returned = self.returned.saturating_add(quota.shrink(keeps));
-        } else {
-            quota.shrink(0);
         }
         let result = self.ask(contact, want).await;
-        if result.is_err() && !self.is_lent {
+        if result.is_err() && core::mem::take(&mut self.is_set_aside) {
+            // Once, and not whenever the hub refuses: else its bucket would be refilled each time.
             let quota = self.quota.as_ref();
             quota.unshare();
             quota.reset();
         }
         result
+    }
+
+    /// The capacity and the tokens that are borrowed.
+    fn borrowed(&self) -> (u32, u32) {
+        let quota = self.quota.as_ref();
+        if self.is_lent { (quota.limit(), quota.available()) } else { (0, 0) }
     }
 
     /// How much of the capacity this member could use.
@@ -94,7 +105,7 @@ impl SharedQuota {
         let capacity = quota.config().get_capacity();
         // If the shared bucket is not full, a full part takes on some empty capacity for successes
         // to fill, and keeps it while it is filling.
-        let (limit, tokens) = (quota.limit(), quota.available());
+        let (limit, tokens) = self.borrowed();
         let may_fill = tokens >= limit || tokens > self.held_then;
         let extra = if may_fill { self.room.div_ceil(self.members) } else { 0 };
         self.fill().saturating_add(extra).min(capacity)
@@ -129,19 +140,20 @@ impl SharedQuota {
     }
 
     fn next_ask(&mut self, contact: &Contact, want: u32) -> Ask {
-        let quota = self.quota.as_ref();
+        let config = self.quota.as_ref().config();
+        let (held, tokens) = self.borrowed();
         self.seq += 1;
         Ask {
             quota: self.name.clone(),
             member: contact.id.clone(),
             seq: self.seq,
-            capacity: quota.config().get_capacity(),
-            refill_per_sec: quota.config().get_refill_per_sec(),
-            held: quota.limit(),
-            lacks: self.fill().min(want).saturating_sub(quota.available()),
+            acknowledged: self.acknowledged,
+            capacity: config.get_capacity(),
+            refill_per_sec: config.get_refill_per_sec(),
+            held,
+            lacks: self.fill().min(want).saturating_sub(tokens),
             floor: self.floor,
-            // If the answer is lost, these tokens are lost too, rather than counted twice.
-            returned: core::mem::take(&mut self.returned),
+            returned: self.returned,
             want,
             lasts: QUOTA_LEASE,
             forgotten: FORGOTTEN,
@@ -151,6 +163,8 @@ impl SharedQuota {
     /// Takes over what was lent; returns whether the lease was renewed.
     fn accept(&mut self, grant: &Grant, asked: Instant) -> bool {
         let quota = self.quota.as_ref();
+        self.acknowledged = self.seq;
+        self.returned = 0;
         self.members = grant.members;
         self.room = grant.room;
         if !grant.is_renewed {
@@ -164,8 +178,12 @@ impl SharedQuota {
             floor: grant.floor,
             floor_after: FLOOR_AFTER,
         };
+        if !self.is_lent {
+            // From now on there is only the shared bucket.
+            quota.shrink(0);
+            (self.is_lent, self.is_set_aside) = (true, false);
+        }
         quota.accept(share, grant.tokens);
-        self.is_lent = true;
         self.held_then = quota.available();
         true
     }

@@ -24,6 +24,9 @@ pub struct Ask {
     /// Increases with each request of this member: the hub ignores requests older than one it has
     /// seen.
     pub seq: u64,
+    /// The `seq` of its last request whose answer arrived; 0 if none has. What was granted in answer
+    /// to a later one never reached it.
+    pub acknowledged: u64,
     /// The capacity of the whole bucket, for all members together.
     pub capacity: u32,
     /// How many tokens per second the whole bucket gains over time.
@@ -34,7 +37,7 @@ pub struct Ask {
     pub lacks: u32,
     /// The floor that the member relies on.
     pub floor: u32,
-    /// The tokens that it returns.
+    /// The tokens that it has returned since the request that it acknowledges.
     pub returned: u32,
     /// How much of the capacity it wants to hold.
     pub want: u32,
@@ -42,6 +45,17 @@ pub struct Ask {
     pub lasts: Duration,
     /// How long a member may be silent before it is forgotten, with its floor.
     pub forgotten: Duration,
+}
+
+/// What the hub remembers of a member's last request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastGrant {
+    /// The request's [`seq`](Ask::seq).
+    pub seq: u64,
+    /// The tokens that the member was given.
+    pub tokens: u32,
+    /// The tokens that the request returned: its [`returned`](Ask::returned).
+    pub returned: u32,
 }
 
 /// The hub's state of a bucket and of the *other* members when a member asks.
@@ -59,6 +73,8 @@ pub struct Book {
     pub silent_floors: u64,
     /// The floors of all others that have not been forgotten.
     pub floors: u64,
+    /// The last request of the member that asks; the default if the hub does not know it.
+    pub last: LastGrant,
 }
 
 /// What a member is lent, and what the hub records for it.
@@ -103,8 +119,13 @@ impl Book {
         let part = f64::from(unlent) / f64::from(ask.capacity.max(1));
         let by_time = ask.refill_per_sec * part * self.age.as_secs_f64();
         let tokens = (self.tokens + by_time).min(f64::from(unlent));
-        // Returned tokens were held, so there is room for them.
-        let tokens = (tokens + f64::from(ask.returned)).min(f64::from(unlent));
+        // What was granted in an answer that never arrived comes back, and what that request
+        // returned is counted already.
+        let lost = if ask.acknowledged < self.last.seq { self.last } else { LastGrant::default() };
+        let returned = ask.returned.saturating_sub(lost.returned);
+        // These tokens were held, so there is room for them.
+        let tokens = tokens + f64::from(returned) + f64::from(lost.tokens);
+        let tokens = tokens.min(f64::from(unlent));
         let holds = if is_renewed { capacity } else { ask.held };
         // Capacity that it does not get needs no tokens.
         let lacks = ask.lacks.saturating_sub(ask.want.saturating_sub(capacity));
@@ -136,6 +157,7 @@ mod tests {
             quota: "api".to_owned(),
             member: MemberId::from("a".to_owned()),
             seq: 1,
+            acknowledged: 0,
             capacity: 100,
             refill_per_sec: 0.0,
             held,
@@ -192,6 +214,16 @@ mod tests {
         book.floors = 80;
         let grant = book.lend(&Ask { floor: 50, ..ask(0, 0) });
         assert_eq!((grant.floor, grant.kept_floor), (20, 50), "the answer may be lost");
+    }
+
+    #[test]
+    fn what_was_granted_in_a_lost_answer_comes_back_once() {
+        let mut book = book(2, 10.0, 0);
+        book.last = LastGrant { seq: 4, tokens: 30, returned: 5 };
+        let again = Ask { seq: 5, acknowledged: 3, returned: 7, lacks: 0, ..ask(0, 0) };
+        assert!((book.lend(&again).left - 42.0).abs() < 1e-9, "10, 30 and 2 that are new");
+        let answered = Ask { acknowledged: 4, ..again };
+        assert!((book.lend(&answered).left - 17.0).abs() < 1e-9, "10 and 7");
     }
 
     #[test]

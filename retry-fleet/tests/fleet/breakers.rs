@@ -313,3 +313,25 @@ async fn a_slow_hub_holds_no_call_up() {
     let calls = backend.calls() - before;
     assert!(calls >= 90, "{calls}: each 105 ms");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_loses_its_memory_closes_nothing_in_an_outage() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let config = BreakerConfig::new().timeout(Duration::from_secs(60));
+    let nodes = nodes(10, &hub, config, &backend, 100 * MILLI).await;
+    sleep(2 * SEC).await;
+    backend.set_down(true);
+    until(10 * SEC, || count(&nodes, State::Open) == 10).await;
+    let calls = backend.calls();
+
+    let empty = MemoryHub::new();
+    nodes.iter().for_each(|node| node.wire.lead_to(&empty));
+    for _ in 0..30 {
+        sleep(SEC).await;
+        assert_eq!(count(&nodes, State::Open), 10, "the open time is not over");
+    }
+    assert_eq!(backend.calls(), calls);
+    // Afterwards it heals, by what the empty hub learns.
+    backend.set_down(false);
+    until(120 * SEC, || count(&nodes, State::Closed) == 10).await;
+}

@@ -201,3 +201,60 @@ async fn before_the_first_contact_it_is_a_bucket_of_its_own() {
     sleep(5 * SEC).await;
     assert_eq!(hub.lent("billing", "api"), 1_000);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_refuses_to_lend_refills_nothing() {
+    let hub = MemoryHub::new();
+    let wire = Wire::new(&hub);
+    wire.refuse_to_lend();
+    let fleet = Fleet::join(wire.clone(), "billing").await.unwrap();
+    let quota = Arc::new(RetryQuota::new("api", CONFIG));
+    fleet.share(Arc::clone(&quota));
+    let one = Borrower { quota, fleet, wire };
+    let mut spent = 0;
+    for _ in 0..600 {
+        spent += spend_all(&one);
+        sleep(100 * MILLI).await;
+    }
+    assert_eq!(spent, 1_000, "its own bucket, once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_whose_grant_was_lost_on_the_way_are_granted_again() {
+    let hub = MemoryHub::new();
+    let wire = Wire::new(&hub);
+    wire.lose_answers(1);
+    let fleet = Fleet::join(wire.clone(), "billing").await.unwrap();
+    let quota = Arc::new(RetryQuota::new("api", CONFIG));
+    fleet.share(Arc::clone(&quota));
+    until(10 * SEC, || hub.lent("billing", "api") == 1_000).await;
+    sleep(5 * SEC).await;
+    assert_eq!((quota.available(), quota.limit()), (1_000, 1_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_whose_answers_are_lost_again_and_again_lose_no_tokens() {
+    for seed in 0..12_u64 {
+        let hub = MemoryHub::new();
+        let all = borrowers(20, &hub, CONFIG).await;
+        let mut state = seed;
+        let mut random = move || {
+            // The constants of Knuth's MMIX.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        watch(&hub, &all, 60 * SEC, || {
+            for one in &all {
+                if random() % 200 == 0 {
+                    one.wire.lose_answers(1);
+                }
+            }
+        })
+        .await;
+        let mut spent = 0;
+        watch(&hub, &all, 60 * SEC, || spent += all.iter().map(spend_all).sum::<u32>()).await;
+        assert!((800..=1_000).contains(&spent), "{spent} with the seed {seed}");
+    }
+}

@@ -1,8 +1,8 @@
 //! Members with a breaker each, a backend that they call, and connections to the hub that can be
 //! cut.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
@@ -17,8 +17,12 @@ pub(crate) const SEC: Duration = Duration::from_secs(1);
 /// The connection of one member to a hub.
 #[derive(Clone)]
 pub(crate) struct Wire {
-    hub: MemoryHub,
+    hub: Arc<Mutex<MemoryHub>>,
     is_cut: Arc<AtomicBool>,
+    /// Whether the hub refuses to lend.
+    is_refusing: Arc<AtomicBool>,
+    /// How many of the next answers about quotas are lost, after the hub has acted.
+    lost_answers: Arc<AtomicU32>,
     requests: Arc<AtomicU64>,
     /// The round-trip time.
     latency: Duration,
@@ -30,7 +34,14 @@ impl Wire {
     }
 
     pub(crate) fn slow(hub: &MemoryHub, latency: Duration) -> Self {
-        Self { hub: hub.clone(), is_cut: Arc::default(), requests: Arc::default(), latency }
+        Self {
+            hub: Arc::new(Mutex::new(hub.clone())),
+            is_cut: Arc::default(),
+            is_refusing: Arc::default(),
+            lost_answers: Arc::default(),
+            requests: Arc::default(),
+            latency,
+        }
     }
 
     pub(crate) fn cut(&self) {
@@ -39,6 +50,23 @@ impl Wire {
 
     pub(crate) fn mend(&self) {
         self.is_cut.store(false, Ordering::Relaxed);
+    }
+
+    /// From now on it leads to another hub: what was there has lost its memory.
+    pub(crate) fn lead_to(&self, hub: &MemoryHub) {
+        *self.hub.lock().unwrap() = hub.clone();
+    }
+
+    fn hub(&self) -> MemoryHub {
+        self.hub.lock().unwrap().clone()
+    }
+
+    pub(crate) fn refuse_to_lend(&self) {
+        self.is_refusing.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lose_answers(&self, answers: u32) {
+        self.lost_answers.store(answers, Ordering::Relaxed);
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -66,7 +94,7 @@ impl Wire {
 impl Hub for Wire {
     async fn poll(&self, fleet: &str, beat: &Beat) -> HubResult<View> {
         self.pass().await?;
-        self.back(self.hub.poll(fleet, beat).await?).await
+        self.back(self.hub().poll(fleet, beat).await?).await
     }
 
     async fn change(
@@ -77,22 +105,31 @@ impl Hub for Wire {
         change: Change,
     ) -> HubResult<Changed> {
         self.pass().await?;
-        self.back(self.hub.change(fleet, breaker, member, change).await?).await
+        self.back(self.hub().change(fleet, breaker, member, change).await?).await
     }
 
     async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
         self.pass().await?;
-        self.back(self.hub.lend(fleet, ask).await?).await
+        if self.is_refusing.load(Ordering::Relaxed) {
+            return Err(HubError::unavailable("it lends nothing"));
+        }
+        let answer = self.back(self.hub().lend(fleet, ask).await?).await;
+        let lost = self.lost_answers.load(Ordering::Relaxed);
+        if lost > 0 {
+            self.lost_answers.store(lost - 1, Ordering::Relaxed);
+            return Err(HubError::unavailable("the answer was lost"));
+        }
+        answer
     }
 
     async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
         self.pass().await?;
-        self.hub.leave(fleet, member).await
+        self.hub().leave(fleet, member).await
     }
 
     async fn members(&self, fleet: &str, alive: Duration) -> HubResult<Vec<Member>> {
         self.pass().await?;
-        self.hub.members(fleet, alive).await
+        self.hub().members(fleet, alive).await
     }
 }
 

@@ -6,7 +6,7 @@ use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
 
 /// The layout that this program reads and writes.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The advisory lock held while the tables are created: `fltr` in ASCII.
 const LOCK: i64 = 0x666c_7472;
@@ -35,6 +35,7 @@ CREATE TABLE @shares (
     fleet text NOT NULL, quota text NOT NULL, member text NOT NULL, seq int8 NOT NULL,
     capacity int8 NOT NULL, floor int8 NOT NULL,
     until int8 NOT NULL, called_back int8 NOT NULL, asked int8 NOT NULL,
+    granted int8 NOT NULL DEFAULT 0, returned int8 NOT NULL DEFAULT 0,
     PRIMARY KEY (fleet, quota, member)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1);
 CREATE VIEW @lent AS
@@ -44,7 +45,14 @@ CREATE VIEW @lent AS
             ELSE floor END AS tokens
     FROM @shares, (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS now) AS t;
 CREATE TABLE @layout (version int4 NOT NULL);
-INSERT INTO @layout (version) VALUES (1);
+INSERT INTO @layout (version) VALUES (2);
+";
+
+/// From layout 1: what a member was given and has returned with its last request.
+const FROM_1: &str = "
+ALTER TABLE @shares ADD COLUMN granted int8 NOT NULL DEFAULT 0,
+    ADD COLUMN returned int8 NOT NULL DEFAULT 0;
+UPDATE @layout SET version = 2;
 ";
 
 const GRANTS: &str = "
@@ -76,6 +84,11 @@ async fn create_locked(client: &PooledClient, schema: &str) -> Result<(), Postgr
             }
             client.batch_execute(&TABLES.replace('@', &format!("{schema}."))).await?;
             tracing::info!(schema, "the tables of the hub are created");
+            Ok(())
+        }
+        1 => {
+            client.batch_execute(&FROM_1.replace('@', &format!("{schema}."))).await?;
+            tracing::info!(schema, "the tables of the hub are migrated");
             Ok(())
         }
         VERSION => Ok(()),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use retry_fleet::{Ask, Book, Grant};
+use retry_fleet::{Ask, Book, Grant, LastGrant};
 
 use super::{Inner, duration, micros};
 use crate::server::columns::{column, small, unsigned};
@@ -25,24 +25,29 @@ WITH t AS MATERIALIZED (
     SELECT $now AS now, resumed FROM @quotas WHERE fleet = $1 AND quota = $2
 )
 SELECT t.now,
-    (SELECT seq FROM @shares WHERE fleet = $1 AND quota = $2 AND member = $3),
+    o.seq, o.granted, o.returned,
     1 + (
         SELECT count(*) FROM @members m
         WHERE m.fleet = $1 AND m.member <> $3 AND m.seen > t.now - $5
     ),
     o.lent, o.silent_floors, o.floors
 FROM t, LATERAL (
-    SELECT coalesce(sum(s.capacity) FILTER (WHERE s.until > t.now), 0)::int8 AS lent,
-        coalesce(sum(s.floor) FILTER (WHERE s.until <= t.now), 0)::int8 AS silent_floors,
-        coalesce(sum(s.floor), 0)::int8 AS floors
+    SELECT coalesce(sum(s.capacity) FILTER (WHERE s.member <> $3 AND s.until > t.now), 0)::int8 AS lent,
+        coalesce(sum(s.floor) FILTER (WHERE s.member <> $3 AND s.until <= t.now), 0)::int8
+            AS silent_floors,
+        coalesce(sum(s.floor) FILTER (WHERE s.member <> $3), 0)::int8 AS floors,
+        max(s.seq) FILTER (WHERE s.member = $3) AS seq,
+        max(s.granted) FILTER (WHERE s.member = $3) AS granted,
+        max(s.returned) FILTER (WHERE s.member = $3) AS returned
     FROM @shares s
-    WHERE s.fleet = $1 AND s.quota = $2 AND s.member <> $3
-        AND greatest(s.asked, t.resumed) > t.now - $4
+    WHERE s.fleet = $1 AND s.quota = $2
+        AND (s.member = $3 OR greatest(s.asked, t.resumed) > t.now - $4)
 ) AS o";
 
 /// `$1` fleet, `$2` quota, `$3` member, `$4` the sequence number of its request, `$5` what it may
 /// hold, `$6` its floor, `$7` whether the lease is renewed, `$8` how long it lasts, `$9` the time,
-/// `$10` the tokens left, `$11` how long a silent member is remembered.
+/// `$10` the tokens left, `$11` how long a silent member is remembered, `$12` the tokens that it was
+/// given, `$13` those that it returned.
 const WRITE: &str = "
 WITH q AS (
     UPDATE @quotas SET tokens = $10 WHERE fleet = $1 AND quota = $2 RETURNING resumed
@@ -53,10 +58,10 @@ forgotten AS (
         AND greatest(s.asked, q.resumed) <= $9::int8 - $11::int8
 )
 INSERT INTO @shares AS s
-    (fleet, quota, member, seq, capacity, floor, until, called_back, asked)
-VALUES ($1, $2, $3, $4, $5, $6, $9::int8 + $8::int8, $9 + 2 * $8, $9)
+    (fleet, quota, member, seq, capacity, floor, until, called_back, asked, granted, returned)
+VALUES ($1, $2, $3, $4, $5, $6, $9::int8 + $8::int8, $9 + 2 * $8, $9, $12, $13)
 ON CONFLICT (fleet, quota, member) DO UPDATE SET seq = excluded.seq, asked = excluded.asked,
-    capacity = excluded.capacity, floor = excluded.floor,
+    granted = excluded.granted, returned = excluded.returned, capacity = excluded.capacity, floor = excluded.floor,
     until = CASE WHEN $7 THEN excluded.until ELSE s.until END,
     called_back = CASE WHEN $7 THEN excluded.called_back ELSE s.called_back END";
 
@@ -84,13 +89,22 @@ pub(super) async fn lend(
     if known.is_some_and(|known| known >= seq) {
         return Ok(None);
     }
+    let last = match known {
+        None => LastGrant::default(),
+        Some(seq) => LastGrant {
+            seq: u64::try_from(seq).unwrap_or_default(),
+            tokens: small(&row, 2)?,
+            returned: small(&row, 3)?,
+        },
+    };
     let book = Book {
-        members: small(&row, 2)?,
+        members: small(&row, 4)?,
         tokens,
         age: age.max(Duration::ZERO),
-        lent: unsigned(&row, 3)?,
-        silent_floors: unsigned(&row, 4)?,
-        floors: unsigned(&row, 5)?,
+        lent: unsigned(&row, 5)?,
+        silent_floors: unsigned(&row, 6)?,
+        floors: unsigned(&row, 7)?,
+        last,
     };
     let grant = book.lend(ask);
     // A member holds what is called back until it has given it up.
@@ -110,6 +124,8 @@ pub(super) async fn lend(
                 &now,
                 &grant.left,
                 &forgotten,
+                &i64::from(grant.tokens),
+                &i64::from(ask.returned),
             ],
         )
         .await?;

@@ -325,7 +325,9 @@ async fn a_hub_that_loses_its_memory_closes_nothing_in_an_outage() {
     let calls = backend.calls();
 
     let empty = MemoryHub::new();
-    nodes.iter().for_each(|node| node.wire.lead_to(&empty));
+    for node in &nodes {
+        node.wire.lead_to(&empty);
+    }
     for _ in 0..30 {
         sleep(SEC).await;
         assert_eq!(count(&nodes, State::Open), 10, "the open time is not over");

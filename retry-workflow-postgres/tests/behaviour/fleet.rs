@@ -64,7 +64,7 @@ async fn a_schema_of_another_layout_is_refused() {
     let error = Fleet::join(hub, "billing").await.expect_err("refused");
     assert!(matches!(error, HubError::Refused(_)), "{error:?}");
     let why = std::error::Error::source(&error).expect("a source").to_string();
-    assert!(why.contains("have layout 99, but this program knows layout 1"), "{why}");
+    assert!(why.contains("have layout 99, but this program knows layout 2"), "{why}");
 }
 
 #[tokio::test]

@@ -63,6 +63,9 @@
 //! settlements are rejected. So each item ends in one state, but its handler may have run more than
 //! once. Attempts lost with their worker are in the history, and do not count against the policy.
 //!
+//! Up to half of the items that a worker claims have begun: they were tried before in this run, or
+//! lost with their worker. So retries are not starved by what is new, or the other way round.
+//!
 //! An item may be what kills its workers. Once two of its leases have expired unsettled, it is a
 //! suspect: it runs alone, while no other handler of its process is running. If its worker then
 //! dies three times in a row, it becomes a dead letter of class `lost`; items that merely ran

@@ -13,7 +13,7 @@ pub(super) const SUMMARIES_SINCE: usize = 3;
 
 /// Each step migrates a store to the layout with its number, counted from 1; the first one starts
 /// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3];
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4];
 
 /// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
 /// claim rewrites a few numbers, however large the payload is.
@@ -171,6 +171,20 @@ INSERT INTO jobs (name)
     ORDER BY CASE WHEN json_valid(value) THEN json_extract(value, '$.created') END
     ON CONFLICT DO NOTHING;
 ";
+
+/// `suspect` says where an item waits, or will wait if its lease expires unsettled: `NEW`,
+/// `SUSPECT` or `BEGUN`. The name is from when there was nothing else to say; programs that had the
+/// store open before go on with it, and what they write is put right by the next claim.
+const LAYOUT_4: &str = "
+UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
+";
+
+/// In the column `suspect`: the item was not claimed in its present run, or released.
+pub(super) const NEW: i64 = 0;
+/// It may have killed its workers, and runs alone.
+pub(super) const SUSPECT: i64 = 1;
+/// It was claimed before in its present run, and is no suspect.
+pub(super) const BEGUN: i64 = 2;
 
 pub(super) const PENDING: i64 = 0;
 pub(super) const LEASED: i64 = 1;

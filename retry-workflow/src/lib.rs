@@ -60,7 +60,8 @@
 //!
 //! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
 //! expire, and another worker claims the items; if the first one comes back after all, its
-//! settlements are rejected. So each item ends in one state, but its handler may have run more than
+//! settlements are rejected: a worker that was stopped for a while drops what it had claimed and
+//! not begun, and ends the handlers of items that it has lost. So each item ends in one state, but its handler may have run more than
 //! once. Attempts lost with their worker are in the history, and do not count against the policy.
 //!
 //! Up to half of the items that a worker claims have begun: they were tried before in this run, or

@@ -34,13 +34,16 @@ SELECT @TURN AS turn, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worke
     ORDER BY s.due, s.item LIMIT @MOST
     FOR UPDATE SKIP LOCKED";
 
-/// `taken` has the previous lease of each row, which goes to the history if it was lost.
+/// `taken` has the previous lease of each row, which goes to the history if it was lost. `OFFSET 0`
+/// has each item looked up by its key: the number of rows that are due cannot be estimated, and a
+/// join with all items of the job would look cheap.
 const CLAIM: &str = "\
 WITH @QUEUES, sized AS (
     SELECT d.*, i.id, i.correlation, i.payload,
         row_number() OVER (ORDER BY d.turn, d.due, d.item) AS place,
         sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.turn, d.due, d.item) AS bytes
-    FROM due d JOIN @items i ON i.job = $1 AND i.item = d.item
+    FROM due d CROSS JOIN LATERAL (
+        SELECT id, correlation, payload FROM @items WHERE job = $1 AND item = d.item OFFSET 0) i
 ), taken AS MATERIALIZED (
     SELECT place, item, due, state, token, run, attempt, worker, started, checkpoint, id,
         correlation, payload, turn,

@@ -1,5 +1,7 @@
 //! A job whose process is killed, and jobs that several processes work on.
 
+use std::process::Command;
+
 use super::support::{Place, until};
 
 const MAP: &str = "\
@@ -112,4 +114,45 @@ fn a_second_process_may_join_while_the_first_one_works() {
     }
     assert_eq!(place.read("log").lines().count(), 12);
     assert_eq!(place.read("reduced"), "one\ntwo\n");
+}
+
+/// As on a machine that sleeps: the first process is stopped for longer than its leases last.
+#[test]
+fn a_process_that_wakes_up_ends_the_commands_whose_items_it_has_lost() {
+    let ids: Vec<_> = (0..5).map(|id| format!("item-{id}")).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    let workflow = "\
+name: job
+map:
+  input: items.json
+  max_parallel: 5
+  agent_template:
+    - shell: './work.sh ${item.id}'
+";
+    let work = "echo $1 >> begun; while [ ! -f go ]; do sleep 0.05; done; echo $1 >> ended";
+    let place = Place::with(workflow).items(&ids).script("work.sh", work);
+    let first = place.spawn(&["run", "job.yml", "--lease", "1s"]);
+    until("all have begun", || place.read("begun").lines().count() == 5);
+    let worker = first.worker().to_string();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args(["-s", name, &worker]).status().unwrap();
+        assert!(sent.success());
+    };
+    signal("STOP");
+    let second = place.spawn(&["resume"]);
+    until("another has all of them", || place.read("begun").lines().count() == 10);
+    let runs = || {
+        let listed = Command::new("pgrep").args(["-P", &worker]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().lines().count()
+    };
+    assert_eq!(runs(), 5);
+    signal("CONT");
+    until("it ends its commands", || runs() == 0);
+    place.write("go", "");
+    for running in [first, second] {
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.says("5 succeeded, of 5");
+    }
+    assert_eq!(place.sorted("ended"), ids, "once each");
 }

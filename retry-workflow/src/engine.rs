@@ -76,6 +76,9 @@ pub(crate) struct Options {
 
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
+/// A worker runs a suspect only once it has lived for so long. What kills workers sooner, one after
+/// the other, is not the item.
+const SUSPECTS_FROM: Duration = Duration::from_secs(5);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
 /// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
@@ -119,6 +122,7 @@ pub(crate) async fn run(
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
         access: HandlerAccess::new(),
         waiting,
+        began: Instant::now(),
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
         tasks: JoinSet::new(),
@@ -191,6 +195,7 @@ struct Engine {
     operations: Operations,
     watch: Watch,
 
+    began: Instant,
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
@@ -463,7 +468,13 @@ impl Engine {
         self.claim_soon();
     }
 
-    /// Whether to run the suspect that is due then: when nothing else is due, or after a while.
+    /// How long until this worker may run suspects.
+    fn until_suspects(&self) -> Duration {
+        SUSPECTS_FROM.saturating_sub(self.began.elapsed())
+    }
+
+    /// Whether it is the turn of the suspect that is due then: when nothing else is due, or after a
+    /// while.
     fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
         let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
             return false;

@@ -68,9 +68,9 @@
 //! lost with their worker. So retries are not starved by what is new, or the other way round.
 //!
 //! An item may be what kills its workers. Once two of its leases have expired unsettled, it is a
-//! suspect: it runs alone, while no other handler of its process is running. If its worker then
-//! dies three times in a row, it becomes a dead letter of class `lost`; items that merely ran
-//! beside it never do.
+//! suspect: it runs alone, while no other handler of its process is running, and only once its
+//! worker has lived for 5 s. If its worker then dies three times in a row, it becomes a dead letter
+//! of class `lost`; items that merely ran beside it never do, nor does a burst of kills make one.
 //!
 //! # Features
 //!

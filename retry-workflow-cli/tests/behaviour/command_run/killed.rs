@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::support::{Place, until};
+use super::support::{Place, Running, until};
 
 const MAP: &str = "\
 name: job
@@ -155,4 +155,26 @@ map:
         ran.says("5 succeeded, of 5");
     }
     assert_eq!(place.sorted("ended"), ids, "once each");
+}
+
+#[test]
+fn a_burst_of_kills_buries_no_item() {
+    let work = "echo $1 >> begun; while [ ! -f go ]; do sleep 0.05; done";
+    let place = place(work).items(&["item"]);
+    for kill in 0..6 {
+        let before = place.read("begun").lines().count();
+        let events = std::fs::File::create(place.path("events")).unwrap();
+        let mut command = place.command(&["run", "job.yml", "--continue", "--events"]);
+        let running = Running::spawned(command.stdout(events));
+        until("the item runs, or waits for a worker that lives for longer", || {
+            let has_begun = place.read("begun").lines().count() > before;
+            has_begun || place.read("events").contains(r#""reason":"new_worker""#)
+        });
+        let has_begun = place.read("begun").lines().count() > before;
+        assert_eq!(has_begun, kill < 2, "no process is to blame it that has just begun");
+        running.signal("KILL");
+        assert_eq!(running.ended().code, None);
+    }
+    place.write("go", "");
+    place.ends(0, &["resume"]).says("1 succeeded, of 1").says("2 lost with their worker");
 }

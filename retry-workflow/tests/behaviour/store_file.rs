@@ -278,6 +278,38 @@ async fn a_file_of_layout_2_opens_with_summaries_of_what_is_in_it() {
     assert!(after.is_sound(), "{after:?}");
 }
 
+#[test]
+fn a_store_whose_columns_are_not_those_of_its_layout_is_refused_and_left_alone() {
+    let refused_by_all = |path: &Path, layout: u32, columns: &[&str]| {
+        let before = std::fs::read(path).unwrap();
+        let columns = columns.iter().copied().map(ToOwned::to_owned).collect();
+        let expected = StoreError::LacksColumns { path: path.to_owned(), layout, columns };
+        let read_only = SqliteStore::options().read_only(true).open(path);
+        assert_eq!(refused(path), expected);
+        assert_eq!(read_only.unwrap_err(), expected);
+        assert_eq!(SqliteStore::check(path).unwrap_err(), expected);
+        assert_eq!(SqliteStore::migrate(path).unwrap_err(), expected);
+        assert!(std::fs::read(path).unwrap() == before, "nothing was changed");
+        expected.to_string()
+    };
+    let (_folder, path) = folder();
+    let unreleased = include_str!("../data/layout-1-unreleased.sql");
+    Connection::open(&path).unwrap().execute_batch(unreleased).unwrap();
+    let lacking = ["failures.failure", "history.failure", "states.checkpoint"];
+    let why = refused_by_all(&path, 1, &lacking);
+    let text = "says that it has layout 1, but lacks failures.failure, history.failure, \
+                states.checkpoint: a program between two versions wrote it. Finish its jobs with \
+                that program, or name another file to start anew. Nothing was changed";
+    assert!(why.ends_with(text), "{why}");
+
+    let (_folder, path) = of_layout_1();
+    let newest = SqliteStore::check(&path).unwrap().newest;
+    SqliteStore::migrate(&path).unwrap();
+    let older = "PRAGMA journal_mode = DELETE; ALTER TABLE history DROP COLUMN output";
+    Connection::open(&path).unwrap().execute_batch(older).unwrap();
+    refused_by_all(&path, newest, &["history.output"]);
+}
+
 /// A job whose process was killed at work, in the third layout: what has begun is not marked there.
 const LAYOUT_3: &[u8] = include_bytes!("../data/layout-3.db");
 

@@ -262,7 +262,7 @@ impl Model {
             let odd = usize::from(now.as_micros() % 2 == 1);
             let has_begun = |&(_, at): &(Timestamp, usize)| self.entries[at].seen.attempt > 0;
             let (mut begun, new): (Vec<_>, Vec<_>) = due.into_iter().partition(has_begun);
-            let rest = begun.split_off(begun.len().min((max + odd) / 2));
+            let rest = begun.split_off(begun.len().min(max / 2 + max % 2 * odd));
             due = begun.into_iter().chain(new).chain(rest).collect();
         }
         due.truncate(max);

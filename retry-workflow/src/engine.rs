@@ -76,6 +76,9 @@ pub(crate) struct Options {
 
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
+/// A worker runs a suspect only once it has lived for so long. What kills workers sooner, one after
+/// the other, is not the item.
+const SUSPECTS_FROM: Duration = Duration::from_secs(5);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
 /// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
@@ -119,6 +122,7 @@ pub(crate) async fn run(
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
         access: HandlerAccess::new(),
         waiting,
+        began: Instant::now(),
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
         tasks: JoinSet::new(),
@@ -191,6 +195,7 @@ struct Engine {
     operations: Operations,
     watch: Watch,
 
+    began: Instant,
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
@@ -261,14 +266,20 @@ impl Engine {
                         Job::update(&*self.store, &self.job, whole).await?;
                     }
                 }
-                EngineEvent::Claimed { leases, wanted, starts } => {
-                    self.claimed(leases, wanted, starts);
+                EngineEvent::Claimed { leases, until, wanted, starts } => {
+                    self.claimed(leases, until, (wanted, starts));
                 }
-                EngineEvent::ClaimedSuspect(Some(lease)) => {
+                EngineEvent::ClaimedSuspect(Some(lease), until) => {
                     self.ledger.changed();
-                    self.leases.add(lease, true);
+                    self.leases.add(lease, true, until);
                 }
-                EngineEvent::ClaimedSuspect(None) => self.leave_alone(),
+                EngineEvent::ClaimedSuspect(None, _) => self.leave_alone(),
+                EngineEvent::Renewed { keys, good, until } => {
+                    if self.leases.renewed(&keys, &good, until) {
+                        self.ledger.changed();
+                        self.claim_soon();
+                    }
+                }
                 EngineEvent::Entered(guard) => self.access.entered(guard),
                 EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
@@ -297,11 +308,12 @@ impl Engine {
     /// Polls everything that is under way for the next event.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
         // Each finished task frees a slot; settle several at once.
-        let before = self.finished.len();
-        while self.finished.len() < before + SETTLED_AT_ONCE
+        let mut ended = 0;
+        while ended < SETTLED_AT_ONCE
             && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
         {
-            // Panics are caught inside; a cancelled task leaves its lease to expire.
+            ended += 1;
+            // Panics are caught inside; a task is aborted when its lease is lost.
             if let Ok(finished) = done {
                 self.ledger.done(&finished);
                 self.finished.push(finished);
@@ -310,7 +322,7 @@ impl Engine {
         if let Poll::Ready(event) = self.operations.poll_next(cx) {
             return Poll::Ready(event.map_err(WorkflowError::Store));
         }
-        if self.finished.len() == before {
+        if ended == 0 {
             let wake_at = self.wake_at();
             if self.timer.deadline() != wake_at {
                 self.timer.as_mut().reset(wake_at);
@@ -343,7 +355,7 @@ impl Engine {
         if self.listen_at().is_some_and(|at| at <= now) {
             self.start_listening();
         }
-        self.start_tasks();
+        self.start_tasks(now);
         self.start_settling();
         // Before claiming: handlers may have kept this loop from running, and leases that have
         // expired in the meantime should be renewed rather than claimed again by this worker.
@@ -377,9 +389,16 @@ impl Engine {
             && self.operations.are_quiet()
     }
 
-    fn start_tasks(&mut self) {
+    fn start_tasks(&mut self, now: Instant) {
+        // A worker that was stopped for a while has to ask first what it still holds. The lease of
+        // the next item is the one that ends first.
+        let is_past = self.leases.is_next_past();
+        if is_past {
+            self.extend_at = now;
+        }
         // Once unsettled results are going to stop the job, nothing is started beyond the limit.
         let may_start = !self.leases.are_handed_out()
+            && !is_past
             && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
             && self.access.admits(self.tasks.len());
@@ -389,7 +408,10 @@ impl Engine {
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
         {
             let Some(lease) = self.leases.start_next() else { break };
-            self.tasks.spawn(by_clock(self.process.clock(), Arc::clone(&self.process).run(lease)));
+            let item = lease.key.item;
+            let handler = Arc::clone(&self.process).run(lease);
+            let handler = self.tasks.spawn(by_clock(self.process.clock(), handler));
+            self.leases.handed_to(item, handler);
         }
         while self.stopping.is_some()
             && let Some(lease) = self.leases.next_ready()
@@ -446,7 +468,13 @@ impl Engine {
         self.claim_soon();
     }
 
-    /// Whether to run the suspect that is due then: when nothing else is due, or after a while.
+    /// How long until this worker may run suspects.
+    fn until_suspects(&self) -> Duration {
+        SUSPECTS_FROM.saturating_sub(self.began.elapsed())
+    }
+
+    /// Whether it is the turn of the suspect that is due then: when nothing else is due, or after a
+    /// while.
     fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
         let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
             return false;
@@ -458,9 +486,9 @@ impl Engine {
     fn start_claiming_suspect(&mut self) {
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);
         self.operations.start(Operation::Claim, |store, job| async move {
-            let suspect = Selection::Suspect;
-            let mut leases = store.claim(&job, &worker, store.now(), suspect, lease).await?;
-            Ok(EngineEvent::ClaimedSuspect(leases.pop()))
+            let (now, suspect) = (store.now(), Selection::Suspect);
+            let mut leases = store.claim(&job, &worker, now, suspect, lease).await?;
+            Ok(EngineEvent::ClaimedSuspect(leases.pop(), now + lease))
         });
     }
 
@@ -518,12 +546,13 @@ impl Engine {
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);
         let selection = Selection::Items { max: wanted, starts };
         self.operations.start(Operation::Claim, |store, job| async move {
-            let leases = store.claim(&job, &worker, store.now(), selection, lease).await?;
-            Ok(EngineEvent::Claimed { leases, wanted, starts })
+            let now = store.now();
+            let leases = store.claim(&job, &worker, now, selection, lease).await?;
+            Ok(EngineEvent::Claimed { leases, until: now + lease, wanted, starts })
         });
     }
 
-    fn claimed(&mut self, leases: Vec<Lease>, wanted: usize, starts: usize) {
+    fn claimed(&mut self, leases: Vec<Lease>, until: Timestamp, (wanted, starts): (usize, usize)) {
         // If there are fewer than requested, no more are due. Any event claims again, and may have
         // done so while this claim was under way.
         let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
@@ -541,7 +570,7 @@ impl Engine {
             if (lease.run, lease.attempt) == (0, 1) {
                 self.waiting = self.waiting.saturating_sub(1);
             }
-            self.leases.add(lease, place < starts);
+            self.leases.add(lease, place < starts, until);
         }
     }
 
@@ -555,8 +584,9 @@ impl Engine {
         }
         let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
         self.operations.start(Operation::Extend, |store, _| async move {
-            // A lease that is not renewed is refused when it is settled.
-            store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
+            let until = store.now() + lease;
+            let good = store.extend(keys.clone(), started, until).await?;
+            Ok(EngineEvent::Renewed { keys, good, until })
         });
     }
 

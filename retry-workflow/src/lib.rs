@@ -60,13 +60,17 @@
 //!
 //! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
 //! expire, and another worker claims the items; if the first one comes back after all, its
-//! settlements are rejected. So each item ends in one state, but its handler may have run more than
+//! settlements are rejected: a worker that was stopped for a while drops what it had claimed and
+//! not begun, and ends the handlers of items that it has lost. So each item ends in one state, but its handler may have run more than
 //! once. Attempts lost with their worker are in the history, and do not count against the policy.
 //!
+//! Up to half of the items that a worker claims have begun: they were tried before in this run, or
+//! lost with their worker. So retries are not starved by what is new, or the other way round.
+//!
 //! An item may be what kills its workers. Once two of its leases have expired unsettled, it is a
-//! suspect: it runs alone, while no other handler of its process is running. If its worker then
-//! dies three times in a row, it becomes a dead letter of class `lost`; items that merely ran
-//! beside it never do.
+//! suspect: it runs alone, while no other handler of its process is running, and only once its
+//! worker has lived for 5 s. If its worker then dies three times in a row, it becomes a dead letter
+//! of class `lost`; items that merely ran beside it never do, nor does a burst of kills make one.
 //!
 //! # Features
 //!

@@ -137,9 +137,14 @@ pub trait Store: Send + Sync + 'static {
     ) -> StoreFuture<'a, u64>;
 
     /// Leases items to `worker` until `now + lease`, and no more once their payloads have reached
-    /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired, in the order of
-    /// these times; either items that are no suspects, or one suspect. Those that start at once
-    /// start at `now`. Their attempt and token grow by one.
+    /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired. It is either one
+    /// suspect, or items that are none: first some that have begun, as many as
+    /// [`Selection::begun_first`] says, then new ones, then more that have begun, each in the order
+    /// of these times. Those that start at once start at `now`. Their attempt and token grow by one.
+    ///
+    /// An item has begun if it was claimed before in its present run. It is new again after a
+    /// release that leaves no attempt, and after a re-drive. So retries do not wait behind all that
+    /// was never tried, and do not keep it waiting either.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
     /// lost: it gets a row in the history ([`Lost`](crate::store::AttemptOutcome::Lost), by the worker

@@ -1,15 +1,19 @@
 //! A suspect runs alone in its process, and so does its test: beside others, on paused clocks, it
 //! would let their time pass while they wait for it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection};
-use retry_workflow::{JobEvent, MemoryStore, Store, WaitReason, Workflow, keyed};
+use retry_workflow::{JobEvent, MemoryStore, Store, WaitReason, Workflow, keyed, policy};
+use tokio::time::Instant;
 
-#[tokio::test(start_paused = true)]
-async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
-    // Two workers have died with one item, and another takes longer than it waits for its turn.
+/// Both tests wait for the lock of the process, on clocks that are paused: one at a time.
+static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// A store in which two workers have died with item 2.
+async fn with_suspect() -> MemoryStore {
     let store = MemoryStore::new();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
@@ -18,6 +22,50 @@ async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
         let one = Selection::Items { max: 1, starts: 1 };
         store.claim("waits", "other", at, one, Duration::from_millis(1)).await.unwrap();
     }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    store
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspect_waits_until_its_worker_has_lived_for_five_seconds_and_says_so() {
+    let _one = ONE.lock().await;
+    let waits = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&waits);
+    let starts = Arc::new(Mutex::new(BTreeMap::new()));
+    let started = Arc::clone(&starts);
+    let store = with_suspect().await;
+    let begun = Instant::now();
+    Workflow::new("waits")
+        .job_id("waits")
+        .store(store)
+        .retry(policy!(attempts = 2, backoff = fixed, initial_delay = "3s"))
+        .on_event(move |event| {
+            if let JobEvent::Progress { waits_for: Some(reason), .. } = event {
+                listener.lock().unwrap().push(*reason);
+            }
+        })
+        .run(keyed([1_u32, 2], |n: &u32| n.to_string()), move |n: u32, context| {
+            started.lock().unwrap().entry(n).or_insert_with(Vec::new).push(begun.elapsed());
+            async move { if n == 1 && context.attempt() == 1 { Err("again") } else { Ok(()) } }
+        })
+        .await
+        .unwrap();
+    let starts = starts.lock().unwrap();
+    let [first, again] = starts[&1][..] else { panic!("{starts:?}") };
+    assert!(first.is_zero(), "{first:?}");
+    assert!((3_000..3_200).contains(&again.as_millis()), "others go on: {again:?}");
+    let [suspect] = starts[&2][..] else { panic!("{starts:?}") };
+    assert!((5_000..5_200).contains(&suspect.as_millis()), "{suspect:?}");
+    let waits = waits.lock().unwrap();
+    let [WaitReason::NewWorker { wait, .. }, ..] = waits[..] else { panic!("{waits:?}") };
+    assert!((3..5).contains(&wait.as_secs()), "{wait:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
+    let _one = ONE.lock().await;
+    // Another item takes longer than it waits for its turn.
+    let store = with_suspect().await;
     let heard = Arc::new(Mutex::new(Vec::<WaitReason>::new()));
     let listener = Arc::clone(&heard);
     Workflow::new("waits")

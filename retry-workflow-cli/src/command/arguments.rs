@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub(crate) use self::begin::{BeginArguments, IfRunning};
+pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
 #[cfg(feature = "board")]
 pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;

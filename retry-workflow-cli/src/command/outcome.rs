@@ -64,9 +64,10 @@ impl CommandError {
     /// An error from opening a store: a usage error if the path is not a store that can be used.
     pub(crate) fn opening(error: &StoreError) -> Self {
         match error {
-            StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::Access { .. } => {
-                Self::Usage(chain(error))
-            }
+            StoreError::Foreign { .. }
+            | StoreError::Newer { .. }
+            | StoreError::LacksColumns { .. }
+            | StoreError::Access { .. } => Self::Usage(chain(error)),
             _ => Self::Stopped(chain(error)),
         }
     }

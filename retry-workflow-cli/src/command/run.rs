@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::beginning::Chosen;
 use self::outputs::Outputs;
 use self::progress::ProgressReporter;
 use self::signals::second_signal;
@@ -26,7 +27,7 @@ use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::stream::Excerpt;
-use crate::terminal::text::{argument, chain, count, one_line};
+use crate::terminal::text::{argument, chain, count, one_line, thousands};
 use retry_workflow::job::Unit;
 use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, WorkflowError};
 
@@ -56,11 +57,14 @@ pub(super) async fn run(
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
     let flag = &screen.flag;
     let chosen = beginning::choose(&*store, &file, begin, unfinished.clone(), flag, tell);
-    let (job, is_new) = chosen.await?;
-    if !is_new {
-        let found = ready(&*store, job, None).await?;
-        return work(&store, found, how, screen).await;
-    }
+    let job = match chosen.await? {
+        Chosen::New(job) => job,
+        Chosen::Unfinished(job) => {
+            let found = ready(&*store, job, None).await?;
+            return work(&store, found, how, screen).await;
+        }
+        Chosen::Ended(job) => return report_end(&*store, &job, screen).await,
+    };
     if let Some(begun) = unfinished {
         tell(&format!(
             "this starts a new job, although {} of this file has not ended; to resume that one: \
@@ -85,6 +89,9 @@ pub(super) async fn resume(
         None => latest(&**store).await?,
     };
     let Some(job) = job else {
+        if let Some(why) = left_to_programs(&**store).await? {
+            return Err(CommandError::Usage(why));
+        }
         if screen.json {
             screen.object(&json!({ "job": null }))?;
         } else {
@@ -93,21 +100,54 @@ pub(super) async fn resume(
         return Ok(Exit::Success);
     };
     if !runner::is_unfinished(&**store, &job).await? {
-        let dead = store.counts(&job.id).await?.dead;
-        if screen.json {
-            screen.object(&JobReport::load(&**store, &job.id).await?)?;
-        } else {
-            let id = one_line(&job.id);
-            screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
-            if dead > 0 {
-                let unit = Origin::read(&job).map_or(Unit::Item, |origin| origin.unit());
-                screen.line(letters_left(dead, unit, &argument(&job.id), &screen.flag))?;
-            }
-        }
-        return Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success });
+        return report_end(&**store, &job, screen).await;
     }
     let ready = ready(&**store, job, file).await?;
     work(store, ready, how, screen).await
+}
+
+/// Reports how a job has ended.
+async fn report_end(
+    store: &dyn Store,
+    job: &Job,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let dead = store.counts(&job.id).await?.dead;
+    if screen.json {
+        screen.object(&JobReport::load(store, &job.id).await?)?;
+    } else {
+        let id = one_line(&job.id);
+        screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
+        if dead > 0 {
+            let unit = Origin::read(job).map_or(Unit::Item, |origin| origin.unit());
+            screen.line(letters_left(dead, unit, &argument(&job.id), &screen.flag))?;
+        }
+    }
+    Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success })
+}
+
+/// Why nothing can be resumed although jobs have not ended: none of them was started from a file.
+async fn left_to_programs(store: &dyn Store) -> Result<Option<String>, CommandError> {
+    let mut unfinished = Vec::new();
+    for job in Job::all(store).await?.into_iter().rev() {
+        if Origin::read(&job).is_none() && runner::is_unfinished(store, &job).await? {
+            unfinished.push(job);
+        }
+    }
+    let Some(latest) = unfinished.first() else { return Ok(None) };
+    let counts = store.counts(&latest.id).await?;
+    let (left, all) = (thousands(counts.unfinished()), thousands(counts.total()));
+    let others = match unfinished.len() - 1 {
+        0 => String::new(),
+        others => {
+            format!(" (and {} more)", count(u64::try_from(others).unwrap_or(u64::MAX), "job"))
+        }
+    };
+    Ok(Some(format!(
+        "{} has not ended: {left} of {all} items are left{others}; {}",
+        one_line(&latest.id),
+        runner::without_file(&latest.id)
+    )))
 }
 
 /// After `dlq retry`: runs what was re-driven, job by job.

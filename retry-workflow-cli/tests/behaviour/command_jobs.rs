@@ -54,6 +54,19 @@ fn a_status_says_what_ended_and_what_to_do() {
 }
 
 #[test]
+fn a_job_of_a_program_that_has_not_ended_is_named_by_resume() {
+    let folder = folder();
+    let resumed = run(folder.path(), &["resume"]);
+    let why = String::from_utf8(resumed.stderr).unwrap();
+    assert_eq!(resumed.status.code(), Some(2), "{why}");
+    assert!(why.contains("mails-1 has not ended: 2 of 3 items are left; "), "{why}");
+    assert!(why.contains("the job `mails-1` was not started from a workflow file"), "{why}");
+    assert!(why.contains("resume it with that program, or name a file with --file"), "{why}");
+    let json = run(folder.path(), &["resume", "--json"]);
+    assert_eq!((json.status.code(), json.stdout.len()), (Some(2), 0));
+}
+
+#[test]
 fn machines_get_counts() {
     let folder = folder();
     let jobs = told(folder.path(), &["jobs", "--json"]);

@@ -53,6 +53,25 @@ fn a_file_that_is_no_store_is_exit_code_2_and_stays_as_it_is() {
 }
 
 #[test]
+fn a_store_that_lacks_columns_is_exit_code_2_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let sql = include_str!("../../../retry-workflow/tests/data/layout-1-unreleased.sql");
+    let path = folder.path().join("retry-workflow.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let commands: [&[&str]; 5] =
+        [&["resume"], &["jobs"], &["store", "check"], &["store", "migrate"], &["dlq", "list"]];
+    for arguments in commands {
+        let output = run(folder.path(), arguments);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(why.contains("layout 1, but lacks failures.failure, "), "{arguments:?}: {why}");
+        assert!(why.contains("Finish its jobs with that program"), "{arguments:?}: {why}");
+    }
+    assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
+}
+
+#[test]
 fn a_policy_that_breaks_a_rule_is_exit_code_2() {
     fails(&["explain", "--attempts", "0"], "at least 1");
     fails(&["explain", "--initial-delay", "5"], "write `\"5s\"`");

@@ -92,8 +92,10 @@ WITH wanted AS MATERIALIZED (
 ), known AS MATERIALIZED (
     SELECT a.item, w.* FROM added a JOIN wanted w ON w.job = a.job AND w.id = a.id
 ), stated AS (
-    INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint)
-    SELECT item, job, state, due, run, attempt, ended, output, checkpoint FROM known
+    INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint, suspect)
+    SELECT item, job, state, due, run, attempt, ended, output, checkpoint,
+        CASE WHEN due IS NOT NULL AND attempt > 0 THEN 2 ELSE 0 END
+    FROM known
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
     SELECT item, job, class, signature, failure FROM known WHERE failure IS NOT NULL

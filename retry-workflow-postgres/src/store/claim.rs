@@ -1,12 +1,13 @@
 //! Leasing items that are due, or whose lease has expired.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use retry_workflow::Timestamp;
 use retry_workflow::store::{Lease, LeaseKey, MAX_CLAIM_BYTES, Selection};
 use tokio_postgres::Row;
 
-use super::place::BEGINNING;
+use super::place::{After, BEGINNING, Place};
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
 use crate::server::text::encode;
@@ -22,31 +23,38 @@ pub(crate) struct Claim {
     pub(crate) lease: Duration,
 }
 
-/// `$3` and `$4` are the place after which it begins. Rows that another transaction has locked are
-/// skipped. `taken` has the previous lease of each row, which goes to the history if it was lost.
-const CLAIM: &str = "\
-WITH due AS MATERIALIZED (
-    SELECT s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started, s.checkpoint,
-        s.lost + (s.state = 1 AND s.started IS NOT NULL AND s.lost < 2147483647)::integer AS lost,
-        s.dropped + (s.state = 1 AND s.started IS NULL AND s.dropped < 2147483647)::integer
-            AS dropped
+/// The rows that wait where `suspect` is `#`, after the place `@AFTER`, `@MOST` at most. Rows that
+/// another transaction has locked are skipped.
+const QUEUED: &str = "\
+SELECT @TURN AS turn, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started,
+        s.checkpoint, s.lost, s.dropped
     FROM @states s
-    WHERE s.job = $1 AND s.suspect = $5::smallint AND s.due IS NOT NULL AND s.due <= $2
-        AND (s.due, s.item) > ($3::bigint, $4::bigint)
-    ORDER BY s.due, s.item LIMIT $6::bigint
-    FOR UPDATE SKIP LOCKED
-), sized AS (
+    WHERE s.job = $1 AND s.suspect = # AND s.due IS NOT NULL AND s.due <= $2
+        AND (s.due, s.item) > (@AFTER)
+    ORDER BY s.due, s.item LIMIT @MOST
+    FOR UPDATE SKIP LOCKED";
+
+/// `taken` has the previous lease of each row, which goes to the history if it was lost. `OFFSET 0`
+/// has each item looked up by its key: the number of rows that are due cannot be estimated, and a
+/// join with all items of the job would look cheap.
+const CLAIM: &str = "\
+WITH @QUEUES, sized AS (
     SELECT d.*, i.id, i.correlation, i.payload,
-        row_number() OVER (ORDER BY d.due, d.item) AS place,
-        sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.due, d.item) AS bytes
-    FROM due d JOIN @items i ON i.job = $1 AND i.item = d.item
+        row_number() OVER (ORDER BY d.turn, d.due, d.item) AS place,
+        sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.turn, d.due, d.item) AS bytes
+    FROM due d CROSS JOIN LATERAL (
+        SELECT id, correlation, payload FROM @items WHERE job = $1 AND item = d.item OFFSET 0) i
 ), taken AS MATERIALIZED (
-    SELECT * FROM sized WHERE bytes - octet_length(payload) < $7::bigint
+    SELECT place, item, due, state, token, run, attempt, worker, started, checkpoint, id,
+        correlation, payload, turn,
+        lost + (state = 1 AND started IS NOT NULL AND lost < 2147483647)::integer AS lost,
+        dropped + (state = 1 AND started IS NULL AND dropped < 2147483647)::integer AS dropped
+    FROM sized WHERE bytes - octet_length(payload) < $7::bigint
 ), leased AS (
-    UPDATE @states s SET state = 1, due = $8::bigint, token = t.token + 1,
+    UPDATE @states s SET state = 1, due = $3::bigint, token = t.token + 1,
         attempt = least(t.attempt + 1, 4294967295), lost = t.lost, dropped = t.dropped,
-        suspect = (t.lost::bigint + t.dropped >= 1)::integer, worker = $9::bigint,
-        started = CASE WHEN t.place <= $10::bigint THEN $11::bigint END
+        suspect = CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
+        worker = $4::bigint, started = CASE WHEN t.place <= $5::bigint THEN $6::bigint END
     FROM taken t WHERE s.item = t.item
 ), written AS (
     INSERT INTO @history (item, token, run, attempt, started, duration, wait, worker, part, outcome)
@@ -63,16 +71,147 @@ WITH due AS MATERIALIZED (
         AND (n.pending > 0 OR n.lost > 0)
 )
 SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropped::bigint,
-    checkpoint, id, correlation, payload, due
+    checkpoint, id, correlation, payload, due, turn
 FROM taken ORDER BY place";
+
+/// The rows that wait in one place, as `turn`.
+fn queued(turn: &str, suspect: &str, after: &str, most: &str) -> String {
+    QUEUED
+        .replace("@TURN", turn)
+        .replace('#', suspect)
+        .replace("@AFTER", after)
+        .replace("@MOST", most)
+}
+
+/// A claim of items that are no suspects. `$9` and `$10` are the place after which those that have
+/// begun are looked for, `$11` and `$12` that of new ones; `$13` is how many that have begun come
+/// first, `$8` how many items there are at most.
+static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
+    let begun = queued("0", "2", "$9::bigint, $10::bigint", "$13::bigint");
+    let new =
+        queued("1", "0", "$11::bigint, $12::bigint", "$8::bigint - (SELECT count(*) FROM begun)");
+    // Where the first ones end: this statement would lock them again.
+    let rest = queued(
+        "2",
+        "2",
+        "coalesce((SELECT b.due FROM begun b ORDER BY b.due DESC, b.item DESC LIMIT 1), $9::bigint), \
+         coalesce((SELECT b.item FROM begun b ORDER BY b.due DESC, b.item DESC LIMIT 1), $10::bigint)",
+        // If there were fewer than so many, there are no more.
+        "CASE WHEN (SELECT count(*) FROM begun) < $13::bigint THEN 0 ELSE $8::bigint \
+         - (SELECT count(*) FROM begun) - (SELECT count(*) FROM new) END",
+    );
+    let queues = format!(
+        "begun AS MATERIALIZED ({begun}), new AS MATERIALIZED ({new}), \
+         rest AS MATERIALIZED ({rest}), due AS (SELECT * FROM begun UNION ALL \
+         SELECT * FROM new UNION ALL SELECT * FROM rest)"
+    );
+    CLAIM.replace("@QUEUES", &queues)
+});
+
+/// A claim of the next suspect.
+static CLAIM_SUSPECT: LazyLock<String> = LazyLock::new(|| {
+    let suspect = queued("0", "1", "$9::bigint, $10::bigint", "$8::bigint");
+    CLAIM.replace("@QUEUES", &format!("due AS MATERIALIZED ({suspect})"))
+});
 
 /// Finds what a claim leased whose answer was lost: its leases all expire at exactly that moment.
 const CLAIMED: &str = "\
 SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
 FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
-WHERE s.job = $1 AND s.suspect IN (0, 1) AND s.due = $2 AND s.worker = $3 AND s.state = 1
+WHERE s.job = $1 AND s.suspect IN (0, 1, 2) AND s.due = $2 AND s.worker = $3 AND s.state = 1
 ORDER BY s.item LIMIT $4::bigint";
+
+/// What a claim leases, and how.
+struct Terms<'a> {
+    client: &'a PooledClient,
+    shared: &'a Shared,
+    job: i64,
+    worker: i64,
+    /// An item due at the end of time never is.
+    due_by: i64,
+    now: i64,
+    until: i64,
+}
+
+/// How many items a statement leases: at most, first of those that have begun, how many of them
+/// start at once, and up to how many bytes of payloads.
+#[derive(Clone, Copy)]
+struct Share {
+    max: usize,
+    begun_first: usize,
+    starts: usize,
+    bytes: usize,
+}
+
+impl Terms<'_> {
+    /// Leases what is due after this place. Returns the leases, and how far it has come.
+    async fn lease(
+        &self,
+        place: Place,
+        share: Share,
+    ) -> Result<(Vec<Lease>, Place), PostgresError> {
+        let Share { max, begun_first, starts, bytes } = share;
+        let values: Values<'_> = &[
+            &self.job,
+            &self.due_by,
+            &self.until,
+            &self.worker,
+            &limit(starts),
+            &self.now,
+            &limit(bytes),
+            &limit(max),
+            &place.begun.0,
+            &place.begun.1,
+            &place.new.0,
+            &place.new.1,
+            &limit(begun_first),
+        ];
+        let rows = self.shared.query(self.client, &CLAIM_ITEMS, values).await?;
+        let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
+        let (mut reached, mut first) = (place, 0);
+        for row in &rows {
+            let after: After = (column(row, 10)?, column(row, 0)?);
+            match column::<i32>(row, 11)? {
+                1 => reached.new = reached.new.max(after),
+                turn => {
+                    reached.begun = reached.begun.max(after);
+                    first += usize::from(turn == 0);
+                }
+            }
+        }
+        let is_cut = size(&leases) >= bytes;
+        if !is_cut && (first < begun_first || leases.len() < max) {
+            // Those that were settled are passed over as well.
+            reached.begun = reached.begun.max((self.due_by, i64::MAX));
+        }
+        Ok((leases, reached))
+    }
+
+    /// Leases the next suspect.
+    async fn lease_suspect(&self) -> Result<Vec<Lease>, PostgresError> {
+        let (one, bytes) = (limit(1), limit(MAX_CLAIM_BYTES));
+        let values: Values<'_> = &[
+            &self.job,
+            &self.due_by,
+            &self.until,
+            &self.worker,
+            &one,
+            &self.now,
+            &bytes,
+            &one,
+            &BEGINNING.0,
+            &BEGINNING.1,
+        ];
+        let rows = self.shared.query(self.client, &CLAIM_SUSPECT, values).await?;
+        rows.iter().map(leased).collect()
+    }
+}
+
+/// The size of payloads, in bytes.
+fn size(leases: &[Lease]) -> usize {
+    leases.iter().map(|lease| lease.payload.len()).sum()
+}
 
 /// `maybe_done`: an earlier attempt at this claim was cut off.
 pub(crate) async fn claim(
@@ -85,11 +224,7 @@ pub(crate) async fn claim(
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
     let worker = shared.worker(client, worker).await?;
     let until = (*now + *lease).as_micros();
-    // An item due at the end of time never is.
-    let at = now.as_micros();
-    let due_by = at.min(i64::MAX - 1);
     let (is_suspect, max, starts) = selection.bounds();
-    let suspect = i16::from(is_suspect);
     if max == 0 {
         return Ok(Vec::new());
     }
@@ -100,42 +235,32 @@ pub(crate) async fn claim(
             return claimed.iter().map(leased).collect();
         }
     }
-    let look = async |behind: (i64, i64), max: usize, starts: usize, bytes: usize| {
-        let bytes = limit(MAX_CLAIM_BYTES.saturating_sub(bytes));
-        let values: Values<'_> = &[
-            &job,
-            &due_by,
-            &behind.0,
-            &behind.1,
-            &suspect,
-            &limit(max),
-            &bytes,
-            &until,
-            &worker,
-            &limit(starts),
-            &at,
-        ];
-        let rows = shared.query(client, CLAIM, values).await?;
-        let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
-        let last =
-            rows.last().map(|row| Ok::<_, PostgresError>((column(row, 10)?, column(row, 0)?)));
-        Ok::<_, PostgresError>((leases, last.transpose()?))
-    };
+    let now = now.as_micros();
+    let due_by = now.min(i64::MAX - 1);
+    let terms = Terms { client, shared, job, worker, due_by, now, until };
     if is_suspect {
-        return Ok(look(BEGINNING, max, starts, 0).await?.0);
+        return terms.lease_suspect().await;
     }
-    let from = shared.places.of(job);
+    let under_way = shared.places.begin(job);
     // What is leased for no time is due again at once, before the place that the claim has come to.
-    let lasts = until > at;
-    let place = if lasts { from.place } else { BEGINNING };
-    let (mut leases, mut last) = look(place, max, starts, 0).await?;
-    let bytes = leases.iter().map(|lease| lease.payload.len()).sum::<usize>();
-    if leases.len() < max && bytes < MAX_CLAIM_BYTES && place != BEGINNING {
-        let rest = starts.saturating_sub(leases.len());
-        match look(BEGINNING, max - leases.len(), rest, bytes).await {
+    let lasts = until > now;
+    let place = if lasts { under_way.place } else { Place::BEGINNING };
+    let begun_first = selection.begun_first(claim.now);
+    let share = Share { max, begun_first, starts, bytes: MAX_CLAIM_BYTES };
+    let (mut leases, mut reached) = terms.lease(place, share).await?;
+    let bytes = MAX_CLAIM_BYTES.saturating_sub(size(&leases));
+    if leases.len() < max && bytes > 0 && place != Place::BEGINNING {
+        let share = Share {
+            max: max - leases.len(),
+            begun_first: begun_first.saturating_sub(leases.len()),
+            starts: starts.saturating_sub(leases.len()),
+            bytes,
+        };
+        match terms.lease(Place::BEGINNING, share).await {
             Ok((more, end)) => {
                 leases.extend(more);
-                last = last.max(end);
+                reached =
+                    Place { new: reached.new.max(end.new), begun: reached.begun.max(end.begun) };
             }
             // What is leased stays leased: the rest comes with the next claim.
             Err(error) if !leases.is_empty() => {
@@ -144,8 +269,13 @@ pub(crate) async fn claim(
             Err(error) => return Err(error),
         }
     }
-    if let Some(last) = last.filter(|_| lasts) {
-        shared.places.advance_to(job, from, last);
+    if lasts {
+        under_way.advance_to(reached);
+    }
+    drop(under_way);
+    if !leases.is_empty() {
+        // If the clock has gone back, these leases end before the place of an earlier claim.
+        shared.places.rewind_to(until);
     }
     Ok(leases)
 }
@@ -175,7 +305,7 @@ pub(crate) async fn expire(
     shared
         .execute(
             client,
-            "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect IN (0, 1) \
+            "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect IN (0, 1, 2) \
              AND s.due > $3 AND s.state = 1 \
              AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
             &[&job, &workers, &now],

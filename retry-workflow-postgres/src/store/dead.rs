@@ -122,8 +122,8 @@ pub(crate) async fn purge(
 
 const SKIP: &str = "\
 WITH meant AS MATERIALIZED (
-    SELECT s.item FROM @states s WHERE s.job = $1 AND s.suspect IN (0, 1) AND s.due IS NOT NULL
-        AND s.state = 0 LIMIT $2::bigint FOR UPDATE
+    SELECT s.item FROM @states s
+    WHERE s.job = $1 AND s.suspect IN (0, 1, 2) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
 ), skipped AS (
     UPDATE @states s SET state = 4, due = NULL, ended = $3::bigint, lost = 0, dropped = 0,
         suspect = 0, checkpoint = NULL

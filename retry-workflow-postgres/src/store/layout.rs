@@ -13,11 +13,14 @@ pub(crate) struct Step {
 }
 
 /// The layout that this program reads and writes.
-pub(crate) const VERSION: i32 = 2;
+pub(crate) const VERSION: i32 = 3;
 
 /// In the order of their numbers.
-pub(crate) const STEPS: &[Step] =
-    &[Step { number: 1, sql: FIRST }, Step { number: 2, sql: SECOND }];
+pub(crate) const STEPS: &[Step] = &[
+    Step { number: 1, sql: FIRST },
+    Step { number: 2, sql: SECOND },
+    Step { number: 3, sql: THIRD },
+];
 
 /// How many rows count each job, so that those who settle at the same time seldom collide.
 pub(crate) const SHARDS: i16 = 16;
@@ -205,6 +208,14 @@ pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
      GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
      @history, @failures, @vals, @groups, @minutes TO $role;\n\
      GRANT SELECT ON @layout TO $role;\n";
+
+/// `suspect` says where an item waits, or will wait if its lease expires unsettled: 0 if it is new
+/// (it was not claimed in its present run, or released), 1 if it is a suspect, 2 if it has begun.
+/// The name is from when there was nothing else to say; programs that had the store open before go
+/// on with it, and what they write is put right by the next claim.
+const THIRD: &str = "
+UPDATE @states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
+";
 
 pub(crate) const PENDING: i16 = 0;
 pub(crate) const SUCCEEDED: i16 = 2;

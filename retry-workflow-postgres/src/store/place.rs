@@ -1,74 +1,114 @@
 //! [`Places`]: how far into the index the claims of each job have come.
 //!
-//! Claimed items leave dead entries at the beginning of the index until vacuum removes them. A
-//! claim begins after the last item that was claimed, and so does not scan them. Items may become
-//! due before that place: those from other processes are found within a second, by a claim from the
+//! Claimed and settled items leave dead entries in the index until vacuum removes them. A claim
+//! begins after the last item that was claimed, and so does not scan them. Items may become due
+//! before that place: those from other processes are found within a second, by a claim from the
 //! beginning; those from this one at once, because it [goes back](Places::rewind_to) itself.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// How long claims may go without one from the beginning.
 const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
 
-/// The place before all items, as due time and item number.
-pub(crate) const BEGINNING: (i64, i64) = (i64::MIN, i64::MIN);
+/// The place after an item: its due time and its number.
+pub(crate) type After = (i64, i64);
+
+/// The place before all items.
+pub(crate) const BEGINNING: After = (i64::MIN, i64::MIN);
+
+/// How far a claim has come: among new items, and among those that have begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) new: After,
+    pub(crate) begun: After,
+}
+
+impl Place {
+    /// Before all items.
+    pub(crate) const BEGINNING: Self = Self { new: BEGINNING, begun: BEGINNING };
+
+    /// This place, or the one before all items due at this time, whichever comes first.
+    fn or_before(self, due: i64) -> Self {
+        let before = (due, i64::MIN);
+        Self { new: self.new.min(before), begun: self.begun.min(before) }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     /// By job number: the place, and when a claim last began from the beginning.
-    places: HashMap<i64, ((i64, i64), Instant)>,
-    /// Goes up whenever a place is given up.
-    changes: u64,
+    places: HashMap<i64, (Place, Instant)>,
+    /// How many claims are under way, and what was due first of all that was added since there was
+    /// none: such a claim may have missed it.
+    under_way: usize,
+    added: i64,
 }
 
-/// Where a claim begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct From {
-    pub(crate) place: (i64, i64),
+impl Default for Inner {
+    fn default() -> Self {
+        Self { places: HashMap::new(), under_way: 0, added: i64::MAX }
+    }
+}
+
+/// A claim that is under way until this is dropped.
+#[derive(Debug)]
+pub(crate) struct UnderWay<'a> {
+    places: &'a Places,
+    job: i64,
+    /// Where it begins.
+    pub(crate) place: Place,
     looked_back: Instant,
-    changes: u64,
+}
+
+impl UnderWay<'_> {
+    /// Records how far it has come.
+    pub(crate) fn advance_to(&self, place: Place) {
+        let mut inner = self.places.0.lock();
+        let place = place.or_before(inner.added);
+        inner.places.insert(self.job, (place, self.looked_back));
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.places.0.lock();
+        inner.under_way -= 1;
+        if inner.under_way == 0 {
+            inner.added = i64::MAX;
+        }
+    }
 }
 
 impl Places {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock()
-    }
-
-    /// Where the next claim of a job begins.
-    pub(crate) fn of(&self, job: i64) -> From {
-        let inner = self.lock();
+    /// Begins a claim of a job.
+    pub(crate) fn begin(&self, job: i64) -> UnderWay<'_> {
+        let mut inner = self.0.lock();
+        inner.under_way += 1;
         let now = Instant::now();
         let (place, looked_back) = match inner.places.get(&job) {
             Some(&(place, looked_back)) if now.duration_since(looked_back) < LOOK_BACK_EVERY => {
                 (place, looked_back)
             }
-            _ => (BEGINNING, now),
+            _ => (Place::BEGINNING, now),
         };
-        From { place, looked_back, changes: inner.changes }
+        UnderWay { places: self, job, place, looked_back }
     }
 
-    /// Records that a claim which began at `from` has come as far as `place`.
-    pub(crate) fn advance_to(&self, job: i64, from: From, place: (i64, i64)) {
-        let mut inner = self.lock();
-        if inner.changes == from.changes {
-            inner.places.insert(job, (place, from.looked_back));
-        }
-    }
-
-    /// Gives up all places that are past items due at this time.
+    /// Goes back to items due at this time, wherever claims are past them.
     pub(crate) fn rewind_to(&self, due: i64) {
-        let mut inner = self.lock();
-        let before = inner.places.len();
-        inner.places.retain(|_, ((place, _), _)| *place < due);
-        // A claim under way may have missed those items, so its place must not count.
-        if inner.places.len() < before || before == 0 {
-            inner.changes += 1;
+        let mut inner = self.0.lock();
+        inner.added = inner.added.min(due);
+        for (place, _) in inner.places.values_mut() {
+            *place = place.or_before(due);
+        }
+        if inner.under_way == 0 {
+            inner.added = i64::MAX;
         }
     }
 }
@@ -77,23 +117,31 @@ impl Places {
 mod tests {
     use super::*;
 
+    fn at(new: After, begun: After) -> Place {
+        Place { new, begun }
+    }
+
     #[test]
     fn a_claim_goes_on_behind_the_last_one() {
         let places = Places::default();
-        places.advance_to(1, places.of(1), (5, 7));
-        assert_eq!((places.of(1).place, places.of(2).place), ((5, 7), BEGINNING));
+        places.begin(1).advance_to(at((5, 7), (8, 9)));
+        assert_eq!(places.begin(1).place, at((5, 7), (8, 9)));
+        assert_eq!(places.begin(2).place, Place::BEGINNING);
+        places.rewind_to(9);
+        assert_eq!(places.begin(1).place, at((5, 7), (8, 9)), "what is due later comes by itself");
         places.rewind_to(6);
-        assert_eq!(places.of(1).place, (5, 7), "what is due later comes by itself");
-        places.rewind_to(5);
-        assert_eq!(places.of(1).place, BEGINNING);
+        assert_eq!(places.begin(1).place, at((5, 7), (6, i64::MIN)), "as far as need be");
     }
 
     #[test]
     fn a_claim_under_way_does_not_undo_the_way_back() {
         let places = Places::default();
-        let from = places.of(1);
+        let claim = places.begin(1);
         places.rewind_to(5);
-        places.advance_to(1, from, (9, 9));
-        assert_eq!(places.of(1).place, BEGINNING);
+        claim.advance_to(at((9, 9), (3, 3)));
+        assert_eq!(places.begin(1).place, at((5, i64::MIN), (3, 3)));
+        drop(claim);
+        places.begin(1).advance_to(at((9, 9), (9, 9)));
+        assert_eq!(places.begin(1).place, at((9, 9), (9, 9)), "the next claim sees what was added");
     }
 }

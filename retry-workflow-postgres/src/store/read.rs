@@ -23,7 +23,7 @@ const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
      s.checkpoint";
 
-/// When the next item can be claimed (0), or the next suspect (1).
+/// When the next item can be claimed that waits there: new (0), a suspect (1), or begun (2).
 const NEXT: &str = "(SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = # \
      AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1)";
 
@@ -35,11 +35,12 @@ pub(crate) async fn overview(
 ) -> Result<Overview, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
     let sql = format!(
-        "SELECT {SUMS}, {}, {}, (SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 \
+        "SELECT {SUMS}, least({}, {}), {}, (SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 \
              AND s.suspect = 0 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
              AND s.attempt = 0 LIMIT $2::bigint) w) \
          FROM @counts WHERE job = $1 HAVING count(*) > 0",
         NEXT.replace('#', "0"),
+        NEXT.replace('#', "2"),
         NEXT.replace('#', "1"),
     );
     let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);

@@ -212,7 +212,9 @@ WITH wanted AS MATERIALIZED (
         output = CASE WHEN h.is_released THEN s.output ELSE h.output END,
         lost = CASE WHEN h.is_released THEN s.lost ELSE 0 END,
         dropped = CASE WHEN h.is_released THEN s.dropped ELSE 0 END,
-        suspect = (h.is_released AND s.lost::bigint + s.dropped >= 2)::integer,
+        suspect = CASE WHEN h.is_released AND s.lost::bigint + s.dropped >= 2 THEN 1
+            WHEN h.is_released AND s.attempt > 1 OR h.due IS NOT NULL AND NOT h.is_released THEN 2
+            ELSE 0 END,
         attempt = CASE WHEN h.is_released THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
         started = CASE WHEN h.is_released THEN NULL ELSE s.started END
     FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1

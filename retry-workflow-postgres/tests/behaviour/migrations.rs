@@ -90,7 +90,11 @@ async fn an_address_that_is_none_is_told_of_without_its_password() {
 /// There is a dump with a job for each layout.
 #[tokio::test]
 async fn a_store_of_each_layout_opens() {
-    for dump in [include_str!("../data/layout-1.sql"), include_str!("../data/layout-2.sql")] {
+    for dump in [
+        include_str!("../data/layout-1.sql"),
+        include_str!("../data/layout-2.sql"),
+        include_str!("../data/layout-3.sql"),
+    ] {
         let Some(place) = Place::new() else { return };
         execute(&place.url, &dump.replace("the_schema", &place.schema)).await;
         let store = place.open().await;
@@ -110,13 +114,16 @@ async fn a_store_of_each_layout_opens() {
         let [minute] = minutes[..] else { panic!("{minutes:?}") };
         assert_eq!((minute.succeeded, minute.dead, minute.skipped), (1, 1, 1));
         assert_eq!((minute.attempts, minute.failed), (3, 2));
+        // What was begun then comes before what is new.
+        let new = vec![NewItem::new("new", "1")];
+        assert_eq!(store.enqueue("orders-1", new, Timestamp::from_micros(1)).await, Ok(1));
         let now = Timestamp::from_micros(5);
         let lease = std::time::Duration::from_secs(1);
         let leases = store
             .claim("orders-1", "new", now, Selection::Items { max: 9, starts: 9 }, lease)
             .await
             .unwrap();
-        assert_eq!(leases.iter().map(|lease| &*lease.id).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(leases.iter().map(|lease| &*lease.id).collect::<Vec<_>>(), ["b", "new"]);
         assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
     }
 }

@@ -65,7 +65,8 @@ fn plans(server: &OwnServer, read: &mut usize) -> Vec<String> {
 /// The largest number of rows that a node of a plan has returned or filtered out.
 fn most_rows(plan: &str) -> f64 {
     let numbers = plan.lines().filter_map(|line| {
-        if let Some((_, removed)) = line.split_once("Rows Removed by Filter: ") {
+        if let Some((_, removed)) = line.split_once("Rows Removed by ") {
+            let (_, removed) = removed.split_once("Filter: ")?;
             return removed.trim().parse::<f64>().ok();
         }
         let (_, actual) = line.split_once("(actual rows=")?;
@@ -76,19 +77,54 @@ fn most_rows(plan: &str) -> f64 {
     numbers.fold(0.0, f64::max)
 }
 
+/// What makes the server log the plan of each statement.
+const EXPLAINED: [&str; 6] = [
+    "fsync=off",
+    "shared_preload_libraries=auto_explain",
+    "auto_explain.log_min_duration=0",
+    "auto_explain.log_analyze=on",
+    "auto_explain.log_timing=off",
+    "log_min_messages=log",
+];
+
+/// The plan that the server keeps is from when there were a few items.
+#[tokio::test]
+async fn a_claim_looks_items_up_by_their_keys_on_tables_that_have_just_grown() {
+    if server().is_none() {
+        return;
+    }
+    let settings = [&EXPLAINED[..], &["autovacuum=off"]].concat();
+    let Some((url, server)) = OwnServer::start(&settings) else { return };
+    let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
+    let enqueue = async |numbers: std::ops::Range<i64>| {
+        let items = numbers.map(|number| NewItem::new(number.to_string(), "1")).collect();
+        store.enqueue("job", items, at(0)).await.unwrap()
+    };
+    let claim = async |max| {
+        let selection = Selection::Items { max, starts: max };
+        store.claim("job", "worker", at(1), selection, MINUTE).await.unwrap().len()
+    };
+    assert_eq!(enqueue(0..20).await, 20);
+    for _ in 0..10 {
+        assert_eq!(claim(1).await, 1);
+    }
+    assert_eq!(enqueue(20..3_000).await, 2_980);
+    let mut read = server.log().len();
+    assert_eq!(claim(100).await, 100);
+    let plans = plans(&server, &mut read);
+    assert!(!plans.is_empty());
+    for plan in &plans {
+        assert!(most_rows(plan) <= 100.0, "a claim looks at {}: {plan}", most_rows(plan));
+    }
+}
+
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one server, and one look at its log behind another")]
 async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     if server().is_none() {
         return;
     }
-    let settings = [
-        "fsync=off",
-        "shared_preload_libraries=auto_explain",
-        "auto_explain.log_min_duration=0",
-        "auto_explain.log_analyze=on",
-        "auto_explain.log_timing=off",
-        "log_min_messages=log",
+    let more = [
         "autovacuum=off",
         // The planner would use several processes for everything that may be.
         "min_parallel_table_scan_size=0",
@@ -96,6 +132,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         "parallel_setup_cost=0",
         "parallel_tuple_cost=0",
     ];
+    let settings = [&EXPLAINED[..], &more].concat();
     let Some((url, server)) = OwnServer::start(&settings) else { return };
     let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
     fill(&store, &url).await;

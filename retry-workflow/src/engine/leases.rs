@@ -4,6 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use tokio::task::AbortHandle;
+
 use super::ledger::Load;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
@@ -24,11 +26,15 @@ pub(super) struct Leases {
 }
 
 /// What a worker holds of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
-    pub(super) token: u64,
+#[derive(Debug)]
+struct Held {
+    token: u64,
     /// The number of the attempt that this lease is for.
-    pub(super) attempt: u32,
+    attempt: u32,
+    /// Until when it certainly is this worker's.
+    until: Timestamp,
+    /// Ends the handler that works on it.
+    handler: Option<AbortHandle>,
 }
 
 /// An item that no handler works on yet.
@@ -73,12 +79,16 @@ impl Leases {
         self.ready_bytes >= MAX_CLAIM_BYTES
     }
 
-    /// Adds a lease; `is_started` says whether the store has the item as started.
-    pub(super) fn add(&mut self, lease: Lease, is_started: bool) {
+    /// Adds a lease that lasts until then; `is_started` says whether the store has the item as
+    /// started.
+    pub(super) fn add(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
         let LeaseKey { item, token } = lease.key;
+        let mut held = Held { token, attempt: lease.attempt, until, handler: None };
         // This worker's own lease had expired: the handler that has it, or will have it, continues,
         // in the attempt of the new one.
-        if self.held.insert(item, Held { token, attempt: lease.attempt }).is_some() {
+        if let Some(before) = self.held.remove(&item) {
+            held.handler = before.handler;
+            self.held.insert(item, held);
             match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
                 Some(ready) => {
                     self.ready_started += usize::from(is_started);
@@ -90,6 +100,7 @@ impl Leases {
             }
             return;
         }
+        self.held.insert(item, held);
         self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
         self.ready_started += usize::from(is_started);
         self.ready.push_back(Ready { lease, is_started });
@@ -117,6 +128,47 @@ impl Leases {
         Some(lease)
     }
 
+    /// Whether the lease of the next item that no handler works on yet is past: another worker may
+    /// have the item, so it must not be started before the lease is renewed.
+    pub(super) fn is_next_past(&self) -> bool {
+        let held = self.ready.front().and_then(|next| self.held.get(&next.lease.key.item));
+        held.is_some_and(|held| held.until <= self.store.now())
+    }
+
+    /// Notes which handler works on an item.
+    pub(super) fn handed_to(&mut self, item: i64, handler: AbortHandle) {
+        if let Some(held) = self.held.get_mut(&item) {
+            held.handler = Some(handler);
+        }
+    }
+
+    /// Takes over the store's answer to a renewal until then. An item whose lease was refused has
+    /// another worker now: it is dropped, and the handler that works on it is ended. Returns
+    /// whether there was one.
+    pub(super) fn renewed(&mut self, keys: &[LeaseKey], good: &[bool], until: Timestamp) -> bool {
+        let mut has_lost = false;
+        for (key, good) in keys.iter().zip(good) {
+            // What was settled or claimed again meanwhile is no longer meant.
+            let Some(held) = self.held.get_mut(&key.item) else { continue };
+            if held.token != key.token {
+                continue;
+            }
+            if *good {
+                held.until = held.until.max(until);
+                continue;
+            }
+            has_lost = true;
+            if let Some(handler) = self.held.remove(&key.item).and_then(|held| held.handler) {
+                handler.abort();
+            } else if let Some(at) =
+                self.ready.iter().position(|ready| ready.lease.key.item == key.item)
+            {
+                self.remove_ready(at);
+            }
+        }
+        has_lost
+    }
+
     /// Hands out an item that was claimed for a free slot, but is not being worked on.
     pub(super) fn next_claimed_as_started(&mut self) -> Option<Lease> {
         if self.ready_started == 0 {
@@ -130,7 +182,7 @@ impl Leases {
     pub(super) fn starts(&mut self) -> Vec<Start> {
         let Self { held, started, .. } = self;
         let start = |(item, at)| {
-            let &Held { token, .. } = held.get(&item)?;
+            let token = held.get(&item)?.token;
             Some(Start::new(LeaseKey { item, token }, at))
         };
         started.drain(..).filter_map(start).collect()
@@ -139,7 +191,7 @@ impl Leases {
     /// Gives a settlement the lease that this worker now has on its item, and gives it up.
     pub(super) fn settle_with(&mut self, settlement: &mut Settlement) {
         let key = &mut settlement.lease;
-        let Some(Held { token, attempt }) = self.held.remove(&key.item) else { return };
+        let Some(Held { token, attempt, .. }) = self.held.remove(&key.item) else { return };
         if key.token != token {
             key.token = token;
             for row in &mut settlement.history {
@@ -195,9 +247,10 @@ mod tests {
             lease.attempt = attempt;
             lease
         };
-        leases.add(lease(2, 2), true);
+        let until = Timestamp::NEVER;
+        leases.add(lease(2, 2), true, until);
         let handled = leases.start_next().expect("a lease");
-        leases.add(lease(3, 3), true);
+        leases.add(lease(3, 3), true, until);
         assert!(leases.start_next().is_none(), "the handler that has it continues");
 
         let mut row = AttemptRecord::new("worker", Timestamp::default(), AttemptOutcome::Failed);

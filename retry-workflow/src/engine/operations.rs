@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
-use crate::item::record::{Lease, NewItem};
+use crate::item::clock::Timestamp;
+use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
 use crate::job::record::StopReason;
 use crate::store::{Store, StoreError};
@@ -32,10 +33,13 @@ pub(super) enum EngineEvent {
     Stop(StopReason),
     /// The source has more items, or has ended.
     Input(Option<Vec<NewItem>>),
-    /// Leases, how many were wanted, and how many the store has as started.
-    Claimed { leases: Vec<Lease>, wanted: usize, starts: usize },
-    /// A suspect, if one is due.
-    ClaimedSuspect(Option<Lease>),
+    /// Leases and until when they last, how many were wanted, and how many the store has as
+    /// started.
+    Claimed { leases: Vec<Lease>, until: Timestamp, wanted: usize, starts: usize },
+    /// A suspect, if one is due, and until when its lease lasts.
+    ClaimedSuspect(Option<Lease>, Timestamp),
+    /// Leases that were to be renewed until then, and whether each was still held.
+    Renewed { keys: Vec<LeaseKey>, good: Vec<bool>, until: Timestamp },
     /// Handlers may run.
     Entered(Shared),
     /// This job has the process to itself.

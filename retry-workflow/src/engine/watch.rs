@@ -40,6 +40,8 @@ pub(super) struct Watch {
     seen: u64,
     /// When the next item is due, if none is due now.
     pub(super) due: Option<Timestamp>,
+    /// Whether a suspect waits until this worker has lived long enough.
+    is_new: bool,
 }
 
 impl Watch {
@@ -54,6 +56,7 @@ impl Watch {
             looked_at_change: None,
             seen: 0,
             due: None,
+            is_new: false,
         }
     }
 
@@ -144,10 +147,19 @@ impl Engine {
         let is_current = self.ledger.is_current();
         let mut goes_on_later = false;
         if self.stopping.is_none() && !self.access.wants_alone() {
-            if self.is_time_for(next_suspect, is_current) {
+            let is_time = self.is_time_for(next_suspect, is_current);
+            let wait = self.until_suspects();
+            self.watch.is_new = is_time && !wait.is_zero();
+            if is_time && wait.is_zero() {
                 self.access.want_alone();
             } else if is_current && self.is_idle() {
-                self.sleep_until(next_due);
+                if is_time {
+                    // Only the suspect is due, and `next_due` does not say what comes next.
+                    self.claim_at = Some(Instant::now() + wait.min(LOOK_AT_MOST));
+                    self.watch.due = None;
+                } else {
+                    self.sleep_until(next_due);
+                }
                 goes_on_later = next_due.is_some();
             }
         }
@@ -236,6 +248,9 @@ impl Engine {
         }
         if self.operations.is_under_way(Operation::Enter) {
             return Some(WaitReason::OtherJob);
+        }
+        if self.watch.is_new {
+            return Some(WaitReason::NewWorker { wait: self.until_suspects() });
         }
         let wait = self.watch.due?.since(self.store.now());
         let counts = self.ledger.stored();

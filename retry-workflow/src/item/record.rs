@@ -118,7 +118,8 @@ pub struct LeaseKey {
 /// What [`Store::claim`](crate::Store::claim) leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Items that are no suspects.
+    /// Items that are no suspects: those that have begun and new ones, as
+    /// [`begun_first`](Self::begun_first) divides the claim between them.
     Items {
         /// The largest number of items.
         max: usize,
@@ -146,6 +147,30 @@ impl Selection {
         match self {
             Self::Items { max, starts } => (false, max, starts),
             Self::Suspect => (true, 1, 1),
+        }
+    }
+
+    /// Returns how many items, at most, come first in a claim at `now` because their present run
+    /// has begun: half of `max`. Of an odd number, the one in the middle is among them if `now` is
+    /// odd in microseconds, so that claims of one item take turns.
+    ///
+    /// For your own stores, in [`Store::claim`](crate::Store::claim).
+    ///
+    /// ```
+    /// use retry_workflow::Timestamp;
+    /// use retry_workflow::store::Selection;
+    ///
+    /// let ten = Selection::Items { max: 10, starts: 4 };
+    /// assert_eq!(ten.begun_first(Timestamp::from_micros(7)), 5);
+    /// let one = Selection::Items { max: 1, starts: 1 };
+    /// assert_eq!(one.begun_first(Timestamp::from_micros(7)), 1);
+    /// assert_eq!(one.begun_first(Timestamp::from_micros(8)), 0);
+    /// ```
+    pub const fn begun_first(self, now: Timestamp) -> usize {
+        match self {
+            Self::Items { max, .. } if now.as_micros() % 2 != 0 => max.div_ceil(2),
+            Self::Items { max, .. } => max / 2,
+            Self::Suspect => 0,
         }
     }
 }

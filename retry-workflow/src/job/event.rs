@@ -81,6 +81,14 @@ pub enum WaitReason {
     /// For running handlers of this process to end: an item that may have killed its workers must
     /// run alone.
     Alone,
+    /// For this worker to have lived for 5 s: it runs such an item only then. So processes that are
+    /// killed one soon after the other blame no item.
+    #[non_exhaustive]
+    NewWorker {
+        /// How long until then.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
     /// For such an item to end, which is running alone.
     Suspect,
     /// For another job of this process, which runs such an item, or is about to.

@@ -61,6 +61,9 @@ macro_rules! store_contract {
             jobs_are_apart
             the_correlation_is_that_of_the_item_or_its_name
             what_is_due_first_is_claimed_first
+            what_was_begun_is_claimed_first_and_half_of_the_places_are_for_what_is_new
+            claims_of_one_take_turns
+            an_item_has_begun_if_it_was_claimed_before_in_its_run
             what_is_not_due_is_not_claimed
             what_is_never_due_is_never_claimed
             no_more_than_asked_for_is_claimed

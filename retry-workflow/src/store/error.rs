@@ -39,6 +39,16 @@ pub enum StoreError {
         /// The newest layout that this program knows.
         known: i64,
     },
+    /// The tables of the store lack columns of the layout that it says it has: a program between two
+    /// versions wrote it.
+    LacksColumns {
+        /// The store.
+        path: PathBuf,
+        /// The layout that it says it has.
+        layout: u32,
+        /// What is missing, as `table.column`.
+        columns: Vec<String>,
+    },
     /// There is no store where one must be.
     Missing {
         /// Where it was looked for.
@@ -138,6 +148,14 @@ impl fmt::Display for StoreError {
                  {known}: a newer retry-workflow wrote it, so use that version. Nothing was \
                  changed",
                 path.display()
+            ),
+            Self::LacksColumns { path, layout, columns } => write!(
+                f,
+                "the store {} says that it has layout {layout}, but lacks {}: a program between two \
+                 versions wrote it. Finish its jobs with that program, or name another file to \
+                 start anew. Nothing was changed",
+                path.display(),
+                columns.join(", ")
             ),
             Self::Missing { path } => {
                 write!(f, "there is no store at {}: check the path", path.display())

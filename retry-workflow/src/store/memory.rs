@@ -95,11 +95,20 @@ struct Tables {
 struct Job {
     number: i64,
     ids: HashMap<String, i64>,
-    /// What can be claimed, now or once its lease has expired; suspects come after all others.
-    due: BTreeSet<(bool, Timestamp, i64)>,
+    /// What can be claimed, now or once its lease has expired.
+    due: BTreeSet<(Queue, Timestamp, i64)>,
     counts: Counts,
     /// By the time at which each minute begins.
     minutes: BTreeMap<Timestamp, Minute>,
+}
+
+/// Where an item waits until it is claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Queue {
+    /// It was not claimed in its present run, or released.
+    New,
+    Begun,
+    Suspects,
 }
 
 #[derive(Debug)]
@@ -132,9 +141,18 @@ impl Item {
     }
 
     /// Its place among what can be claimed: as it is, or as it will be when its lease expires.
-    fn place(&self, number: i64) -> Option<(bool, Timestamp, i64)> {
+    fn place(&self, number: i64) -> Option<(Queue, Timestamp, i64)> {
         let losses = self.lost + self.dropped + u32::from(self.record.state == ItemState::Leased);
-        self.record.due.map(|due| (losses >= SUSPECT_AFTER, due, number))
+        let queue = match self.record.attempt {
+            _ if losses >= SUSPECT_AFTER => Queue::Suspects,
+            0 => Queue::New,
+            _ => Queue::Begun,
+        };
+        self.record.due.map(|due| (queue, due, number))
+    }
+
+    fn forgive(&mut self) {
+        (self.lost, self.dropped) = (0, 0);
     }
 
     fn is_held_by(&self, lease: LeaseKey) -> bool {
@@ -143,13 +161,13 @@ impl Item {
 }
 
 impl Job {
-    /// Moves an item to a state, with these losses, and to its place in the order of due times.
+    /// Moves an item to a state, changes it, and puts it where it now waits.
     fn move_to(
         &mut self,
         number: i64,
         item: &mut Item,
         (to, due): (ItemState, Option<Timestamp>),
-        (lost, dropped): (u32, u32),
+        change: impl FnOnce(&mut Item),
     ) {
         if let Some(place) = item.place(number) {
             self.due.remove(&place);
@@ -157,25 +175,36 @@ impl Job {
         moved(&mut self.counts, Some(item.record.state), to);
         item.record.state = to;
         item.record.due = due;
-        (item.lost, item.dropped) = (lost, dropped);
+        change(item);
         self.due.extend(item.place(number));
     }
 
-    /// The numbers of the items that can be claimed now.
-    fn claimable(&self, suspects: bool, now: Timestamp) -> impl Iterator<Item = i64> {
-        let from = (suspects, Timestamp::from_micros(i64::MIN), i64::MIN);
-        self.due
-            .range(from..)
-            .take_while(move |(suspect, due, _)| {
-                *suspect == suspects && *due <= now && *due < Timestamp::NEVER
-            })
-            .map(|(_, _, number)| *number)
+    /// What waits in a queue, in order: when each item is due, and its number.
+    fn queued(&self, queue: Queue) -> impl Iterator<Item = (Timestamp, i64)> {
+        let first = (queue, Timestamp::from_micros(i64::MIN), i64::MIN);
+        let last = (queue, Timestamp::NEVER, i64::MAX);
+        self.due.range(first..=last).map(|&(_, due, number)| (due, number))
     }
 
-    fn next_due(&self, suspects: bool) -> Option<Timestamp> {
-        let from = (suspects, Timestamp::from_micros(i64::MIN), i64::MIN);
-        let next = self.due.range(from..).next().filter(|(suspect, ..)| *suspect == suspects);
-        next.map(|(_, due, _)| *due).filter(|due| *due < Timestamp::NEVER)
+    /// The numbers of the items that can be claimed now, in the order of a claim.
+    fn claimable(&self, selection: Selection, now: Timestamp) -> Vec<i64> {
+        let due = |queue| {
+            self.queued(queue)
+                .take_while(move |(due, _)| *due <= now && *due < Timestamp::NEVER)
+                .map(|(_, number)| number)
+        };
+        let (suspects, max, _) = selection.bounds();
+        if suspects {
+            return due(Queue::Suspects).take(max).collect();
+        }
+        let mut first = due(Queue::Begun).take(selection.begun_first(now)).collect::<Vec<_>>();
+        let begun = first.len();
+        first.extend(due(Queue::New).chain(due(Queue::Begun).skip(begun)).take(max - begun));
+        first
+    }
+
+    fn next_due(&self, queue: Queue) -> Option<Timestamp> {
+        self.queued(queue).map(|(due, _)| due).next().filter(|due| *due < Timestamp::NEVER)
     }
 
     fn minute(&mut self, minute: Timestamp) -> &mut Minute {
@@ -219,8 +248,10 @@ impl Job {
             };
             self.write(item, row);
         }
-        self.move_to(number, item, (ItemState::Leased, Some(until)), (lost, dropped));
-        item.record.attempt = item.record.attempt.saturating_add(1);
+        self.move_to(number, item, (ItemState::Leased, Some(until)), |item| {
+            (item.lost, item.dropped) = (lost, dropped);
+            item.record.attempt = item.record.attempt.saturating_add(1);
+        });
         item.token = item.token.saturating_add(1);
         item.worker = worker.clone();
         item.started = started;
@@ -248,28 +279,28 @@ impl Job {
         }
         match settlement.end {
             Settled::Succeeded(output) => {
-                self.move_to(number, item, (ItemState::Succeeded, None), (0, 0));
+                self.move_to(number, item, (ItemState::Succeeded, None), Item::forgive);
                 item.record.ended = Some(now);
                 item.record.output = output;
             }
             Settled::RetryAt { due, checkpoint } => {
-                self.move_to(number, item, (ItemState::Pending, Some(due)), (0, 0));
+                self.move_to(number, item, (ItemState::Pending, Some(due)), Item::forgive);
                 item.record.checkpoint = checkpoint;
             }
             Settled::Dead(failure) => {
-                self.move_to(number, item, (ItemState::Dead, None), (0, 0));
+                self.move_to(number, item, (ItemState::Dead, None), Item::forgive);
                 item.record.ended = Some(now);
                 item.record.failure = Some(failure);
             }
             Settled::Skipped(failure) => {
-                self.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+                self.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
                 item.record.ended = Some(now);
                 item.record.failure = failure;
             }
             Settled::Released => {
-                let losses = (item.lost, item.dropped);
-                self.move_to(number, item, (ItemState::Pending, Some(now)), losses);
-                item.record.attempt = item.record.attempt.saturating_sub(1);
+                self.move_to(number, item, (ItemState::Pending, Some(now)), |item| {
+                    item.record.attempt = item.record.attempt.saturating_sub(1);
+                });
             }
         }
         if item.record.state.is_final() {
@@ -327,9 +358,9 @@ impl Tables {
         lease: Duration,
     ) -> Vec<Lease> {
         let Self { items, jobs, .. } = self;
-        let (suspects, max, starts) = selection.bounds();
+        let (_, _, starts) = selection.bounds();
         let Some(job) = jobs.get_mut(job) else { return Vec::new() };
-        let due: Vec<_> = job.claimable(suspects, now).take(max).collect();
+        let due = job.claimable(selection, now);
         let worker = Arc::from(worker);
         let mut bytes: usize = 0;
         due.into_iter()
@@ -374,9 +405,11 @@ impl Tables {
 
     fn redrive(&mut self, number: i64, due: Timestamp) {
         if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, (ItemState::Pending, Some(due)), (0, 0));
-            item.record.run = item.record.run.saturating_add(1);
-            item.record.attempt = 0;
+            job.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
+                item.forgive();
+                item.record.run = item.record.run.saturating_add(1);
+                item.record.attempt = 0;
+            });
             item.record.ended = None;
             item.record.failure = None;
             item.record.checkpoint = None;
@@ -385,7 +418,7 @@ impl Tables {
 
     fn purge(&mut self, number: i64) {
         if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+            job.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
             item.purged = true;
             item.record.payload = String::new();
             item.record.failure = None;
@@ -492,8 +525,7 @@ impl Store for MemoryStore {
             let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
                 Some((job, item)) if item.is_held_by(lease) => {
                     let until = item.record.due.max(Some(until));
-                    let losses = (item.lost, item.dropped);
-                    job.move_to(lease.item, item, (ItemState::Leased, until), losses);
+                    job.move_to(lease.item, item, (ItemState::Leased, until), |_| ());
                     true
                 }
                 _ => false,
@@ -521,8 +553,7 @@ impl Store for MemoryStore {
                     && item.record.due > Some(now)
                     && workers.iter().any(|worker| *worker == *item.worker)
                 {
-                    let losses = (item.lost, item.dropped);
-                    job.move_to(number, item, (ItemState::Leased, Some(now)), losses);
+                    job.move_to(number, item, (ItemState::Leased, Some(now)), |_| ());
                     expired += 1;
                 }
             }
@@ -534,18 +565,16 @@ impl Store for MemoryStore {
         self.with(move |tables| {
             let Tables { items, jobs, .. } = tables;
             let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
-            let is_waiting = |item: &&Item| {
-                let ItemRecord { state, run, attempt, .. } = item.record;
-                (state, run, attempt) == (ItemState::Pending, 0, 0)
-            };
-            let due = job.due.iter().filter_map(|(_, _, number)| items.get(number));
+            let is_waiting = |item: &&Item| item.record.run == 0;
+            let new = job.queued(Queue::New).filter_map(|(_, number)| items.get(&number));
             let most = usize::try_from(most_waiting).unwrap_or(usize::MAX);
-            let waiting = due.filter(is_waiting).take(most).count();
-            let next_suspect = job.next_due(true);
+            let waiting = new.filter(is_waiting).take(most).count();
+            let next = [Queue::New, Queue::Begun].into_iter().filter_map(|it| job.next_due(it));
+            let next_suspect = job.next_due(Queue::Suspects);
             Ok(Overview {
                 counts: job.counts,
                 waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
-                next_due: job.next_due(false).into_iter().chain(next_suspect).min(),
+                next_due: next.chain(next_suspect).min(),
                 next_suspect,
             })
         })
@@ -685,7 +714,7 @@ impl Store for MemoryStore {
             let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
             for &number in &numbers {
                 if let Some((job, item)) = tables.job_and_item(number) {
-                    job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+                    job.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
                     job.minute(now.minute()).ended(ItemState::Skipped);
                     item.record.ended = Some(now);
                     item.record.failure = Some(why.clone());

@@ -89,6 +89,7 @@ impl SqliteStore {
     ///
     /// - [`Access`](super::StoreError::Access): the folder does not exist, or the file
     ///   may not be written
+    /// - [`LacksColumns`](super::StoreError::LacksColumns): a program between two versions wrote it
     /// - [`Foreign`](super::StoreError::Foreign): the file holds something else
     /// - [`Newer`](super::StoreError::Newer): a newer version wrote it
     /// - [`Corrupt`](super::StoreError::Corrupt): it is damaged

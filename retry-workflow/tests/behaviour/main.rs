@@ -3,10 +3,13 @@
 //!
 //! A single program, so that linking is paid for once.
 
+#[macro_use]
+mod forward;
 mod dead_letters;
 mod graph;
 mod job_copy;
 mod kill;
+mod lost_leases;
 mod own_work;
 mod store_file;
 #[cfg(feature = "sqlite")]

@@ -33,6 +33,8 @@ pub(crate) enum Operation {
         max: usize,
         starts: usize,
         lease: u64,
+        /// Whether the time of the claim is odd in microseconds.
+        odd: bool,
     },
     ClaimSuspect {
         job: usize,
@@ -128,9 +130,9 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         3 => (job(), prop::collection::vec(0..12_u8, 0..6), 0..40_i64)
             .prop_map(|(job, ids, due)| Operation::Enqueue { job, ids, due }),
-        6 => (job(), any::<bool>(), 0..5_usize, 0..4_usize, 0..40_u64).prop_map(
-            |(job, worker, max, starts, lease)| {
-                Operation::Claim { job, worker, max, starts, lease }
+        6 => (job(), any::<bool>(), 0..6_usize, 0..4_usize, 0..40_u64, any::<bool>()).prop_map(
+            |(job, worker, max, starts, lease, odd)| {
+                Operation::Claim { job, worker, max, starts, lease, odd }
             }
         ),
         3 => (job(), 0..40_u64).prop_map(|(job, lease)| Operation::ClaimSuspect { job, lease }),
@@ -255,6 +257,14 @@ impl Model {
             .filter(|(due, _)| *due <= now)
             .collect();
         due.sort();
+        if !suspects {
+            // The first half is for what has begun, if there is so much of it.
+            let odd = usize::from(now.as_micros() % 2 == 1);
+            let has_begun = |&(_, at): &(Timestamp, usize)| self.entries[at].seen.attempt > 0;
+            let (mut begun, new): (Vec<_>, Vec<_>) = due.into_iter().partition(has_begun);
+            let rest = begun.split_off(begun.len().min(max / 2 + max % 2 * odd));
+            due = begun.into_iter().chain(new).chain(rest).collect();
+        }
         due.truncate(max);
         let mut leases = Vec::new();
         for (due, at) in due {
@@ -468,11 +478,12 @@ impl<S: Store> Stage<S> {
         let now = at(self.now);
         match operation {
             Operation::Enqueue { job, ids, due } => self.enqueue(job, &ids, due).await,
-            Operation::Claim { job, worker, max, starts, lease } => {
-                self.claim(job, worker, Selection::Items { max, starts }, lease).await;
+            Operation::Claim { job, worker, max, starts, lease, odd } => {
+                let now = now + Duration::from_micros(odd.into());
+                self.claim(job, worker, now, Selection::Items { max, starts }, lease).await;
             }
             Operation::ClaimSuspect { job, lease } => {
-                self.claim(job, true, Selection::Suspect, lease).await;
+                self.claim(job, true, now, Selection::Suspect, lease).await;
             }
             Operation::Settle { which, started } => self.settle(which, &started).await,
             Operation::Extend { which, started, by } => self.extend(&which, &started, by).await,
@@ -533,9 +544,15 @@ impl<S: Store> Stage<S> {
         assert_eq!(store.enqueue(job, items, due).await, Ok(added));
     }
 
-    async fn claim(&mut self, job: usize, worker: bool, selection: Selection, lease: u64) {
+    async fn claim(
+        &mut self,
+        job: usize,
+        worker: bool,
+        now: Timestamp,
+        selection: Selection,
+        lease: u64,
+    ) {
         let Self { store, model, .. } = self;
-        let now = at(self.now);
         let (job, worker) = (JOBS[job], if worker { "ada" } else { "bob" });
         let lease = Duration::from_secs(lease);
         let expected = model.claim(job, worker, now, selection, now + lease);

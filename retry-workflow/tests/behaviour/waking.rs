@@ -10,13 +10,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use retry_workflow::job::Request;
-use retry_workflow::store::{
-    Choose, Cursor, Group, JobRow, Lease, LeaseKey, MemoryStore, Minute, NewItem, Overview, Page,
-    Selection, Settlement, SqliteStore, Start, Store, StoreFuture,
-};
+use retry_workflow::store::{MemoryStore, SqliteStore, Store, StoreFuture};
 use retry_workflow::{
-    Failure, Filter, Graph, ItemRecord, Job, JobReport, JobStatus, StopReason, Task, Timestamp,
-    Workflow,
+    Filter, Graph, Job, JobReport, JobStatus, StopReason, Task, Timestamp, Workflow,
 };
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
@@ -24,44 +20,6 @@ use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// All methods except `now` and `changed`, passed on to another store.
-macro_rules! forward {
-    ($self:ident => $store:expr) => {
-        forward! { @$self => $store;
-            fn enqueue(job: &'a str, items: Vec<NewItem>, due: Timestamp) -> u64;
-            fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
-            fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
-            fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
-            fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
-            fn overview(job: &'a str, most_waiting: u64) -> Overview;
-            fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
-            fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
-            fn stats(filter: &'a Filter) -> Vec<Group>;
-            fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
-            fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
-            fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
-            fn purge(filter: &'a Filter) -> u64;
-            fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
-            fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
-            fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
-            fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
-            fn get(key: &'a str) -> Option<(u64, String)>;
-            fn cas(key: &'a str, revision: u64, value: &'a str) -> bool;
-            fn values(prefix: &'a str) -> Vec<(String, String)>;
-            fn find_or_insert(prefix: &'a str, choose: Choose) -> (String, String);
-        }
-    };
-    (@$self:ident => $store:expr;
-        $(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+
-    ) => {
-        $(#[allow(clippy::elidable_lifetime_names, reason = "most have more than one")]
-        fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
-            let $self = self;
-            $store.$name($($argument),*)
-        })+
-    };
-}
 
 /// Counts the queries of a store.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 mod support;
 mod retries;
+mod begun;
 mod error_policy;
 mod stopping;
 mod workers;

@@ -23,6 +23,26 @@ pub(crate) struct BeginArguments {
     /// done, or join in
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = IfRunning::Refuse)]
     pub(crate) if_running: IfRunning,
+    /// If the job with this --job-id has ended: refuse (exit code 2), or report how it ended, as
+    /// `resume` does (exit code 0, or 3 with dead letters)
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value_t = IfEnded::Refuse,
+        requires = "job_id"
+    )]
+    pub(crate) if_ended: IfEnded,
+}
+
+/// What to do where the job that is meant has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum IfEnded {
+    #[value(help = "exit with code 2")]
+    Refuse,
+    #[value(help = "report how it ended, for processes that are started again and again")]
+    Report,
 }
 
 /// What to do where another process works on a job of the file.

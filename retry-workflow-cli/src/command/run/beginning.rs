@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::command::arguments::{BeginArguments, IfRunning};
+use crate::command::arguments::{BeginArguments, IfEnded, IfRunning};
 use crate::command::outcome::CommandError;
 use crate::file::WorkflowFile;
 use crate::runner::{self, Origin};
@@ -15,7 +15,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
-/// Chooses or creates the job of a `run`, and returns whether it is new. `unfinished` is a job that
+/// The job of a `run`.
+pub(super) enum Chosen {
+    New(Job),
+    /// It has not ended: this process continues it, or joins others.
+    Unfinished(Job),
+    /// There is nothing to do but to report how it ended.
+    Ended(Job),
+}
+
+/// Chooses or creates the job of a `run`. `unfinished` is a job that
 /// has not ended although its record says so; `flag` names the store in hints; `tell` receives
 /// messages about what `run` is waiting for.
 pub(super) async fn choose(
@@ -25,7 +34,7 @@ pub(super) async fn choose(
     unfinished: Option<String>,
     flag: &str,
     tell: impl Fn(&str),
-) -> Result<(Job, bool), CommandError> {
+) -> Result<Chosen, CommandError> {
     let origin = Origin::file(file);
     let mut is_told = false;
     loop {
@@ -46,21 +55,27 @@ pub(super) async fn choose(
         let created = Job::choose_or_create(store, file.name(), origin.to_json(), until, choose);
         let (job, is_new) = created.await?;
         if is_new {
-            return Ok((job, true));
+            return Ok(Chosen::New(job));
         }
         let others = running(&Job::all(store).await?, &origin, now);
         let is_wanted = begin.job_id.as_ref().is_none_or(|wanted| *wanted == job.id);
         match (others, begin.if_running) {
             (None, _) => {
                 if begin.job_id.is_some() {
+                    if begin.if_ended == IfEnded::Report
+                        && is_of(&job, &origin)
+                        && !runner::is_unfinished(store, &job).await?
+                    {
+                        return Ok(Chosen::Ended(job));
+                    }
                     check(store, &job, &origin, begin.continues, flag).await?;
                 }
                 // Another process may have reserved the job in between.
                 if Job::reserve(store, &job.id, now, until).await? {
-                    return Ok((job, false));
+                    return Ok(Chosen::Unfinished(job));
                 }
             }
-            (Some(_), IfRunning::Join) if is_wanted => return Ok((job, false)),
+            (Some(_), IfRunning::Join) if is_wanted => return Ok(Chosen::Unfinished(job)),
             (Some((id, process)), IfRunning::Join) => {
                 return Err(CommandError::Running(format!(
                     "{} of this file is running in process {process}, and it is not the job of \
@@ -104,8 +119,8 @@ async fn check(
         )
     } else if !runner::is_unfinished(store, job).await? {
         format!(
-            "{id} has ended: choose another --job-id, or remove the job and all its data with: \
-             retry-workflow{flag} jobs rm {}",
+            "{id} has ended: choose another --job-id, have its end reported with --if-ended report, \
+             or remove the job and all its data with: retry-workflow{flag} jobs rm {}",
             argument(&job.id)
         )
     } else if !continues {

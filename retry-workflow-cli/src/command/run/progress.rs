@@ -53,6 +53,12 @@ impl Waiting {
                 format!("breaker open for {}", in_seconds(wait))
             }
             Self::Job(WaitReason::Alone) => "a suspect item waits to run alone".to_owned(),
+            Self::Job(WaitReason::NewWorker { wait, .. }) => {
+                format!(
+                    "a suspect item waits for {} more, so that kills in a row blame none",
+                    in_seconds(wait)
+                )
+            }
             Self::Job(WaitReason::Suspect) => "a suspect item runs alone".to_owned(),
             Self::Job(WaitReason::OtherJob) => "waiting for another job".to_owned(),
             Self::Job(WaitReason::Stop) => {

@@ -1,6 +1,8 @@
 //! A job whose process is killed, and jobs that several processes work on.
 
-use super::support::{Place, until};
+use std::process::Command;
+
+use super::support::{Place, Running, until};
 
 const MAP: &str = "\
 name: job
@@ -112,4 +114,67 @@ fn a_second_process_may_join_while_the_first_one_works() {
     }
     assert_eq!(place.read("log").lines().count(), 12);
     assert_eq!(place.read("reduced"), "one\ntwo\n");
+}
+
+/// As on a machine that sleeps: the first process is stopped for longer than its leases last.
+#[test]
+fn a_process_that_wakes_up_ends_the_commands_whose_items_it_has_lost() {
+    let ids: Vec<_> = (0..5).map(|id| format!("item-{id}")).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    let workflow = "\
+name: job
+map:
+  input: items.json
+  max_parallel: 5
+  agent_template:
+    - shell: './work.sh ${item.id}'
+";
+    let work = "echo $1 >> begun; while [ ! -f go ]; do sleep 0.05; done; echo $1 >> ended";
+    let place = Place::with(workflow).items(&ids).script("work.sh", work);
+    let first = place.spawn(&["run", "job.yml", "--lease", "1s"]);
+    until("all have begun", || place.read("begun").lines().count() == 5);
+    let worker = first.worker().to_string();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args(["-s", name, &worker]).status().unwrap();
+        assert!(sent.success());
+    };
+    signal("STOP");
+    let second = place.spawn(&["resume"]);
+    until("another has all of them", || place.read("begun").lines().count() == 10);
+    let runs = || {
+        let listed = Command::new("pgrep").args(["-P", &worker]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().lines().count()
+    };
+    assert_eq!(runs(), 5);
+    signal("CONT");
+    until("it ends its commands", || runs() == 0);
+    place.write("go", "");
+    for running in [first, second] {
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.says("5 succeeded, of 5");
+    }
+    assert_eq!(place.sorted("ended"), ids, "once each");
+}
+
+#[test]
+fn a_burst_of_kills_buries_no_item() {
+    let work = "echo $1 >> begun; while [ ! -f go ]; do sleep 0.05; done";
+    let place = place(work).items(&["item"]);
+    for kill in 0..6 {
+        let before = place.read("begun").lines().count();
+        let events = std::fs::File::create(place.path("events")).unwrap();
+        let mut command = place.command(&["run", "job.yml", "--continue", "--events"]);
+        let running = Running::spawned(command.stdout(events));
+        until("the item runs, or waits for a worker that lives for longer", || {
+            let has_begun = place.read("begun").lines().count() > before;
+            has_begun || place.read("events").contains(r#""reason":"new_worker""#)
+        });
+        let has_begun = place.read("begun").lines().count() > before;
+        assert_eq!(has_begun, kill < 2, "no process is to blame it that has just begun");
+        running.signal("KILL");
+        assert_eq!(running.ended().code, None);
+    }
+    place.write("go", "");
+    place.ends(0, &["resume"]).says("1 succeeded, of 1").says("2 lost with their worker");
 }

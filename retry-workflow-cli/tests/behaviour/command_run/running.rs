@@ -151,13 +151,37 @@ fn a_job_has_the_id_that_it_is_given() {
     went_on.says("job night 2026-11-22: ").says("8 succeeded, of 8");
     for arguments in [&nightly[..], &[&nightly[..], &["--continue"]].concat()] {
         let ended = place.ends(2, arguments);
-        ended.says("night 2026-11-22 has ended: choose another --job-id, or remove the job");
+        ended.says("night 2026-11-22 has ended: choose another --job-id, have its end reported");
         ended.says("with: retry-workflow jobs rm 'night 2026-11-22'");
     }
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
     // The requested job is started, whatever others there are.
     place.ends(0, &["run", "job.yml", "--continue", "--job-id", "job-7"]).says("job job-7: ");
     place.ends(0, &["run", "job.yml"]).says("job job-8: ");
+}
+
+/// As a supervisor starts them: each process again until it ends with code 0 or 3.
+#[test]
+fn a_worker_that_is_started_again_after_the_end_of_its_job_reports_that_end() {
+    let place = place("echo $1 >> log; [ ! -f bad ] || [ $1 != item-3 ]");
+    let worker = ["run", "job.yml", "--job-id", "night", "--continue", "--if-running", "join"];
+    let reports = [&worker[..], &["--if-ended", "report"]].concat();
+    place.write("bad", "");
+    // It begins a job that is not there, and reports nothing before the end.
+    place.ends(3, &reports).says("job night: ").says("7 succeeded, 1 dead letter, of 8");
+    let ended = place.ends(3, &reports);
+    ended.says("night has ended: there is nothing to resume").says("to inspect 1 dead letter");
+    place.ends(2, &worker).says("night has ended: ").says("--if-ended report");
+    std::fs::remove_file(place.path("bad")).unwrap();
+    place.ends(0, &["dlq", "retry", "--all"]);
+    place.ends(0, &reports).says("night has ended: there is nothing to resume");
+    assert_eq!(place.object(&reports)["status"]["status"], "finished");
+    assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 9));
+    // A job of another file is none of its business.
+    place.write("other.yml", &place.read("job.yml"));
+    let other = [&["run", "other.yml"], &reports[2..]].concat();
+    place.ends(2, &other).says("which belongs to another file");
+    place.ends(2, &["run", "job.yml", "--if-ended", "report"]).says("--job-id");
 }
 
 #[test]

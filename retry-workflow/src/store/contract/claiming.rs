@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, claim_suspect, counts, enqueue, failure, found, new,
+    MINUTE, at, claim, claim_one, claim_suspect, claimed, counts, enqueue, failure, found, new,
     nothing_is_due, overview, prefetch, settle, waiting,
 };
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Selection, Settled,
+    AttemptOutcome, AttemptRecord, Filter, ItemState, Lease, LeaseKey, NewItem, Selection, Settled,
     Settlement, Start,
 };
 use crate::store::Store;
@@ -23,6 +23,57 @@ pub async fn what_is_due_first_is_claimed_first(store: &Arc<dyn Store>) {
     let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
     assert_eq!(order, ["a", "b", "d", "c"]);
     assert!(leases.iter().all(|lease| lease.payload == new(&lease.id).payload));
+}
+
+/// Up to half of a claim is of items whose present run has begun, by due time; then come new ones,
+/// however late they were due, and then the rest of those that have begun.
+pub async fn what_was_begun_is_claimed_first_and_half_of_the_places_are_for_what_is_new(
+    store: &Arc<dyn Store>,
+) {
+    enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
+    for (lease, due) in claim(store, 1, 5).await.iter().zip([9, 7, 8, 6, 20]) {
+        settle(store, lease, 2, Settled::RetryAt { due: at(due), checkpoint: None }).await;
+    }
+    enqueue(store, "job", &["v", "w", "x", "y", "z"]).await;
+    assert_eq!(claimed(store, at(9), 4).await, ["d", "b", "v", "w"]);
+    assert_eq!(claimed(store, at(9), 8).await, ["c", "a", "x", "y", "z"], "no more are due");
+    assert_eq!(claimed(store, at(20), 8).await, ["e"]);
+}
+
+/// A claim of an odd number gives the place in the middle to what has begun if its time is odd in
+/// microseconds, and to what is new if it is even.
+pub async fn claims_of_one_take_turns(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    for lease in claim(store, 1, 3).await {
+        settle(store, &lease, 2, Settled::RetryAt { due: at(3), checkpoint: None }).await;
+    }
+    enqueue(store, "job", &["x", "y", "z"]).await;
+    let odd = at(9) + Duration::from_micros(1);
+    assert_eq!(claimed(store, at(9), 1).await, ["x"]);
+    assert_eq!(claimed(store, odd, 1).await, ["a"]);
+    assert_eq!(claimed(store, odd, 3).await, ["b", "c", "y"]);
+    assert_eq!(claimed(store, odd, 1).await, ["z"], "nothing else is due");
+    nothing_is_due(store, 9).await;
+}
+
+/// What was lost or dropped has begun; what was released before it was started, or is re-driven, is
+/// new.
+pub async fn an_item_has_begun_if_it_was_claimed_before_in_its_run(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["released", "again", "lost", "dropped", "dead"]).await;
+    let leases = prefetch(store, 1, 5, 3).await;
+    settle(store, &leases[4], 2, Settled::Dead(failure("other", "no"))).await;
+    let again = Settled::RetryAt { due: at(2), checkpoint: None };
+    settle(store, &leases[1], 2, again).await;
+    let release = |lease: &Lease| Settlement::new(lease.key, Settled::Released, Vec::new());
+    let [again] = &claim(store, 2, 1).await[..] else { panic!("one is due") };
+    let released = vec![release(&leases[0]), release(again)];
+    assert_eq!(store.settle(released, Vec::new(), at(3)).await, Ok(vec![true, true]));
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(4), MINUTE).await, Ok(1));
+    assert_eq!(store.enqueue("job", vec![new("new")], at(5)).await, Ok(1));
+    assert_eq!(
+        claimed(store, at(100), 6).await,
+        ["again", "lost", "dropped", "released", "dead", "new"]
+    );
 }
 
 /// An item is due at its time, and not before.
@@ -182,7 +233,7 @@ pub async fn two_losses_of_any_kind_make_a_suspect(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
     assert_eq!(overview(store, "job").await.next_suspect, None);
-    assert_eq!(prefetch(store, 100, 2, 0).await[1].id, "a");
+    assert_eq!(prefetch(store, 100, 2, 0).await[0].id, "a");
     assert_eq!(
         overview(store, "job").await.next_suspect,
         Some(at(160)),
@@ -258,8 +309,8 @@ pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
     assert_eq!(store.expire("job", dead(), at(6)).await, Ok(0), "they have ended");
     let leases = claim(store, 6, 9).await;
     let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-    assert_eq!(ids, ["d", "a", "b"]);
-    assert_eq!((leases[1].lost, leases[2].dropped), (1, 1));
+    assert_eq!(ids, ["a", "b", "d"]);
+    assert_eq!((leases[0].lost, leases[1].dropped), (1, 1));
     assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
 }
 

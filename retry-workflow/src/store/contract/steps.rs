@@ -36,6 +36,13 @@ pub(super) async fn claim(store: &Arc<dyn Store>, now: i64, max: usize) -> Vec<L
         .expect("claimed")
 }
 
+/// Claims what is due, and returns the ids.
+pub(super) async fn claimed(store: &Arc<dyn Store>, now: Timestamp, max: usize) -> Vec<String> {
+    let selection = Selection::Items { max, starts: max };
+    let leases = store.claim("job", "worker", now, selection, MINUTE).await.expect("claimed");
+    leases.into_iter().map(|lease| lease.id).collect()
+}
+
 pub(super) async fn claim_one(store: &Arc<dyn Store>, now: i64) -> Lease {
     let mut leases = claim(store, now, 1).await;
     assert_eq!(leases.len(), 1, "an item is due");

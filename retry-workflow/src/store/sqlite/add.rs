@@ -2,7 +2,8 @@
 
 use rusqlite::Result;
 
-use super::layout::{PURGED, code};
+use super::claim::queue;
+use super::layout::{NEW, PURGED, code};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
@@ -12,8 +13,8 @@ use crate::store::tally::{minute_of, moved};
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const INSERT_STATE: &str = "INSERT INTO states \
-     (item, job, state, due, token, run, attempt, lost, ended, output, checkpoint) \
-     VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8, ?9)";
+     (item, job, state, due, token, run, attempt, lost, ended, output, checkpoint, suspect) \
+     VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8, ?9, ?10)";
 
 pub(super) fn enqueue(
     tx: &mut Transaction<'_>,
@@ -57,6 +58,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         let number = tx.last_number();
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         let state = if is_purged { PURGED } else { code(item.state) };
+        let queue = if item.state.is_final() { NEW } else { queue(0, item.attempt) };
         let time = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
         tx.prepare(INSERT_STATE)?.execute((
             number,
@@ -68,6 +70,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
             time(item.ended),
             &item.output,
             &item.checkpoint,
+            queue,
         ))?;
         // No lease has token 0, so these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Result, Row};
 
-use super::layout::{LEASED, outcome_code};
+use super::layout::{BEGUN, LEASED, NEW, SUSPECT, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
@@ -34,8 +34,8 @@ pub(super) fn claim(
     until: Timestamp,
 ) -> Result<Vec<Lease>> {
     let Some(job) = tx.find_job(job)? else { return Ok(Vec::new()) };
-    let (suspects, max, starts) = selection.bounds();
-    let due = find_due(tx, job, now, suspects, max)?;
+    let (_, _, starts) = selection.bounds();
+    let due = find_due(tx, job, now, selection)?;
     if due.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,7 +53,8 @@ pub(super) fn claim(
             lease.attempt,
             lease.lost,
             lease.dropped,
-            lease.lost.saturating_add(lease.dropped).saturating_add(1) >= SUSPECT_AFTER,
+            // If this lease expires unsettled, that is one more.
+            queue(lease.lost.saturating_add(lease.dropped).saturating_add(1), lease.attempt),
             worker,
             (leases.len() < starts).then_some(now.as_micros()),
         ))?;
@@ -66,12 +67,21 @@ pub(super) fn claim(
     Ok(leases)
 }
 
+/// Where an item waits that has so many losses and attempts.
+pub(super) const fn queue(losses: u32, attempt: u32) -> i64 {
+    match attempt {
+        _ if losses >= SUSPECT_AFTER => SUSPECT,
+        0 => NEW,
+        _ => BEGUN,
+    }
+}
+
+/// What can be claimed now, in the order of a claim.
 fn find_due(
     tx: &Transaction<'_>,
     job: i64,
     now: Timestamp,
-    suspects: bool,
-    max: usize,
+    selection: Selection,
 ) -> Result<Vec<Claimed>> {
     // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
@@ -79,20 +89,41 @@ fn find_due(
                 s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
          WHERE s.job = ?1 AND s.suspect = ?2 AND s.due <= ?3 \
-         ORDER BY s.due, s.item LIMIT ?4",
+         ORDER BY s.due, s.item LIMIT ?4 OFFSET ?5",
     )?;
     // An item due at the end of time never is.
-    let now = now.as_micros().min(i64::MAX - 1);
-    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let now_or_before = now.as_micros().min(i64::MAX - 1);
+    let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
     let mut bytes: usize = 0;
     let mut taken = Vec::new();
-    for item in due.query_map((job, suspects, now, max), claimed)? {
-        let item = item?;
-        bytes = bytes.saturating_add(item.lease.payload.len());
-        taken.push(item);
-        if bytes >= MAX_CLAIM_BYTES {
-            break;
+    let mut take = |taken: &mut Vec<Claimed>, queue: i64, max: usize, after: usize| -> Result<()> {
+        if max == 0 || bytes >= MAX_CLAIM_BYTES {
+            return Ok(());
         }
+        let values = (job, queue, now_or_before, limit(max), limit(after));
+        for item in due.query_map(values, claimed)? {
+            let item = item?;
+            bytes = bytes.saturating_add(item.lease.payload.len());
+            taken.push(item);
+            if bytes >= MAX_CLAIM_BYTES {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let (suspects, max, _) = selection.bounds();
+    if suspects {
+        take(&mut taken, SUSPECT, max, 0)?;
+        return Ok(taken);
+    }
+    let first = selection.begun_first(now);
+    take(&mut taken, BEGUN, first, 0)?;
+    let begun = taken.len();
+    take(&mut taken, NEW, max - begun, 0)?;
+    // If there were fewer than so many, there are no more.
+    if begun == first {
+        let rest = max - taken.len();
+        take(&mut taken, BEGUN, rest, begun)?;
     }
     Ok(taken)
 }
@@ -164,7 +195,7 @@ pub(super) fn expire(
     for worker in workers {
         let changed = tx
             .prepare(
-                "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect IN (0, 1) AND due > ?3 \
+                "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect IN (0, 1, 2) AND due > ?3 \
                  AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
             )?
             .execute((job, worker, now.as_micros()))?;
@@ -173,18 +204,14 @@ pub(super) fn expire(
     Ok(expired)
 }
 
-/// When the next item can be claimed, or the next suspect.
-pub(super) fn next_due(
-    tx: &Transaction<'_>,
-    job: i64,
-    suspects: bool,
-) -> Result<Option<Timestamp>> {
+/// When the next item of a queue can be claimed.
+pub(super) fn next_due(tx: &Transaction<'_>, job: i64, queue: i64) -> Result<Option<Timestamp>> {
     let due: Option<i64> = tx
         .prepare(
             "SELECT due FROM states INDEXED BY claimable \
              WHERE job = ?1 AND suspect = ?2 AND due < ?3 ORDER BY due LIMIT 1",
         )?
-        .query_row((job, suspects, i64::MAX), |row| row.get(0))
+        .query_row((job, queue, i64::MAX), |row| row.get(0))
         .optional()?;
     Ok(due.map(Timestamp::from_micros))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, STEPS, VERSION};
+use super::layout::{APPLICATION, STEPS, VERSION, missing_columns};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -138,7 +138,19 @@ pub(super) fn open_any_to_look(
     if layout == 0 {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
+    refuse_misfits(path, &connection, layout)?;
     Ok((connection, layout))
+}
+
+/// Refuses a store whose tables are not those of its layout, before anything is changed or left out.
+fn refuse_misfits(path: &Path, connection: &Connection, layout: usize) -> StoreResult<()> {
+    let columns = missing_columns(connection, layout)
+        .map_err(|error| sqlite_error::store_error(path, &error))?;
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let layout = u32::try_from(layout).unwrap_or(u32::MAX);
+    Err(StoreError::LacksColumns { path: path.to_path_buf(), layout, columns })
 }
 
 /// Where SQLite keeps what is not yet in the file.
@@ -281,6 +293,8 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     }
     if layout < VERSION {
         migrate(path, connection)?;
+    } else {
+        refuse_misfits(path, connection, layout)?;
     }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
@@ -317,6 +331,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<u
         .map_err(named)?;
     // Another process may have been faster.
     let layout = Marks::read(&transaction).map_err(named)?.layout(path)?;
+    refuse_misfits(path, &transaction, layout)?;
     if layout < VERSION {
         for step in STEPS.iter().skip(layout) {
             transaction.execute_batch(step).map_err(named)?;

@@ -1,5 +1,10 @@
 //! The tables of a store, and what marks a file as one.
 
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use rusqlite::{Connection, Result};
+
 use crate::item::record::{AttemptOutcome, ItemState};
 
 /// `rtry` in ASCII: marks a file as a store (`PRAGMA application_id`).
@@ -13,7 +18,39 @@ pub(super) const SUMMARIES_SINCE: usize = 3;
 
 /// Each step migrates a store to the layout with its number, counted from 1; the first one starts
 /// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3];
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4];
+
+/// The columns of all tables in a file, as `table.column`.
+fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
+    connection
+        .prepare(
+            "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c \
+             WHERE t.type = 'table'",
+        )?
+        .query_map((), |row| row.get(0))?
+        .collect()
+}
+
+/// The columns that a file of this layout should have, and lacks.
+pub(super) fn missing_columns(connection: &Connection, layout: usize) -> Result<Vec<String>> {
+    // Only once in a process: the steps say it, if they are taken.
+    static EXPECTED: OnceLock<Vec<BTreeSet<String>>> = OnceLock::new();
+    let expected = match EXPECTED.get() {
+        Some(expected) => expected,
+        None => {
+            let empty = Connection::open_in_memory()?;
+            let mut of_layouts = vec![BTreeSet::new()];
+            for step in STEPS {
+                empty.execute_batch(step)?;
+                of_layouts.push(columns(&empty)?);
+            }
+            EXPECTED.get_or_init(|| of_layouts)
+        }
+    };
+    let Some(expected) = expected.get(layout) else { return Ok(Vec::new()) };
+    let found = columns(connection)?;
+    Ok(expected.difference(&found).cloned().collect())
+}
 
 /// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
 /// claim rewrites a few numbers, however large the payload is.
@@ -171,6 +208,20 @@ INSERT INTO jobs (name)
     ORDER BY CASE WHEN json_valid(value) THEN json_extract(value, '$.created') END
     ON CONFLICT DO NOTHING;
 ";
+
+/// `suspect` says where an item waits, or will wait if its lease expires unsettled: `NEW`,
+/// `SUSPECT` or `BEGUN`. The name is from when there was nothing else to say; programs that had the
+/// store open before go on with it, and what they write is put right by the next claim.
+const LAYOUT_4: &str = "
+UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
+";
+
+/// In the column `suspect`: the item was not claimed in its present run, or released.
+pub(super) const NEW: i64 = 0;
+/// It may have killed its workers, and runs alone.
+pub(super) const SUSPECT: i64 = 1;
+/// It was claimed before in its present run, and is no suspect.
+pub(super) const BEGUN: i64 = 2;
 
 pub(super) const PENDING: i64 = 0;
 pub(super) const LEASED: i64 = 1;

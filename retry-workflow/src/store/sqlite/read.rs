@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::claim;
-use super::layout;
+use super::layout::{self, BEGUN, NEW, SUSPECT};
 use super::selection::Selection;
 use super::transaction::Transaction;
 use super::transaction::columns::{Json, counts as counted, state};
@@ -25,11 +25,12 @@ const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.
 
 pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -> Result<Overview> {
     let Some(job) = tx.find_job(job)? else { return Ok(Overview::default()) };
-    let next_suspect = claim::next_due(tx, job, true)?;
+    let next_suspect = claim::next_due(tx, job, SUSPECT)?;
+    let next = [claim::next_due(tx, job, NEW)?, claim::next_due(tx, job, BEGUN)?];
     Ok(Overview {
         counts: tx.committed_counts(job)?,
         waiting: if most_waiting > 0 { claim::waiting(tx, job, most_waiting)? } else { 0 },
-        next_due: claim::next_due(tx, job, false)?.into_iter().chain(next_suspect).min(),
+        next_due: next.into_iter().flatten().chain(next_suspect).min(),
         next_suspect,
     })
 }

@@ -1,0 +1,122 @@
+//! A worker that hears nothing for longer than its leases last, because its process was stopped or
+//! its machine slept, while another one takes its items over. On virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use retry_workflow::store::{MemoryStore, Store, StoreFuture};
+use retry_workflow::{Timestamp, Workflow};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A store whose answers do not arrive while its worker is stopped. What was asked for is done.
+struct Stopped {
+    store: MemoryStore,
+    is_stopped: watch::Receiver<bool>,
+}
+
+impl Stopped {
+    fn answer<'a, T: Send + 'a>(&'a self, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
+        Box::pin(async move {
+            let answer = answer.await;
+            let mut is_stopped = self.is_stopped.clone();
+            let _ = is_stopped.wait_for(|is_stopped| !is_stopped).await;
+            answer
+        })
+    }
+}
+
+impl Store for Stopped {
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+
+    forward!(stopped => stopped.store, Self::answer);
+}
+
+/// What became of each item: which worker began it, and which one ended it.
+#[derive(Default)]
+struct Log {
+    begun: BTreeMap<u32, Vec<&'static str>>,
+    ended: BTreeMap<u32, Vec<&'static str>>,
+    /// When the first worker's handler of the long item was dropped.
+    dropped: Option<Instant>,
+}
+
+/// Notes when it is dropped.
+struct Guard(Arc<Mutex<Log>>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.lock().dropped.get_or_insert_with(Instant::now);
+    }
+}
+
+/// The items before this one take no time, so that others are claimed ahead.
+const LONG: u32 = 40;
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_stopped_starts_nothing_that_it_has_lost_and_ends_what_it_is_at() {
+    let (stop, is_stopped) = watch::channel(false);
+    let (store, log) = (MemoryStore::new(), Arc::new(Mutex::new(Log::default())));
+    let begun = Instant::now();
+    let workflow = || Workflow::new("job").job_id("job").max_parallel(1).lease(30 * SECOND);
+    let first = {
+        let log = Arc::clone(&log);
+        let store = Stopped { store: store.clone(), is_stopped };
+        workflow().store(store).run(0..60_u32, move |n: u32, _| {
+            log.lock().begun.entry(n).or_default().push("first");
+            let log = Arc::clone(&log);
+            if n == LONG {
+                stop.send_replace(true);
+                let stop = stop.clone();
+                tokio::spawn(async move {
+                    sleep(100 * SECOND).await;
+                    stop.send_replace(false);
+                });
+            }
+            async move {
+                if n == LONG {
+                    let _guard = Guard(Arc::clone(&log));
+                    sleep(300 * SECOND).await;
+                }
+                log.lock().ended.entry(n).or_default().push("first");
+                Ok::<_, String>(())
+            }
+        })
+    };
+    let second = async {
+        sleep(SECOND).await;
+        let log = Arc::clone(&log);
+        let no_items = std::iter::empty::<u32>();
+        let run = workflow().store(store.clone()).run(no_items, move |n: u32, _| {
+            log.lock().begun.entry(n).or_default().push("second");
+            let log = Arc::clone(&log);
+            async move {
+                sleep(SECOND).await;
+                log.lock().ended.entry(n).or_default().push("second");
+                Ok::<_, String>(())
+            }
+        });
+        run.await
+    };
+    let (first, second) = tokio::join!(first, second);
+    for report in [first.unwrap(), second.unwrap()] {
+        assert_eq!(report.succeeded(), 60);
+    }
+    let log = log.lock();
+    let twice = |of: &BTreeMap<u32, Vec<_>>| {
+        of.iter().filter(|(_, by)| by.len() > 1).map(|(n, _)| *n).collect::<Vec<_>>()
+    };
+    assert_eq!(twice(&log.begun), [LONG], "of {:?}", log.begun);
+    assert_eq!(twice(&log.ended), [0_u32; 0], "of {:?}", log.ended);
+    let taken_over = log.begun.values().filter(|by| **by == ["second"]).count();
+    assert!(taken_over > 3, "there was something that it had claimed ahead: {:?}", log.begun);
+    // It hears of it as soon as it hears anything.
+    let dropped = log.dropped.map(|at| at - begun);
+    assert!(dropped.is_some_and(|at| (100..102).contains(&at.as_secs())), "{dropped:?}");
+}

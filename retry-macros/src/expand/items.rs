@@ -209,7 +209,7 @@ impl Expansion<'_> {
         plan
     }
 
-    /// Whether the breaker or the quota is borrowed from `self` for the whole call.
+    /// Whether the breaker, the quota or `cancel` may borrow from `self` for the whole call.
     pub(super) fn borrows_self(&self) -> bool {
         let breaker = match &self.args.breaker {
             Some(Breaker::Shared(breaker)) => Some(breaker),
@@ -218,7 +218,14 @@ impl Expansion<'_> {
         breaker
             .into_iter()
             .chain(&self.args.quota)
+            .chain(&self.args.cancel)
             .any(|lender| mentions(lender.to_token_stream(), &is_self))
+    }
+
+    /// Whether `cancel` may borrow from this argument for the whole call.
+    pub(super) fn cancel_borrows(&self, argument: &Ident) -> bool {
+        let cancel = self.args.cancel.as_ref();
+        cancel.is_some_and(|cancel| mentions(cancel.to_token_stream(), &|word| argument == word))
     }
 
     /// The breaker that admits the attempts.

@@ -40,14 +40,13 @@ impl Expansion<'_> {
         let close = self.close();
         let finish = self.finish();
         let wait = self.wait(&quote!(session.close().last()));
-        let declare_cancel = self.args.cancel.as_ref().map(|_| quote!(let mut cancel;));
-        let cancel = self.cancel().map(|cancel| quote!(cancel = #cancel;));
+        let end_if_cancelled = self.end_if_cancelled();
         let cancelled = self.cancelled();
         let retry_loop = quote! {
             loop {
+                #end_if_cancelled
                 #context
                 #admit
-                #declare_cancel
                 {
                     #outcome
                     let verdict = match #failure {
@@ -55,7 +54,6 @@ impl Expansion<'_> {
                         ::core::result::Result::Err(error) => #verdict,
                     };
                     #ruled
-                    #cancel
                     #policy
                     match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
                         #private::Next::Wait => {
@@ -78,18 +76,52 @@ impl Expansion<'_> {
         quote!(#before #end)
     }
 
-    /// What may cancel the call, created in place.
-    fn cancel(&self) -> Option<TokenStream> {
+    /// What may cancel the call, created once, so that it sees what happens during an attempt.
+    fn bind_cancel(&self) -> Option<TokenStream> {
         let private = &self.private;
         let cancel = self.args.cancel.as_ref()?;
-        Some(SpanRange::of(cancel).call(quote!(#private::cancel), cancel))
+        let cancel = SpanRange::of(cancel).call(quote!(#private::cancel), cancel);
+        Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
-    /// Tells a plan whether `cancel`, which has just been created, is ready.
-    fn cancelled(&self) -> Option<TokenStream> {
+    /// Whether the call has been cancelled.
+    fn is_cancelled(&self) -> TokenStream {
         let private = &self.private;
-        let cancel = self.args.cancel.as_ref();
-        cancel.map(|_| quote!(.cancelled(#private::Cancel::is_ready(&mut cancel))))
+        quote!(#private::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
+    }
+
+    /// Tells a plan whether the call has been cancelled.
+    fn cancelled(&self) -> Option<TokenStream> {
+        let is_cancelled = self.is_cancelled();
+        self.args.cancel.as_ref().map(|_| quote!(.cancelled(#is_cancelled)))
+    }
+
+    /// The end of a call that is cancelled before an attempt. If it is the first one, and the return
+    /// type cannot represent that, the attempt is made.
+    fn end_if_cancelled(&self) -> Option<TokenStream> {
+        self.args.cancel.as_ref()?;
+        let private = &self.private;
+        let is_cancelled = self.is_cancelled();
+        let interrupted = self.how_to_interrupt(false);
+        let wrapped = self.wrapped();
+        let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
+        Some(quote! {
+            if #is_cancelled {
+                let interrupted = #interrupted.map(|interrupted| {
+                    let outcome = interrupted(#private::Interrupted::Cancelled);
+                    #wrapped
+                    outcome
+                });
+                if let ::core::option::Option::Some(outcome) =
+                    #private::Session::take_last_or(&mut session, interrupted)
+                {
+                    #policy
+                    let ended = #private::Session::cancelled_before_attempt(&session, &#plan);
+                    let _ = session.close();
+                    #finish
+                }
+            }
+        })
     }
 
     /// The wait that was decided. If it is cancelled, the call ends with the `last` outcome.
@@ -110,7 +142,7 @@ impl Expansion<'_> {
         }
         let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
         quote! {
-            if #private::unless(cancel, #wait).await {
+            if #private::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
                 let ended = #private::Session::cancelled(&session, &#plan);
                 let outcome = #last;
@@ -140,6 +172,7 @@ impl Expansion<'_> {
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
+        before.extend(self.bind_cancel());
         before.extend(match self.cut {
             Timing::Never => quote!(),
             Timing::BetweenAttempts if self.is_run_time() => {
@@ -259,10 +292,8 @@ impl Expansion<'_> {
         let last = quote!(session.close().last_or_else(|| #interrupted));
         let ended = if self.args.waits_for_breaker {
             let wait = self.wait(&last);
-            let cancel = self.cancel().map(|cancel| quote!(let mut cancel = #cancel;));
             let cancelled = self.cancelled();
             quote! {
-                #cancel
                 let ended = match #private::Session::refused(&mut session, &#plan #cancelled, &rejected) {
                     #private::Next::Wait => {
                         #wait
@@ -289,7 +320,6 @@ impl Expansion<'_> {
     }
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
-        let private = &self.private;
         let declared = &self.declared;
         if self.is_tracked() {
             // Input: an attempt's error or value. Output: the failures among them.
@@ -305,18 +335,26 @@ impl Expansion<'_> {
                 };
             };
         }
-        let mut outcome = quote!(let outcome: #declared = #attempt;);
-        if self.args.has_ok() {
-            // Input: any type. Output: a type that is an `Outcome`.
-            outcome.extend(quote! {
-                let outcome = {
-                    #[allow(unused_imports)]
-                    use #private::shape::*;
-                    (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
-                };
-            });
+        let wrapped = self.wrapped();
+        quote! {
+            let outcome: #declared = #attempt;
+            #wrapped
         }
-        outcome
+    }
+
+    /// Turns what an attempt returned into an `Outcome`, if `ok(…)` allows it to be of any type.
+    fn wrapped(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        if self.is_tracked() || !self.args.has_ok() {
+            return None;
+        }
+        Some(quote! {
+            let outcome = {
+                #[allow(unused_imports)]
+                use #private::shape::*;
+                (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
+            };
+        })
     }
 
     /// The arm for a value, which is a failure if `ok(…)` says so.

@@ -29,7 +29,7 @@ use crate::base::random;
 use crate::call::async_sleep;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
-use crate::call::last_failure::FailureSlot;
+use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::nested::{self, InnerCalls};
 use crate::call::plan::{LimitKind, Plan};
 use crate::classify::Class;
@@ -261,6 +261,14 @@ impl<K> Session<K> {
         self.so_far().cancelled(plan)
     }
 
+    /// The call was cancelled before the attempt that was about to begin.
+    #[cold]
+    #[inline(never)]
+    pub fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
+        let error = &"cancelled before the attempt began";
+        self.so_far().rejected(plan, Reason::Cancelled, error)
+    }
+
     /// Decides whether the call goes on, and if so, stores its progress.
     fn decide(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
     where
@@ -326,6 +334,14 @@ impl<K> Session<K> {
     /// What the retry that is waited for took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |so_far| so_far.cost)
+    }
+}
+
+impl<R> Session<LastFailure<R>> {
+    /// Takes the last failure, or else `other`.
+    #[cold]
+    pub fn take_last_or(&mut self, other: Option<R>) -> Option<R> {
+        self.kept().and_then(|kept| kept.take().into_option()).or(other)
     }
 }
 

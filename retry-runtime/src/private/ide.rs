@@ -99,7 +99,8 @@ pub mod timeout {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
-/// A future: when it is ready, the current wait ends and no further attempt begins (async only).
+/// A future, created once for each call: when it is ready, the current wait ends and no further
+/// attempt begins (async only).
 ///
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}

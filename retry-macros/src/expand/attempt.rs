@@ -347,9 +347,7 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
 /// follows has the `mut`, so this one would be reported as unused.
 fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
     let tokens: Vec<TokenTree> = statements.into_iter().collect();
-    let is = |at: usize, word: &Ident| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
-    let mutability = Ident::new("mut", name.span());
-    let found = (0..tokens.len()).find(|&at| is(at, &mutability) && is(at + 1, name));
+    let found = item::position_of_mut(&tokens, &name.to_string());
     let kept = tokens.iter().enumerate().filter(|(at, _)| Some(*at) != found);
     (kept.map(|(_, token)| token.clone()).collect(), found.is_some())
 }

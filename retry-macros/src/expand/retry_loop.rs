@@ -7,7 +7,7 @@ use super::items::option;
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
 use crate::hygiene::{SpanRange, quote};
-use crate::value::evaluated;
+use crate::policy;
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
 /// blanket implementation with a method of the same name.
@@ -155,7 +155,9 @@ impl Expansion<'_> {
     fn before(&self) -> TokenStream {
         let private = &self.private;
         let plan = self.bare_plan();
-        let mut before = match self.kept {
+        let locals = &self.args.policy.locals;
+        let mut before = quote!(#(#locals)*);
+        before.extend(match self.kept {
             KeepsFailure::Never => quote!(let mut session = #private::Session::<()>::new();),
             KeepsFailure::Always => {
                 quote!(let mut session = #private::Session::<#private::LastFailure<_>>::new();)
@@ -168,7 +170,7 @@ impl Expansion<'_> {
                     >::new();
                 }
             }
-        };
+        });
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
@@ -225,14 +227,13 @@ impl Expansion<'_> {
     /// Whether the call has a time limit, evaluated before its first attempt.
     fn is_timed_at_run_time(&self) -> TokenStream {
         let policy = &self.args.policy;
-        let base = policy.base.as_ref().filter(|_| policy.base_is_run_time);
-        let base = base.map(|base| evaluated("is_timed", base));
+        let base = policy.run_time_base().map(|base| base.asked("is_timed"));
         let bounds = [Field::Timeout, Field::Deadline, Field::MaxElapsed];
         let bounds = bounds.into_iter().filter_map(|field| {
             let settings = &policy.settings;
             let entry = settings.entry(field).filter(|_| settings.bounds(field))?;
-            Some(match entry.value.run_time_expression() {
-                Some(expr) => evaluated("is_bound", expr),
+            Some(match &entry.value.limit {
+                Some(limit) => limit.asked("is_bound"),
                 None => quote!(true),
             })
         });
@@ -257,7 +258,7 @@ impl Expansion<'_> {
 
     /// Queries the shared policy, for a const generic argument.
     fn ask_policy(&self, question: &TokenStream) -> TokenStream {
-        match &self.args.policy.base {
+        match self.args.policy.constant_base() {
             // There is no inner item if the policy refers to `Self`.
             Some(base) if self.generic => quote!((#base).#question()),
             _ => quote!(__RETRY_POLICY.#question()),
@@ -267,15 +268,22 @@ impl Expansion<'_> {
     fn context(&self) -> Option<TokenStream> {
         let private = &self.private;
         let plan = self.bare_plan();
-        let policy = self.bind_policy();
-        self.args.context.as_ref().map(|context| {
-            quote! {
-                let attempt = {
-                    #policy
-                    #private::Session::context(&session, &#plan)
-                };
-                let #context = &attempt;
-            }
+        let context = self.args.context.as_ref()?;
+        // Of a policy known only at run time, without looking for the nearest one that can be
+        // obeyed: an attempt only tells how many there are.
+        let attempt = if self.is_run_time() {
+            let policy = self.given_policy();
+            let written = policy::written(self.checked.written, private);
+            quote!({
+                let policy = #policy;
+                #private::Session::context_at_run_time(&session, &#plan, #written)
+            })
+        } else {
+            quote!(#private::Session::context(&session, &#plan))
+        };
+        Some(quote! {
+            let attempt = #attempt;
+            let #context = &attempt;
         })
     }
 

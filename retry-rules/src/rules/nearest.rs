@@ -65,6 +65,18 @@ impl Policy {
         }
     }
 
+    /// The attempts of [`nearest_valid_written`](Self::nearest_valid_written), without the rest of
+    /// that policy.
+    #[doc(hidden)]
+    #[inline]
+    pub const fn nearest_attempts(&self, written: Fields) -> Attempts {
+        match self.attempts {
+            Attempts::Limited(0) => Attempts::Limited(1),
+            Attempts::Limited(attempts) => Attempts::Limited(attempts),
+            Attempts::Unlimited => self.nearest(written).attempts,
+        }
+    }
+
     const fn nearest(mut self, written: Fields) -> Self {
         if matches!(self.attempts, Attempts::Limited(0)) {
             self.attempts = Attempts::Limited(1);

@@ -22,7 +22,7 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::sync::Arc;
 
-use retry_rules::{Attempts, Policy};
+use retry_rules::{Attempts, Fields, Policy};
 use tokio::time::Sleep;
 
 use crate::base::random;
@@ -288,7 +288,17 @@ impl<K> Session<K> {
 
     /// The context passed to the body for the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
-        let attempts = plan.obeyed().get_attempts();
+        self.attempt_of(plan.obeyed().get_attempts())
+    }
+
+    /// Like [`context`](Self::context), for a policy known only at run time, which may break rules.
+    /// `written` are the fields set in the attribute.
+    #[inline(always)]
+    pub fn context_at_run_time(&self, plan: &Plan<'_>, written: Fields) -> Attempt {
+        self.attempt_of(plan.obeyed().nearest_attempts(written))
+    }
+
+    fn attempt_of(&self, attempts: Attempts) -> Attempt {
         let Some(&SoFar { made, refused, waited, delay, .. }) = self.known() else {
             return Attempt::new(1, attempts, None, Duration::ZERO);
         };

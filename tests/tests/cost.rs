@@ -87,27 +87,27 @@ struct Client {
 impl Client {
     #[retry]
     async fn plain(&self, id: u64) -> Result<u64, Error> {
-        reply(id).await
+        reply(id + u64::from(self.retries)).await
     }
 
     #[retry(policy = self.policy)]
     async fn by_policy(&self, id: u64) -> Result<u64, Error> {
-        reply(id).await
+        reply(id + u64::from(self.retries)).await
     }
 
     #[retry(policy = runtime(Policy::clone(&self.policy)))]
     async fn by_copied_policy(&self, id: u64) -> Result<u64, Error> {
-        reply(id).await
+        reply(id + u64::from(self.retries)).await
     }
 
     #[retry(attempts = self.retries)]
     async fn by_field(&self, id: u64) -> Result<u64, Error> {
-        reply(id).await
+        reply(id + u64::from(self.retries)).await
     }
 
     #[retry(attempts = self.retries.saturating_add(1))]
     async fn by_expression(&self, id: u64) -> Result<u64, Error> {
-        reply(id).await
+        reply(id + u64::from(self.retries)).await
     }
 }
 

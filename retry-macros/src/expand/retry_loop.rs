@@ -137,6 +137,26 @@ impl Expansion<'_> {
             }
             None => quote!(#private::Session::wait(&mut session)),
         };
+        self.unless_cancelled(&wait, last)
+    }
+
+    /// Like [`wait`](Self::wait), after a refusal of the breaker, which ends the wait when it admits
+    /// the call.
+    fn wait_for_breaker(&self, last: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
+        if !self.is_async {
+            let arguments = quote!(&mut session, &__RETRY_SITE, #breaker);
+            return quote!(#private::until_admitted_blocking(#arguments););
+        }
+        let quota = option(self.quota().map(|quota| quota.named("quota")));
+        let wait = quote!(#private::until_admitted(&mut session, #breaker, #quota));
+        self.unless_cancelled(&wait, last)
+    }
+
+    /// Awaits `wait`. If it is cancelled, the call ends with the `last` outcome.
+    fn unless_cancelled(&self, wait: &TokenStream, last: &TokenStream) -> TokenStream {
+        let private = &self.private;
         if self.args.cancel.is_none() {
             return quote!(#wait.await;);
         }
@@ -299,7 +319,7 @@ impl Expansion<'_> {
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
         let last = quote!(session.close().last_or_else(|| #interrupted));
         let ended = if self.args.waits_for_breaker {
-            let wait = self.wait(&last);
+            let wait = self.wait_for_breaker(&last);
             let cancelled = self.cancelled();
             quote! {
                 let ended = match #private::Session::refused(&mut session, &#plan #cancelled, &rejected) {

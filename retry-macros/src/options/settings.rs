@@ -41,7 +41,8 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
         "interval",
         "wait",
     ]),
-    setting(Field::MaxDelay, Time(Policy::max_delay), "\"30s\"").known_as(&["max_interval"]),
+    setting(Field::MaxDelay, SettingKind::Bound(Policy::with_max_delay), "\"30s\"")
+        .known_as(&["max_interval"]),
     setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
     setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25")
         .written("jitter = 0.3", &["jitter_factor"]),

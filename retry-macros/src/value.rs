@@ -18,7 +18,7 @@ pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
     /// How it is evaluated, if it is known only at run time.
-    pub(crate) run_time: Option<RunTimeExpr>,
+    pub(crate) run_time: Option<Box<RunTimeExpr>>,
 }
 
 impl<T> Value<T> {
@@ -31,7 +31,7 @@ impl<T> Value<T> {
     }
 
     pub(crate) fn run_time(expr: RunTimeExpr) -> Self {
-        Self { expr: expr.written.clone(), known: None, run_time: Some(expr) }
+        Self { expr: expr.written.clone(), known: None, run_time: Some(Box::new(expr)) }
     }
 }
 

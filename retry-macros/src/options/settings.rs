@@ -220,7 +220,7 @@ pub(crate) struct Written<C> {
     /// The fields that are known only at run time.
     pub(crate) run_time: Fields,
     /// The limit, if it is known only at run time.
-    pub(crate) limit: Option<RunTimeExpr>,
+    pub(crate) limit: Option<Box<RunTimeExpr>>,
     /// Sets it in a configuration, if it is known at expansion.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,

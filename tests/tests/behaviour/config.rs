@@ -231,7 +231,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("budget: true", &["`unlimited`"]),
         (
             "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nmax_elapsed: unlimited",
-            &["never ends", "`budget: unlimited`"],
+            &["never ends", "`retry_budget: unlimited`"],
         ),
         ("jitter: 1.5", &["0.0 and 1.0"]),
         ("jitter: lots", &["lots", "decorrelated"]),

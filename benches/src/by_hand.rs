@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use retry_workflow::NewItem;
+use retry_workflow::store::NewItem;
 use retry_workflow_postgres::tokio_postgres::{Client, NoTls, connect};
 use tokio::task::JoinSet;
 

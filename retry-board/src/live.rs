@@ -8,13 +8,14 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -106,7 +107,7 @@ impl Live {
     }
 
     fn topics(&self) -> MutexGuard<'_, HashMap<String, Arc<Topic>>> {
-        self.0.topics.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.topics.lock()
     }
 
     /// Ends a topic that nobody watches; returns `false` if somebody does.
@@ -142,11 +143,11 @@ async fn poll_topic(live: Live, name: String, topic: Arc<Topic>) {
 
 impl Topic {
     fn is_read(&self, now: Instant) {
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.read.lock() = now;
     }
 
     fn last_read(&self) -> Instant {
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.read.lock()
     }
 }
 

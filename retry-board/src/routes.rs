@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get, post};
-use retry_workflow::IntoStore;
+use retry_workflow::store::IntoStore;
 use serde_json::json;
 
 use crate::assets;

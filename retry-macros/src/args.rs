@@ -3,7 +3,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use retry_rules::{Field, Fields, Policy};
+use retry_rules::{Field, Fields, Policy, elsewhere};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
@@ -17,7 +17,7 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, POLICY, Settings};
-use crate::options::{self, Inside, Opt, Words};
+use crate::options::{self, Inside, Opt};
 use crate::run_time::{Kind, Local, RunTimeExpr, Scope};
 use crate::value::{self, plain};
 
@@ -152,7 +152,6 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         args.retry_on = Some(matchers(option)?);
         Ok(())
     })
-    .written("retry_on = [when(f)]", &["retry_if", "condition", "when"])
     .about(Field::RetryOn)
     .completed(Inside::List),
     option("abort_on", "[matches(DbError::Corrupt)]", |args, option| {
@@ -175,13 +174,11 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         args.breaker = Some(breaker(option)?);
         Ok(())
     })
-    .known_as(&["circuit_breaker"])
     .completed(Inside::Settings),
     option("breaker_on", "[server_error, timeout]", |args, option| {
         args.breaker_on = Some(matchers(option)?);
         Ok(())
     })
-    .written("breaker_on = [server_error, timeout]", &["trip_on", "record_exceptions"])
     .completed(Inside::List),
     option("when_open", "wait", |args, option| {
         option.equals()?;
@@ -198,20 +195,17 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         args.cancel = Some(option.expr()?);
         Ok(())
     })
-    .written("cancel = shutdown.cancelled()", &["cancellation", "abort", "shutdown"])
     .about(Field::Cancel),
     option("on_failure", "fallback(f)", |args, option| {
         option.equals()?;
         args.on_failure = on_failure(option.name, option.input)?;
         Ok(())
     })
-    .written("on_failure = fallback(f)", &["fallback"])
     .completed(Inside::Word),
     option("on_retry", "|event| log(event)", |args, option| {
         args.on_retry = Some(option.expr()?);
         Ok(())
     })
-    .written("on_retry = |event| …", &["notify", "before_sleep"])
     .about(Field::OnRetry),
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
@@ -221,7 +215,6 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         });
         Ok(())
     })
-    .known_as(&["config"])
     .in_policy(),
     option("name", "\"billing.fetch\"", |args, option| {
         let name = option.expr()?;
@@ -309,13 +302,13 @@ pub(crate) enum Syntax {
 impl Syntax {
     /// The accepted options, in the order in which they are listed. For `policy!`, this omits
     /// `crate`, which the macro sets itself.
-    pub(crate) fn options(self) -> Vec<Words> {
-        let policy = POLICY.iter().map(Opt::words);
+    pub(crate) fn options(self) -> Vec<&'static str> {
+        let policy = options::names(&POLICY);
         match self {
-            Self::Attribute => policy.chain(FUNCTION.iter().map(Opt::words)).collect(),
+            Self::Attribute => [policy, options::names(&FUNCTION)].concat(),
             Self::Policy => {
                 let before = FUNCTION.iter().filter(|option| option.kind.in_policy);
-                let listed = before.map(Opt::words).filter(|option| option.name != "crate");
+                let listed = before.map(|option| option.name).filter(|name| *name != "crate");
                 listed.chain(policy).collect()
             }
         }
@@ -585,12 +578,8 @@ fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
 }
 
 fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
-    if matches!(word, "retries" | "max_retries" | "num_retries" | "max_times") {
-        let number = value
-            .parse::<Token![=]>()
-            .and_then(|_| value.parse::<syn::LitInt>())
-            .and_then(|retries| retries.base10_parse::<u32>());
-        let more = match number {
+    if elsewhere::counts_retries(word) {
+        let more = match written(value).parse::<u32>() {
             Ok(retries) => format!(
                 "`attempts = {}` is the same as {retries} retries",
                 retries.saturating_add(1)
@@ -624,17 +613,12 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
              `budget = {value}` for all waits of a call together"
         ),
-        "wait_fixed" | "fixed_delay" | "fixed_interval" | "constant" => {
-            let value = if value.is_empty() { "\"1s\"" } else { &value };
-            let fixed = format!("backoff = fixed, initial_delay = {value}");
-            grammar::unknown("option", word, Some(&fixed), "")
-        }
         "on_error" | "on_fail" => format!(
             "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \
              or `on_failure = fallback({value})` for the last one",
             value = if value.is_empty() { "f" } else { &value },
         ),
-        _ => options::unknown("option", word, &value, "the options", &known),
+        _ => options::unknown("option", word, &value, "the options", &known, elsewhere::RETRY),
     }
 }
 

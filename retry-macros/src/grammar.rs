@@ -1,7 +1,7 @@
 //! The basic pieces of the grammar: `name = value`, the commas in between, and the suggestion for
 //! an unknown word.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use retry_rules::suggest;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
@@ -18,14 +18,22 @@ pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> s
 
 /// Skips the rest of something invalid.
 pub(crate) fn skip_to_comma(input: ParseStream) {
-    while let Ok(token) = input.parse::<TokenTree>() {
-        if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ',') {
+    for _ in up_to_comma(input) {
+        if input.parse::<TokenTree>().is_err() {
             return;
         }
     }
+    // At the end there is none.
+    drop(input.parse::<Token![,]>());
 }
 
 pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Result<()> {
+    if input.peek(Token![:]) && !input.peek(Token![::]) {
+        let value = written(input);
+        let value = if value.is_empty() { example } else { &value };
+        let message = format!("options are set with `=`, not `:`: write `{name} = {value}`");
+        return Err(syn::Error::new(name.span(), message));
+    }
     if !input.peek(Token![=]) || input.peek(Token![==]) {
         return Err(syn::Error::new(
             name.span(),
@@ -99,22 +107,34 @@ pub(crate) fn unknown(what: &str, word: &str, meant: Option<&str>, listed: &str)
     }
 }
 
-/// The value after an unknown name, as written.
+/// The value after an unknown name, as written: after `=` or `:`, or in parentheses.
 pub(crate) fn written(input: ParseStream) -> String {
     let mut tokens = up_to_comma(input).into_iter();
     match tokens.next() {
-        Some(TokenTree::Punct(equals)) if equals.as_char() == '=' => {
+        Some(TokenTree::Punct(punct)) if matches!(punct.as_char(), '=' | ':') => {
             plain(&tokens.collect::<TokenStream>())
+        }
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
+            plain(&group.stream())
         }
         _ => String::new(),
     }
 }
 
-/// The tokens up to the next comma, without consuming them.
+/// The tokens up to the next comma that is not between the arguments of a closure, without
+/// consuming them.
 pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
+    let mut in_arguments = false;
     let tokens = input.cursor().token_stream().into_iter();
     tokens
-        .take_while(|token| !matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
+        .take_while(|token| match token {
+            TokenTree::Punct(punct) if punct.as_char() == '|' => {
+                in_arguments = !in_arguments;
+                true
+            }
+            TokenTree::Punct(punct) => punct.as_char() != ',' || in_arguments,
+            _ => true,
+        })
         .collect()
 }
 

@@ -153,11 +153,10 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
         None if is_literal(&expr) => {
             return Err(match unquoted(&expr) {
                 Some(number) => without_quotes(&expr, option, number),
-                None => {
-                    let message =
-                        format_args!("`{option}` must be a number, such as `{option} = {example}`");
-                    wrong(&expr, message)
-                }
+                None => wrong(
+                    &expr,
+                    format_args!("`{option}` must be a number, such as `{option} = {example}`"),
+                ),
             });
         }
         None => None,

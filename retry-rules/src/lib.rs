@@ -33,6 +33,9 @@ mod rules;
 pub mod duration;
 #[cfg(feature = "suggest")]
 #[doc(hidden)]
+pub mod elsewhere;
+#[cfg(feature = "suggest")]
+#[doc(hidden)]
 pub mod suggest;
 #[cfg(feature = "serde")]
 pub mod file;

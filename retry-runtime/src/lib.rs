@@ -39,7 +39,7 @@
 //! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
 //! | `serde` | | policies and `RetryConfig` from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |
-//! | `reqwest`, `hyper`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type |
+//! | `reqwest`, `hyper`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
 //! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; enabled by `reqwest` and `tungstenite` |
 //! | `tower` | | `tower::RetryLayer`, for tower services |
 //! | `testing` | | `testing`: a kit for tests of code that retries |
@@ -258,3 +258,8 @@ macro_rules! policy {
         $crate::__private::policy!(crate = $crate, $($options)*)
     };
 }
+
+/// Compiles the code of the README.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

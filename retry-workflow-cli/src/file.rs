@@ -36,7 +36,8 @@ use crate::steps::step::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
-use retry_workflow::{ErrorPolicy, NewItem, OnItemFailure, Policy};
+use retry_workflow::store::NewItem;
+use retry_workflow::{ErrorPolicy, OnItemFailure, Policy};
 
 /// A workflow file that has been read and checked.
 #[derive(Debug)]

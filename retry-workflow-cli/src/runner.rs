@@ -30,10 +30,11 @@ use crate::file::{MapPlan, Plan, WorkflowFile};
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
+use retry_workflow::job::Unit;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Store,
-    StoreError, Unit, WorkflowError,
+    StoreError, WorkflowError,
 };
 
 /// What a job records about its workflow file.

@@ -23,14 +23,15 @@ mod waking;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use retry_workflow::store::{Choose, StoreCheck, StoreFuture};
-use retry_workflow::{
-    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settled, Settlement, Start, Store, StoreError, Timestamp,
+use parking_lot::Mutex;
+use retry_workflow::store::{
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
+    Settled, Settlement, Start, StoreCheck, StoreFuture,
 };
+use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
 use self::claim::Claim;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub use self::exchange::{ExportError, ImportError, Imported};
 pub use self::rate::{InvalidRate, Rate};
-pub use self::redrive::Redrive;
+pub use self::redrive::{Preview, Redrive};
 pub use self::signature::SignatureError;
 use crate::store::Store;
 
@@ -39,7 +39,7 @@ use crate::store::Store;
 ///
 /// let timeouts = Filter::job("orders").class("timeout");
 /// let redrive = Redrive::new().max(100).rate("10/s".parse()?);
-/// assert_eq!(letters.retry(&timeouts, redrive).await?, 1);
+/// assert_eq!(letters.retry(&[timeouts], redrive).await?, 1);
 /// # Ok(())
 /// # }
 /// ```

@@ -484,7 +484,7 @@ impl Engine {
             if finished.state.is_some() || !settlement.history.is_empty() {
                 metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
             }
-            settlement.lease = leases.take(finished.key);
+            leases.settle_with(&mut settlement);
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();

@@ -129,7 +129,8 @@ impl Graph {
     /// Its payload is `null`, and its item's id is its name.
     ///
     /// ```
-    /// use retry_workflow::{AttemptReport, AttemptTimer, Graph, MemoryStore, Store, Work, WorkItem};
+    /// use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
+    /// use retry_workflow::{Graph, MemoryStore, Store, Work};
     ///
     /// struct Measure;
     ///

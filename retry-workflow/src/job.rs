@@ -15,3 +15,17 @@ pub(crate) mod error;
 pub(crate) mod advice;
 pub(crate) mod report;
 pub(crate) mod waits;
+
+pub use retry_runtime::{State, Transition};
+
+pub use self::advice::Pattern;
+pub use self::breaker_record::BreakerRecord;
+pub use self::copy::{Copied, CopyError};
+pub use self::dependencies::{Dependencies, InvalidGraph};
+pub use self::error_policy::{ErrorCollection, ErrorPolicyKeys, InvalidErrorPolicy, OnOpen};
+pub use self::name::InvalidName;
+pub use self::record::{PendingRequest, Request};
+pub use self::report::Unit;
+pub use self::waits::Waits;
+pub use self::worker_record::WorkerRecord;
+pub use crate::item::clock::InvalidTimestamp;

@@ -33,7 +33,7 @@
 //! assert_eq!(groups[0].signature.as_str(), "<n> has no address");
 //!
 //! // The cause is fixed: re-drive them, and resume.
-//! letters.retry(&Filter::job("import-1"), Redrive::new()).await?;
+//! letters.retry(&[Filter::job("import-1")], Redrive::new()).await?;
 //! let report = Workflow::new("import")
 //!     .store(store.clone())
 //!     .resume("import-1", |_: u32, _| async { Ok::<_, String>(()) })
@@ -81,8 +81,8 @@
 mod item;
 pub mod words;
 pub mod store;
-mod job;
-mod dead_letters;
+pub mod job;
+pub mod dead_letters;
 mod engine;
 mod workflow;
 mod graph;
@@ -90,64 +90,45 @@ mod graph;
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 
-// A job of items, handled by a closure.
-pub use engine::items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
-pub use item::context::ItemContext;
-pub use job::error::WorkflowError;
-pub use workflow::Workflow;
-
-// Tasks that depend on each other.
+// Each module has the rest of what belongs to a name here.
+#[doc(inline)]
+pub use dead_letters::{DeadLetters, Rate, Redrive};
+pub use engine::items::{Items, keyed};
+pub use engine::job_runner::JobRunner;
+pub use engine::source::Source;
+pub use engine::work::Work;
 pub use graph::{Graph, Task};
-pub use job::dependencies::{Dependencies, InvalidGraph};
-
-// What becomes of failures, and when a job stops.
+pub use item::clock::Timestamp;
+pub use item::context::ItemContext;
 pub use item::failure::Failure;
 pub use item::output::Output;
-pub use item::signature::Signature;
-pub use job::breaker_record::BreakerRecord;
-pub use job::error_policy::{
-    ErrorCollection, ErrorPolicy, ErrorPolicyKeys, InvalidErrorPolicy, OnItemFailure, OnOpen,
-};
-
-// What a job reports while it runs, and at its end.
-pub use item::clock::{InvalidTimestamp, Timestamp};
+pub use item::record::{Counts, Filter, ItemRecord, ItemState};
 pub use item::sanitize;
-pub use job::advice::Pattern;
-pub use job::copy::{Copied, CopyError};
+pub use item::signature::Signature;
+pub use job::error::WorkflowError;
+pub use job::error_policy::{ErrorPolicy, OnItemFailure};
 pub use job::event::{ItemFailure, JobEvent, WaitReason};
-#[cfg(feature = "metrics")]
-pub use job::metrics;
-pub use job::name::InvalidName;
-pub use job::record::{Job, JobStatus, PendingRequest, Request, StopReason};
-pub use job::report::{JobReport, Unit};
-pub use job::waits::Waits;
-pub use job::worker_record::WorkerRecord;
-
-// What failed, and can be re-driven.
-pub use dead_letters::{
-    DeadLetters, ExportError, ImportError, Imported, InvalidRate, Rate, Redrive, SignatureError,
-};
-
-// Work and sources of your own.
-pub use engine::job_runner::JobRunner;
-pub use engine::retry_state::{NextStep, RetryState};
-pub use engine::source::Source;
-pub use engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
-
-// Where jobs live.
-pub use item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
-};
-pub use item::summary::{Group, HourCount, JobRow, Minute, Overview};
+pub use job::record::{Job, JobStatus, StopReason};
+pub use job::report::JobReport;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use store::SqliteStore;
 #[doc(inline)]
-pub use store::{IntoStore, MemoryStore, Store, StoreError};
+pub use store::{MemoryStore, Store, StoreError};
+pub use workflow::Workflow;
+
+pub mod work {
+    //! What an implementation of [`Work`](crate::Work) is given and returns, and the iterators and
+    //! streams that a job takes as its [`Items`](crate::Items).
+
+    pub use retry_runtime::{Interrupted, Reason, durable};
+
+    pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
+    pub use crate::engine::retry_state::{NextStep, RetryState};
+    pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
+}
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.
 pub use retry_runtime::{
-    Backoff, BreakerConfig, Interrupted, Jitter, Policy, Reason, Retrier, State, Transition,
-    durable, matchers, policy, retrier,
+    Backoff, BreakerConfig, Jitter, Policy, Retrier, matchers, policy, retrier,
 };

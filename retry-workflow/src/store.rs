@@ -29,11 +29,12 @@ pub use self::memory::MemoryStore;
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
 use crate::item::failure::Failure;
-use crate::item::record::{
-    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement,
-    Start,
+pub use crate::item::record::{
+    AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
+    Selection, Settled, Settlement, Start,
 };
-use crate::item::summary::{Group, JobRow, Minute, Overview};
+use crate::item::record::{Counts, Filter, ItemRecord};
+pub use crate::item::summary::{Group, HourCount, JobRow, Minute, Overview};
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MAX_CLAIM_BYTES: usize = 16 << 20;
@@ -69,7 +70,8 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 ///
 /// ```
 /// use std::time::Duration;
-/// use retry_workflow::{MemoryStore, NewItem, Selection, Settled, Settlement, Store};
+/// use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
+/// use retry_workflow::{MemoryStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
@@ -140,7 +142,7 @@ pub trait Store: Send + Sync + 'static {
     /// start at `now`. Their attempt and token grow by one.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
-    /// lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the worker
+    /// lost: it gets a row in the history ([`Lost`](crate::store::AttemptOutcome::Lost), by the worker
     /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Otherwise
     /// [`Lease::dropped`] grows, without a row. With two of either kind the item is a
     /// [suspect](Lease::is_suspect).

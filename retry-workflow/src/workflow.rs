@@ -262,7 +262,7 @@ impl<D> Workflow<D> {
     ///
     /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
-    /// An item that two workers died with is a [suspect](crate::Lease::is_suspect). Its handler
+    /// An item that two workers died with is a [suspect](crate::store::Lease::is_suspect). Its handler
     /// runs while no other handler of this process is running, of any job; while it waits for that,
     /// no job of the process starts a handler. A handler may run its own job and await it. If it
     /// instead spawns a task that runs a job, and waits for that task, a suspect of that job and

@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::{
-    JobEvent, MemoryStore, NewItem, Selection, Store, WaitReason, Workflow, keyed,
-};
+use retry_workflow::store::{NewItem, Selection};
+use retry_workflow::{JobEvent, MemoryStore, Store, WaitReason, Workflow, keyed};
 
 #[tokio::test(start_paused = true)]
 async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {

@@ -11,9 +11,9 @@ use std::{env, iter};
 use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
+use retry_workflow::store::{AttemptOutcome, AttemptRecord, IntoStore};
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, IntoStore, ItemRecord, ItemState, Job, MemoryStore,
-    SqliteStore, Store, Timestamp,
+    Failure, ItemRecord, ItemState, Job, MemoryStore, SqliteStore, Store, Timestamp,
 };
 use retry_workflow_postgres::PostgresStore;
 use tokio::net::TcpListener;

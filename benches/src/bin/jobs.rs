@@ -17,11 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::Synchronous;
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, IntoStore, Job, MemoryStore, NewItem, Selection, Settled,
-    Settlement, SqliteStore, Store, Timestamp, Workflow,
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, IntoStore, NewItem, Selection, Settled, Settlement, Synchronous,
 };
+use retry_workflow::{Job, MemoryStore, SqliteStore, Store, Timestamp, Workflow};
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, spawn_blocking};

@@ -6,7 +6,8 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
-use retry_workflow::{Cursor, DeadLetters, Filter, ItemRecord, StoreError};
+use retry_workflow::store::Cursor;
+use retry_workflow::{DeadLetters, Filter, ItemRecord, StoreError};
 
 /// How many items are read at a time, without their histories.
 const PAGE: usize = 100;

@@ -1,6 +1,6 @@
 //! Re-drives and purges dead letters: counts them first, then acts.
 
-use retry_workflow::words::{count, duration};
+use retry_workflow::words::count;
 use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 use serde::Deserialize;
 use serde_json::json;
@@ -97,25 +97,13 @@ impl LettersForm {
         self.is_meant()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
+        let redrive = Redrive::within(max, rate);
         if self.dry_run.is_true() {
-            let all = letters.count(&filter).await?;
-            let some = max.map_or(all, |max| all.min(max));
-            let mut said = format!("{} would be re-driven", count(some, "dead letter"));
-            if let Some(rate) = rate.filter(|_| some > 1) {
-                let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
-                let last = duration(rate.every().saturating_mul(steps));
-                said = format!("{said}; at {rate} the last of them is due after {last}");
-            }
-            return Ok(Done::new(said, json!({ "dry_run": true, "retried": some })));
+            let preview = letters.preview(&[filter], redrive).await?;
+            let data = json!({ "dry_run": true, "retried": preview.items() });
+            return Ok(Done::new(preview.to_string(), data));
         }
-        let mut how = Redrive::new();
-        if let Some(max) = max {
-            how = how.max(max);
-        }
-        if let Some(rate) = rate {
-            how = how.rate(rate);
-        }
-        let taken = letters.retry(&filter, how).await?;
+        let taken = letters.retry(&[filter], redrive).await?;
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         let said = format!(
             "{} re-driven{at}. A worker of the job picks them up; if none runs: retry-workflow resume",

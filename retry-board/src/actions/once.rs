@@ -2,9 +2,10 @@
 //! answer.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -82,7 +83,7 @@ impl Once {
     }
 
     fn sent(&self) -> MutexGuard<'_, Remembered> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sent.lock()
     }
 }
 

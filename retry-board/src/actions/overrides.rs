@@ -1,8 +1,8 @@
 //! Changes policies at run time: on top of the program's own overrides, and with the same rules.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use retry_runtime::{Overrides, OverridesError};
+
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -95,6 +95,6 @@ impl Changes {
     }
 
     fn changed(&self) -> MutexGuard<'_, Changed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_workflow::job::Request;
 use retry_workflow::words::count;
-use retry_workflow::{Job, JobStatus, Request, Store, StoreError};
+use retry_workflow::{Job, JobStatus, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use retry_workflow::{AttemptOutcome, AttemptRecord, Failure, ItemRecord, ItemState, Timestamp};
+use retry_workflow::store::{AttemptOutcome, AttemptRecord};
+use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp};
 use serde::Serialize;
 
 use super::bounded::{self, Bounded};

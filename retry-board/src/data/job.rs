@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use retry_workflow::{
-    BreakerRecord, Dependencies, Filter, Group, ItemState, Job, Minute, PendingRequest, State,
-    Store, StoreError, Timestamp, Unit, Waits,
-};
+use retry_workflow::job::{BreakerRecord, Dependencies, PendingRequest, State, Unit, Waits};
+use retry_workflow::store::{Group, Minute};
+use retry_workflow::{Filter, ItemState, Job, Store, StoreError, Timestamp};
 use serde::Serialize;
 
 use super::bounded;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use retry_workflow::{Counts, Cursor, Job, JobStatus, Minute, Store, StoreError, Timestamp};
+use retry_workflow::store::{Cursor, Minute};
+use retry_workflow::{Counts, Job, JobStatus, Store, StoreError, Timestamp};
 use serde::Serialize;
 
 use super::bounded;

@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
-use retry_workflow::{
-    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, StoreError, Timestamp,
-};
+use retry_workflow::store::{Cursor, Group, HourCount};
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::bounded::{self, LONGEST_ID};
@@ -80,7 +79,9 @@ impl FilterFields {
             // A signature that is given in full is valid even if no item has it any more.
             filter.signature = Some(match letters.signature(&failed, given).await {
                 Ok(signature) => signature.as_str().to_owned(),
-                Err(retry_workflow::SignatureError::None { .. }) if !is_id(given) => given.clone(),
+                Err(retry_workflow::dead_letters::SignatureError::None { .. }) if !is_id(given) => {
+                    given.clone()
+                }
                 Err(error) => return Err(error.into()),
             });
         }
@@ -140,7 +141,8 @@ fn is_id(text: &str) -> bool {
 }
 
 fn time(text: &str) -> Result<Timestamp, Problem> {
-    text.parse().map_err(|error: retry_workflow::InvalidTimestamp| Problem::bad(error.to_string()))
+    text.parse()
+        .map_err(|error: retry_workflow::job::InvalidTimestamp| Problem::bad(error.to_string()))
 }
 
 /// A group as one line of a list.

@@ -2,9 +2,10 @@
 //! quotas, and what has been changed at run time.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use retry_runtime::{
     CircuitBreaker, Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot,
     on_event, sites,
@@ -198,7 +199,7 @@ impl Drop for Watch {
 }
 
 fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
+    heard.lock()
 }
 
 fn happened(event: &Event<'_>) -> Option<Happened> {

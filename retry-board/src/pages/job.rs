@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use maud::{Markup, html};
-use retry_workflow::Request;
+use retry_workflow::job::Request;
 use retry_workflow::words::{count, in_a_while, thousands, total};
 
 use super::{answer, dead_letters, jobs};

@@ -1,7 +1,8 @@
 //! A badge for a state: a word with a symbol and a colour.
 
 use maud::{Markup, html};
-use retry_workflow::{AttemptOutcome, ItemState};
+use retry_workflow::ItemState;
+use retry_workflow::store::AttemptOutcome;
 
 /// The kind of a state, shown as a colour.
 #[derive(Clone, Copy, Debug)]

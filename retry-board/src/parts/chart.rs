@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use retry_workflow::store::{HourCount, Minute};
 use retry_workflow::words::{count, moment, thousands};
-use retry_workflow::{Counts, HourCount, Minute, Timestamp};
+use retry_workflow::{Counts, Timestamp};
 
 /// Formats a coordinate to a hundredth of a pixel.
 pub(crate) fn px(number: f64) -> String {

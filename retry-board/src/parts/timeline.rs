@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use retry_workflow::AttemptOutcome;
+use retry_workflow::store::AttemptOutcome;
 
 use super::chart::px;
 use super::time::short;

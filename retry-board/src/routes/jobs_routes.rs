@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use futures_util::StreamExt as _;
-use retry_workflow::{Cursor, DeadLetters, Job, Store, StoreError};
+use retry_workflow::store::Cursor;
+use retry_workflow::{DeadLetters, Job, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -4,9 +4,10 @@ use std::error::Error;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use retry_workflow::StoreError;
+use retry_workflow::dead_letters::SignatureError;
 use retry_workflow::sanitize::{Lines, OneLine};
 use retry_workflow::words::cut;
-use retry_workflow::{SignatureError, StoreError};
 
 /// An error page: what is wrong and what to do. It is rendered on the way out.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ fn what_a_job_does_is_seen_without_a_reload() {
     import(&server, &store);
     page.wait_for_text("tr[data-job='import-1']", "16");
     let letters = DeadLetters::new(store.clone());
-    server.block_on(letters.retry(&Filter::job("import-1"), Redrive::new())).unwrap();
+    server.block_on(letters.retry(&[Filter::job("import-1")], Redrive::new())).unwrap();
     page.wait_until("!document.querySelector('a.dead')");
     resume(&server, &store, Duration::from_millis(10));
     page.wait_for_text("tr[data-job='import-1']", "20");

@@ -2,7 +2,8 @@
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
-use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, NewItem, Store};
+use retry_workflow::store::NewItem;
+use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, Store};
 
 use crate::support::{Answer, acting, ask, dead, get, read_only, send};
 

@@ -6,7 +6,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use retry_workflow::{MemoryStore, NewItem, Store};
+use retry_workflow::store::NewItem;
+use retry_workflow::{MemoryStore, Store};
 use tower::ServiceExt as _;
 
 use crate::support::get;

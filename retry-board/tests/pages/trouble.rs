@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use retry_workflow::store::{Choose, StoreFuture};
-use retry_workflow::{
-    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
+use retry_workflow::store::{
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
+    Settlement, Start, StoreFuture,
 };
+use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
 use crate::support::get;
 

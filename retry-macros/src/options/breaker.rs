@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use retry_rules::{BreakerConfig, Field, Fields, Rule};
+use retry_rules::{BreakerConfig, Field, Fields, Rule, elsewhere};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
@@ -10,9 +10,9 @@ use syn::{Expr, Ident, Token};
 use crate::errors::Errors;
 use crate::grammar::{at_next, each, set_twice, written};
 use crate::hygiene::quote;
+use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{BREAKER, Base, Settings};
-use crate::options::{self, Opt, Words};
 use crate::run_time::Scope;
 
 /// The settings of an inline breaker, checked.
@@ -76,18 +76,22 @@ fn read(
     let name = Ident::parse_any(input)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
-        let known: Vec<Words> = BREAKER.iter().map(Opt::words).collect();
-        let message =
-            options::unknown("breaker setting", &word, &written(input), "the settings", &known);
+        let message = options::unknown(
+            "breaker setting",
+            &word,
+            &written(input),
+            "the settings",
+            &options::names(&BREAKER),
+            elsewhere::BREAKER,
+        );
         return Err(syn::Error::new(name.span(), message));
     };
     if let Some(first) = settings.entry(option.kind.field) {
         return Err(set_twice(&first.name, &name));
     }
     let ahead = input.fork();
-    if let (Ok(_), Ok(value)) = (ahead.parse::<Token![=]>(), ahead.parse::<Expr>())
-        && scope.run_time(&value).is_some()
-    {
+    let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
+    if let Some(value) = value.ok().filter(|value| scope.run_time(value).is_some()) {
         settings.poisoned = settings.poisoned.with(option.kind.field);
         return Err(syn::Error::new_spanned(
             value,

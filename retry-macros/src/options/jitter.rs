@@ -9,7 +9,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
 use crate::run_time::{Kind, Scope};
-use crate::value::{self, Tokens, Value};
+use crate::value::{self, Tokens, Value, plain};
 
 /// The value of `jitter`.
 pub(crate) struct JitterArg {
@@ -99,6 +99,14 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
             return Err(syn::Error::new_spanned(&expr, message));
         }
         None => {
+            if let Expr::Range(range) = &expr {
+                let share = range.end.as_ref().map_or_else(|| "0.3".to_owned(), plain);
+                let message = format!(
+                    "jitter is one number, the share that a wait is lengthened or shortened by at \
+                     most: write `jitter = {share}`"
+                );
+                return Err(syn::Error::new_spanned(&expr, message));
+            }
             if let Expr::Lit(ExprLit { lit: Lit::Bool(on), .. }) = &expr {
                 let instead = if on.value {
                     "write `jitter` alone"

@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, LitStr, Pat, Path, Token, parenthesized, token};
+use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{self, nearest, skip_to_comma, up_to_comma};
@@ -112,14 +112,27 @@ fn until_comma(input: ParseStream) -> TokenStream {
 }
 
 fn matcher(input: ParseStream) -> syn::Result<Matcher> {
+    if let Ok(number) = input.fork().parse::<LitInt>() {
+        let class = match number.base10_parse::<u16>().unwrap_or_default() {
+            408 | 504 => "timeout",
+            429 => "rate_limit",
+            500..=599 => "server_error",
+            _ => "transient",
+        };
+        let message = format!(
+            "a status is not a matcher: write `{class}`, or `when(…)` with a function of the error"
+        );
+        return Err(syn::Error::new(number.span(), message));
+    }
     if let Ok(text) = input.fork().parse::<LitStr>() {
-        return Err(syn::Error::new(
-            text.span(),
-            format!(
-                "to match the text of an error, use a pattern: write `pattern({})`",
-                text.token()
-            ),
-        ));
+        let word = text.value();
+        let message = if NAMES.contains(&word.as_str()) {
+            format!("a matcher is written without quotes: write `{word}`")
+        } else {
+            let pattern = text.token();
+            format!("to match the text of an error, use a pattern: write `pattern({pattern})`")
+        };
+        return Err(syn::Error::new(text.span(), message));
     }
     if input.peek(Token![|]) || input.peek(Token![move]) {
         let closure = until_comma(input);

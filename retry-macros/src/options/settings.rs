@@ -21,48 +21,21 @@ use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
 pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
-    setting(Field::Attempts, SettingKind::Attempts(limit), "5").known_as(&[
-        "max_attempts",
-        "tries",
-        "times",
-        "stop",
-        "stop_after_attempt",
-        "max_tries",
-        "total_attempts",
-    ]),
-    setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential").written(
-        "backoff = exponential(base = 2.0)",
-        &["base", "factor", "multiplier", "strategy", "backoff_factor", "exponential_base"],
-    ),
-    setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\"").known_as(&[
-        "delay",
-        "initial_interval",
-        "min_delay",
-        "interval",
-        "wait",
-    ]),
-    setting(Field::MaxDelay, SettingKind::Bound(Policy::with_max_delay), "\"30s\"")
-        .known_as(&["max_interval"]),
+    setting(Field::Attempts, SettingKind::Attempts(limit), "5"),
+    setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential"),
+    setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\""),
+    setting(Field::MaxDelay, SettingKind::Bound(Policy::with_max_delay), "\"30s\""),
     setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
-    setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25")
-        .written("jitter = 0.3", &["jitter_factor"]),
-    setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\"").known_as(&[
-        "retry_budget",
-        "total_delay",
-        "max_total_delay",
-    ]),
-    setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\"")
-        .known_as(&["total_timeout", "max_duration"]),
-    setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\"")
-        .known_as(&["max_elapsed_time", "stop_after_delay"]),
-    setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\"")
-        .known_as(&["attempt_timeout"]),
+    setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25"),
+    setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\""),
+    setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\""),
+    setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\""),
+    setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\""),
 ];
 
 /// The settings of an inline breaker, in the order in which they are listed.
 pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
-    setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3")
-        .known_as(&["threshold", "failures"]),
+    setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3"),
     setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
     setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
     setting(Field::WindowTime, Time(BreakerConfig::window_time), "\"30s\""),
@@ -70,15 +43,9 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
     setting(Field::SlowCall, Time(BreakerConfig::slow_call), "\"30s\""),
     setting(Field::SlowRate, Share(BreakerConfig::slow_rate), "0.5"),
     setting(Field::SuccessThreshold, Count(BreakerConfig::success_threshold), "3"),
-    setting(Field::OpenTimeout, Time(BreakerConfig::timeout), "\"30s\"").known_as(&[
-        "reset_timeout",
-        "open_timeout",
-        "wait",
-    ]),
-    setting(Field::TimeoutGrowth, Share(BreakerConfig::timeout_growth), "2.0")
-        .known_as(&["growth", "multiplier"]),
-    setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\"")
-        .known_as(&["max_open_timeout"]),
+    setting(Field::OpenTimeout, Time(BreakerConfig::timeout), "\"30s\""),
+    setting(Field::TimeoutGrowth, Share(BreakerConfig::timeout_growth), "2.0"),
+    setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\""),
     setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
     setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
 ];

@@ -299,11 +299,10 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.as_mut().project();
-        if matches!(*this.stage, Stage::Start)
-            && !this.parts.common.settings.is_timed
-            && let Some(output) = self.as_mut().begin()
-        {
-            return Poll::Ready(output);
+        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.is_timed {
+            if let Some(output) = self.as_mut().begin() {
+                return Poll::Ready(output);
+            }
         }
         loop {
             let this = self.as_mut().project();

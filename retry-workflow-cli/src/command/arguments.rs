@@ -18,7 +18,9 @@ pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;
 pub(crate) use self::explain::ExplainArguments;
 use crate::steps::stream::Excerpt;
-use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
+use retry_workflow::job::InvalidTimestamp;
+use retry_workflow::store::Cursor;
+use retry_workflow::{ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, in a process that may be killed at any time.
 ///

@@ -12,7 +12,8 @@ use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
-use retry_workflow::{Counts, Job, JobStatus, PendingRequest, Store, Timestamp, Unit, Waits};
+use retry_workflow::job::{PendingRequest, Unit, Waits};
+use retry_workflow::{Counts, Job, JobStatus, Store, Timestamp};
 
 /// A job in machine-readable form.
 #[derive(Debug, Serialize)]

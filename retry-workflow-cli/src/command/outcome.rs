@@ -5,7 +5,8 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::terminal::text::chain;
-use retry_workflow::{ExportError, ImportError, SignatureError, StoreError};
+use retry_workflow::StoreError;
+use retry_workflow::dead_letters::{ExportError, ImportError, SignatureError};
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,8 @@ use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line};
-use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Unit, WorkflowError};
+use retry_workflow::job::Unit;
+use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, WorkflowError};
 
 /// A job, and the workflow file that defines it.
 struct Work {

@@ -8,13 +8,15 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
-use retry_workflow::store::{SqliteOptions, StoreCheck};
-use retry_workflow::{IntoStore, SqliteStore, Store, StoreError};
+use retry_workflow::store::{IntoStore, SqliteOptions, StoreCheck};
+use retry_workflow::{SqliteStore, Store, StoreError};
 #[cfg(feature = "postgres")]
 use retry_workflow_postgres::PostgresStore;
 
@@ -267,7 +269,7 @@ type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
 fn listener() -> MutexGuard<'static, Option<Listener>> {
-    LISTENER.lock().unwrap_or_else(PoisonError::into_inner)
+    LISTENER.lock()
 }
 
 /// Reports waits for the store to a job, until the guard is dropped.

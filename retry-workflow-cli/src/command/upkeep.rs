@@ -9,8 +9,9 @@ use super::screen::Screen;
 use super::store::Address;
 use crate::runner::Origin;
 use crate::terminal::text::{argument, count, one_line, thousands};
+use retry_workflow::job::{Copied, CopyError};
 use retry_workflow::store::{Disagreement, StoreCheck, Summary};
-use retry_workflow::{Copied, CopyError, Job, Store};
+use retry_workflow::{Job, Store};
 
 pub(super) async fn run(
     what: Upkeep,

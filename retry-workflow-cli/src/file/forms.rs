@@ -20,9 +20,10 @@ use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{CapturedName, Offers};
-use crate::yaml::node::{Key, Node, Value, known_here, listed};
+use crate::yaml::node::{Key, Node, RUNS, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, InvalidName, Job, OnItemFailure};
+use retry_workflow::job::{ErrorPolicyKeys, InvalidName};
+use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
 const STEP: &[&str] = &[
     "name",
@@ -127,11 +128,11 @@ impl Forms<'_> {
             self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
             return None;
         };
-        for (key, _) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
+        for (key, value) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
             if let Some(hint) = foreign_key_hint(&key.name) {
                 self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
             } else if !known.contains(&key.name.as_str()) {
-                let meant = known_here(&key.name, known);
+                let meant = key_here(&key.name, value, known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
             }
         }
@@ -375,7 +376,9 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
         let name = key.name.as_str();
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
-            && (foreign_key_hint(name).is_some() || nearest(name, keys.iter().copied()).is_some())
+            && (foreign_key_hint(name).is_some()
+                || (RUNS.contains(&name) && keys.contains(&"shell"))
+                || nearest(name, keys.iter().copied()).is_some())
     })
 }
 

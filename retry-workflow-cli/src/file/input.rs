@@ -26,7 +26,7 @@ use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Meaning, Placeholder, at};
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::NewItem;
+use retry_workflow::store::NewItem;
 
 /// `map.input`.
 #[derive(Debug)]

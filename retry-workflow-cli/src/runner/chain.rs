@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::commands;
@@ -13,7 +13,8 @@ use crate::steps::list::has_secret;
 use crate::steps::step::Steps;
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
+use retry_workflow::work::WorkOutcome;
+use retry_workflow::{Failure, ItemContext, Store, StoreError};
 
 /// The steps of a chain, and their outputs.
 pub(super) struct Chain {
@@ -50,7 +51,7 @@ impl Chain {
     ) -> Result<Scope, Failure> {
         let mut scope = self.scope.clone();
         let Some(last) = at.checked_sub(1) else { return Ok(scope) };
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.known.lock().clone();
         if let Some((_, outputs)) = known.filter(|(known, _)| *known == last) {
             scope.last = outputs.last;
             scope.captured = outputs.captured;
@@ -108,7 +109,7 @@ impl Chain {
                 added.captured.insert(name.to_owned(), (step, value));
             }
         }
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, outputs));
+        *self.known.lock() = Some((at, outputs));
         loop {
             let (revision, before) = self.record(job).await?;
             let mut record = Record {

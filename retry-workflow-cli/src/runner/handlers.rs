@@ -7,7 +7,8 @@ use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
+use retry_workflow::work::WorkOutcome;
+use retry_workflow::{ItemFailure, JobRunner, OnItemFailure};
 
 /// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
 /// that decision is taken; otherwise the item becomes a dead letter, because the handler may only

@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 use crate::file::FileError;
 use crate::file::input::read::Halt;
 use crate::file::input::{CheckedInput, InputReader, Pipe};
-use retry_workflow::{NewItem, Source, WorkflowError};
+use retry_workflow::store::NewItem;
+use retry_workflow::{Source, WorkflowError};
 
 /// The largest number of items per batch.
 const BATCH: usize = 1_000;

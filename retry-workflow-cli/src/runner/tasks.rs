@@ -8,9 +8,10 @@ use crate::steps::command_env::Workspace;
 use crate::steps::list::Attempted;
 use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
+use retry_workflow::job::Unit;
+use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
 use retry_workflow::{
-    AttemptReport, AttemptTimer, ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure,
-    Reason, Unit, Work, WorkItem, WorkflowError,
+    ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure, Work, WorkflowError,
 };
 
 /// Runs commands one after another, until one fails. On resume, a command that failed starts over.

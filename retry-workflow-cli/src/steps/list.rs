@@ -21,10 +21,10 @@ use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Scope};
 use crate::template::shell::Script;
-use retry_workflow::{
-    AttemptReport, AttemptTimer, Failure, ItemContext, NextStep, RetryState, StepRecord, Work,
-    WorkItem, WorkOutcome,
+use retry_workflow::work::{
+    AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, WorkItem, WorkOutcome,
 };
+use retry_workflow::{Failure, ItemContext, Work};
 
 /// The class of failures that are due to the item's contents.
 const PAYLOAD: &str = "payload";

@@ -1,7 +1,8 @@
 //! [`Vault`]: values that contain secrets, which must not be stored, while their items wait.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::template::placeholder::Captured;
 
@@ -19,7 +20,7 @@ pub(crate) struct Vault(Mutex<(u64, HashMap<u64, Outputs>)>);
 impl Vault {
     /// Stores outputs, and returns the number to pass to [`take`](Self::take).
     pub(crate) fn put(&self, outputs: Outputs) -> u64 {
-        let mut vault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut vault = self.0.lock();
         vault.0 += 1;
         let number = vault.0;
         vault.1.insert(number, outputs);
@@ -27,6 +28,6 @@ impl Vault {
     }
 
     pub(crate) fn take(&self, number: u64) -> Option<Outputs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number)
+        self.0.lock().1.remove(&number)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use retry_workflow::Unit;
+use retry_workflow::job::Unit;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
 pub(crate) use retry_workflow::words::{age, count, duration, moment, thousands};
 

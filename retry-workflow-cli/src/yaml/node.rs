@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_rules::elsewhere::{self, Place};
 use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -174,7 +175,7 @@ impl Node {
         from_map(self, what).map_err(|complaint| self.mistake(complaint))
     }
 
-    fn mistake(&self, Complaint { message, span }: Complaint) -> Mistake {
+    fn mistake(&self, Complaint { message, span, .. }: Complaint) -> Mistake {
         Mistake { message, span: Some(span.unwrap_or(self.span)) }
     }
 
@@ -336,6 +337,33 @@ impl<'de> Deserialize<'de> for Raw {
         }
 
         deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+/// What other tools call what a step runs.
+pub(crate) const RUNS: [&str; 5] = ["run", "command", "cmd", "script", "bash"];
+
+/// Suggests what to write for an unknown key with this value: what it is called in other tools or
+/// libraries, or a known key that is like it, or all that are known.
+pub(crate) fn key_here(key: &str, value: &Node, known: &[&str]) -> String {
+    let written = match &value.value {
+        Value::Bool(value) => value.to_string(),
+        Value::Signed(number) => number.to_string(),
+        Value::Unsigned(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
+    };
+    let is_known =
+        |instead: &String| instead.split(':').next().is_some_and(|name| known.contains(&name));
+    let of_library = [elsewhere::RETRY, elsewhere::BREAKER]
+        .into_iter()
+        .filter_map(|table| elsewhere::instead(key, &written, table, Place::File))
+        .find(is_known);
+    let of_tool = (RUNS.contains(&key) && known.contains(&"shell")).then(|| "shell: …".to_owned());
+    match of_library.or(of_tool) {
+        Some(instead) => format!(": did you mean `{instead}`?"),
+        None => known_here(key, known),
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, Filter, ItemState, NewItem, Selection, Settled,
-    Settlement, Signature, SqliteStore, Store, Timestamp,
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, NewItem, Selection, Settled, Settlement,
 };
+use retry_workflow::{Failure, Filter, ItemState, Signature, SqliteStore, Store, Timestamp};
 use serde_json::Value;
 
 use crate::command::run;
@@ -276,7 +276,7 @@ fn what_is_taken_back_has_to_be_named() {
     let dry = ["dlq", "retry", "orders", "--dry-run", "--rate", "1/m"];
     assert_eq!(
         told(folder.path(), &dry),
-        "3 dead letters would be re-driven\nat 1/m, the last one is due after 2m\n"
+        "3 dead letters would be re-driven; at 1/m, the last one is due after 2m\n"
     );
     let later = ["dlq", "retry", "--class", "timeout", "--later", "--json"];
     assert_eq!(objects(&told(folder.path(), &later))[0]["retried"], 2);

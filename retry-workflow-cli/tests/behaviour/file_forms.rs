@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use retry_workflow::{ErrorCollection, OnItemFailure};
+use retry_workflow::OnItemFailure;
+use retry_workflow::job::ErrorCollection;
 use retry_workflow_cli::WorkflowFile;
 
 use super::places::PLACES;

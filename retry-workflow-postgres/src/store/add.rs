@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use retry_workflow::{ItemRecord, ItemState, NewItem, Timestamp};
+use retry_workflow::store::NewItem;
+use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use retry_workflow::store::MAX_CLAIM_BYTES;
-use retry_workflow::{Lease, LeaseKey, Selection, Timestamp};
+use retry_workflow::Timestamp;
+use retry_workflow::store::{Lease, LeaseKey, MAX_CLAIM_BYTES, Selection};
 use tokio_postgres::Row;
 
 use super::place::BEGINNING;

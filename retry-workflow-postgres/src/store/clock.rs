@@ -1,9 +1,9 @@
 //! [`ServerClock`]: the server's clock, as all workers of a store read it. It never goes backwards,
 //! even if the server's clock or this machine's does.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use retry_workflow::Timestamp;
 
 use crate::server::columns::{column, micros};
@@ -59,7 +59,7 @@ impl ServerClock {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use retry_workflow::{Failure, Filter, Group, Timestamp};
+use retry_workflow::store::Group;
+use retry_workflow::{Failure, Filter, Timestamp};
 
 use super::selection::Selection;
 use super::settle::{counted, json};

@@ -2,7 +2,8 @@
 
 pub(super) mod migrate;
 
-use retry_workflow::{AttemptOutcome, ItemState};
+use retry_workflow::ItemState;
+use retry_workflow::store::AttemptOutcome;
 
 /// A step, which migrates the previous layout to the one with its number.
 pub(crate) struct Step {

@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -138,7 +138,7 @@ async fn send(
 
 /// Starts to listen, unless it has been started.
 fn listen(shared: &Arc<Shared>) {
-    let mut listener = shared.waking.listener.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut listener = shared.waking.listener.lock();
     if listener.is_none() {
         let weak = Arc::downgrade(shared);
         *listener = Some(shared.server.runtime().spawn(keep_listening(weak)));

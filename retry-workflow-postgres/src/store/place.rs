@@ -6,8 +6,9 @@
 //! beginning; those from this one at once, because it [goes back](Places::rewind_to) itself.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// How long claims may go without one from the beginning.
 const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ pub(crate) struct From {
 
 impl Places {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Where the next claim of a job begins.

@@ -5,10 +5,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use retry_workflow::store::MAX_ROWS_SCANNED;
-use retry_workflow::{
-    AttemptRecord, Counts, Cursor, Filter, ItemRecord, JobRow, Overview, Page, Timestamp,
-};
+use retry_workflow::store::{AttemptRecord, Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page};
+use retry_workflow::{Counts, Filter, ItemRecord, Timestamp};
 use tokio_postgres::Row;
 
 use super::layout;

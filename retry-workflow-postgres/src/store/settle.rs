@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, LeaseKey, Settled, Settlement, Start, Timestamp,
-};
+use retry_workflow::store::{AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start};
+use retry_workflow::{Failure, Timestamp};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

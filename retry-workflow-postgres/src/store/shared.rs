@@ -1,8 +1,9 @@
 //! [`Shared`]: what all handles to a store share, and how statements are run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
@@ -111,7 +112,7 @@ impl Shared {
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.names.lock()
     }
 
     /// The number of a job, which is added if need be.

@@ -6,9 +6,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_core::Stream as _;
-use retry_workflow::{
-    AttemptOutcome, Failure, Filter, Group, HourCount, ItemRecord, Minute, Timestamp,
-};
+use retry_workflow::store::{AttemptOutcome, Group, HourCount, Minute};
+use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, read_json, text, unsigned};

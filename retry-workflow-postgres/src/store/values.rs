@@ -1,8 +1,8 @@
 //! Small values, each with a revision.
 
-use std::sync::Mutex;
-
 use retry_workflow::StoreError;
+
+use parking_lot::Mutex;
 
 use super::shared::Shared;
 use crate::server::columns::{text, unsigned};
@@ -88,7 +88,7 @@ where
     let chosen = async {
         let known = values(client, shared, prefix).await?;
         let chosen = {
-            let mut choose = choose.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut choose = choose.lock();
             choose(&known)
         };
         let (key, value) = chosen?;

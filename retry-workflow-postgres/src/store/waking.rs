@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use retry_workflow::store::Changes;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -39,7 +39,7 @@ impl Waking {
     }
 
     pub(super) fn announced(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
+        self.announced.lock()
     }
 
     /// Handles a notification.
@@ -54,7 +54,7 @@ impl Waking {
 
 impl Drop for Waking {
     fn drop(&mut self) {
-        let listener = self.listener.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let listener = self.listener.get_mut();
         if let Some(listener) = listener.take() {
             listener.abort();
         }

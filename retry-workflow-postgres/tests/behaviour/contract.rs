@@ -40,7 +40,7 @@ async fn least_rights() -> Option<(PostgresStore, Place)> {
 #[tokio::test]
 async fn counts_that_are_not_those_of_the_items_are_found() {
     let Some((store, place)) = store().await else { return };
-    let items = ["a", "b", "c"].map(|id| retry_workflow::NewItem::new(id, "{}"));
+    let items = ["a", "b", "c"].map(|id| retry_workflow::store::NewItem::new(id, "{}"));
     store.enqueue("job", items.into(), store.now()).await.unwrap();
     let check = store.check().await.unwrap();
     assert_eq!((check.layout, check.items, check.is_sound()), (check.newest, 3, true));
@@ -58,7 +58,10 @@ async fn counts_that_are_not_those_of_the_items_are_found() {
 async fn a_clone_is_another_handle_to_the_same_store() {
     let Some((store, _place)) = store().await else { return };
     let other = store.clone();
-    other.enqueue("job", vec![retry_workflow::NewItem::new("a", "{}")], store.now()).await.unwrap();
+    other
+        .enqueue("job", vec![retry_workflow::store::NewItem::new("a", "{}")], store.now())
+        .await
+        .unwrap();
     drop(other);
     assert_eq!(store.counts("job").await.unwrap().pending, 1);
 }

@@ -1,6 +1,7 @@
 //! How a schema becomes a store: by which role, from which layout, and what is left alone.
 
-use retry_workflow::{Filter, NewItem, Selection, Store, StoreError, Timestamp};
+use retry_workflow::store::{NewItem, Selection};
+use retry_workflow::{Filter, Store, StoreError, Timestamp};
 
 use super::fixture::{Place, execute};
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, Filter, ItemRecord, ItemState, NewItem, Selection,
-    Settled, Settlement, Start, Store, Timestamp,
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, NewItem, Selection, Settled, Settlement, Start,
 };
+use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, execute, server};
@@ -136,7 +136,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     );
     of_the_job("a claim of a suspect", "using claimable", 100.0);
 
-    let settlement = |lease: &retry_workflow::Lease, end| {
+    let settlement = |lease: &retry_workflow::store::Lease, end| {
         let row = AttemptRecord::new("worker", at(1), AttemptOutcome::Failed);
         Settlement::new(lease.key, end, vec![row])
     };

@@ -15,9 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt as _, stream};
-use retry_workflow::{
-    AttemptOutcome, Filter, ItemState, Job, JobStatus, Store, Workflow, keyed, policy,
-};
+use retry_workflow::store::AttemptOutcome;
+use retry_workflow::{Filter, ItemState, Job, JobStatus, Store, Workflow, keyed, policy};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, Place, server};

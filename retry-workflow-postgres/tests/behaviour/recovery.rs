@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Failure, ItemState, Lease, LeaseKey, NewItem, Selection,
-    Settled, Settlement, Store, StoreError, Timestamp,
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, Lease, LeaseKey, NewItem, Selection, Settled, Settlement,
 };
+use retry_workflow::{Failure, ItemState, Store, StoreError, Timestamp};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, Place, execute, server};

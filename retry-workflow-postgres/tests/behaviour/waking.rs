@@ -3,10 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use retry_workflow::{
-    Failure, Filter, NewItem, Selection, Settled, Settlement, Store, Timestamp, Workflow, keyed,
-    policy,
-};
+use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
+use retry_workflow::{Failure, Filter, Store, Timestamp, Workflow, keyed, policy};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{Place, execute};

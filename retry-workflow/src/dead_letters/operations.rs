@@ -1,10 +1,7 @@
 //! Operations on dead letters: list, show, count, re-drive and purge.
 
-use std::time::Duration;
-
 use super::DeadLetters;
-use super::rate::Rate;
-use super::redrive::Redrive;
+use super::redrive::{Preview, Redrive};
 use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::Group;
 use crate::store::{IntoStore, Store, StoreResult};
@@ -146,9 +143,40 @@ impl DeadLetters {
         Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)))
     }
 
+    /// Returns what a re-drive of these items would do, without doing it.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32, 18], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// let gently = Redrive::new().rate("10/s".parse()?);
+    /// assert_eq!(
+    ///     letters.preview(&[Filter::job("orders-1")], gently).await?.to_string(),
+    ///     "2 dead letters would be re-driven; at 10/s, the last one is due after 100ms",
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn preview(&self, filters: &[Filter], redrive: Redrive) -> StoreResult<Preview> {
+        let mut selected: u64 = 0;
+        for filter in filters {
+            selected = selected.saturating_add(self.count(filter).await?);
+        }
+        Ok(redrive.preview(selected))
+    }
+
     /// Re-drives items, and returns how many: each begins a new run with all its attempts
     /// and a fresh budget, and keeps its history and its correlation id. A worker of the
     /// job, now or later, does the rest.
+    ///
+    /// What several filters select is re-driven one after another, as a whole at the rate.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
@@ -159,7 +187,7 @@ impl DeadLetters {
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
     /// let gently = Redrive::new().max(1_000).rate("10/s".parse()?);
-    /// assert_eq!(letters.retry(&Filter::job("orders-1"), gently).await?, 1);
+    /// assert_eq!(letters.retry(&[Filter::job("orders-1")], gently).await?, 1);
     /// assert_eq!(letters.count(&Filter::job("orders-1")).await?, 0);
     /// # Ok(())
     /// # }
@@ -167,9 +195,18 @@ impl DeadLetters {
     ///
     /// # Errors
     /// The store cannot be written.
-    pub async fn retry(&self, filter: &Filter, redrive: Redrive) -> StoreResult<u64> {
-        let every = redrive.rate.map_or(Duration::ZERO, Rate::every);
-        self.store.redrive(filter, redrive.max, self.store.now(), every).await
+    pub async fn retry(&self, filters: &[Filter], redrive: Redrive) -> StoreResult<u64> {
+        let now = self.store.now();
+        let mut taken: u64 = 0;
+        for filter in filters {
+            let left = redrive.max.map(|max| max.saturating_sub(taken));
+            if left == Some(0) {
+                break;
+            }
+            let from = now + redrive.due_after(taken);
+            taken += self.store.redrive(filter, left, from, redrive.every()).await?;
+        }
+        Ok(taken)
     }
 
     /// Purges items, and returns how many: payload, history and failure are gone. Their ids stay,

@@ -1,6 +1,11 @@
-//! How many dead letters are re-driven at once, and how fast.
+//! [`Redrive`]: how many dead letters are re-driven at once, and how fast; [`Preview`]: what that
+//! comes to.
+
+use std::fmt;
+use std::time::Duration;
 
 use super::rate::Rate;
+use crate::words::{count, duration};
 
 /// How many items are re-driven at once, and how far apart they become due.
 ///
@@ -27,6 +32,17 @@ impl Redrive {
         Self { max: None, rate: None }
     }
 
+    /// Creates options from limits that may be absent, as forms and command lines have them.
+    ///
+    /// ```
+    /// # use retry_workflow::Redrive;
+    /// assert_eq!(Redrive::within(None, None), Redrive::new());
+    /// assert_eq!(Redrive::within(Some(100), None), Redrive::new().max(100));
+    /// ```
+    pub const fn within(max: Option<u64>, rate: Option<Rate>) -> Self {
+        Self { max, rate }
+    }
+
     /// Limits how many items are re-driven. Default: no limit.
     ///
     /// ```
@@ -43,7 +59,7 @@ impl Redrive {
     ///
     /// ```
     /// # use retry_workflow::Redrive;
-    /// # fn main() -> Result<(), retry_workflow::InvalidRate> {
+    /// # fn main() -> Result<(), retry_workflow::dead_letters::InvalidRate> {
     /// let gently = Redrive::new().rate("600/m".parse()?);
     /// # let _ = gently;
     /// # Ok(())
@@ -52,5 +68,56 @@ impl Redrive {
     pub const fn rate(mut self, rate: Rate) -> Self {
         self.rate = Some(rate);
         self
+    }
+
+    /// How far apart the items become due.
+    pub(super) fn every(self) -> Duration {
+        self.rate.map_or(Duration::ZERO, Rate::every)
+    }
+
+    /// When the item after so many others becomes due.
+    pub(super) fn due_after(self, others: u64) -> Duration {
+        self.every().saturating_mul(u32::try_from(others).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn preview(self, selected: u64) -> Preview {
+        let items = self.max.map_or(selected, |max| selected.min(max));
+        let paced = self.rate.filter(|_| items > 1);
+        let last = paced.map(|rate| (rate, self.due_after(items - 1)));
+        Preview { items, last }
+    }
+}
+
+/// What a re-drive would do: [`DeadLetters::preview`](super::DeadLetters::preview).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preview {
+    items: u64,
+    last: Option<(Rate, Duration)>,
+}
+
+impl Preview {
+    /// Returns how many dead letters would be re-driven.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let letters = DeadLetters::new(MemoryStore::new());
+    /// let preview = letters.preview(&[Filter::default()], Redrive::new()).await?;
+    /// assert_eq!(preview.items(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn items(self) -> u64 {
+        self.items
+    }
+}
+
+/// A sentence: `3 dead letters would be re-driven; at 10/s, the last one is due after 200ms`.
+impl fmt::Display for Preview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} would be re-driven", count(self.items, "dead letter"))?;
+        let Some((rate, after)) = self.last else { return Ok(()) };
+        write!(f, "; at {rate}, the last one is due after {}", duration(after))
     }
 }

@@ -54,7 +54,6 @@ pub(super) struct Process {
 
 /// An item that is ready to be settled.
 pub(super) struct Completion {
-    pub(super) key: LeaseKey,
     /// Present until it is passed to the store.
     pub(super) settlement: Option<Settlement>,
     /// A copy of its history, if somebody listens to events.
@@ -73,7 +72,6 @@ impl Completion {
     pub(super) fn released(key: LeaseKey) -> Self {
         let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
         Self {
-            key,
             settlement: Some(settlement),
             history: Vec::new(),
             id: String::new(),
@@ -166,7 +164,6 @@ impl Process {
                 let end = Settled::Dead(failure);
                 let settlement = Settlement { lease: key, end, history: Vec::new() };
                 Completion {
-                    key,
                     settlement: Some(settlement),
                     history: Vec::new(),
                     id,

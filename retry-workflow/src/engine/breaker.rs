@@ -1,10 +1,11 @@
 //! [`Breaker`]: the breaker of a whole job. It decides when items may start; the store keeps it for
 //! the next process, and shares it with others.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 
 use crate::item::clock::Timestamp;
@@ -126,11 +127,11 @@ impl Breaker {
     }
 
     fn known(&self) -> LastKnown {
-        self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.shared.lock().clone()
     }
 
     fn know(&self, shared: LastKnown) {
-        *self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = shared;
+        *self.shared.lock() = shared;
     }
 
     fn here(&self, now: Timestamp) -> BreakerRecord {

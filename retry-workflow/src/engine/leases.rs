@@ -12,8 +12,8 @@ use crate::store::{MAX_CLAIM_BYTES, Store};
 /// The leases that a worker holds.
 pub(super) struct Leases {
     store: Arc<dyn Store>,
-    /// The token of each leased item.
-    tokens: HashMap<i64, u64>,
+    /// The lease of each item, by its item.
+    held: HashMap<i64, Held>,
     /// Items that no handler works on yet, and the size of their payloads in bytes.
     ready: VecDeque<Ready>,
     ready_bytes: usize,
@@ -21,6 +21,14 @@ pub(super) struct Leases {
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
+}
+
+/// What a worker holds of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) token: u64,
+    /// The number of the attempt that this lease is for.
+    pub(super) attempt: u32,
 }
 
 /// An item that no handler works on yet.
@@ -34,7 +42,7 @@ impl Leases {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
-            tokens: HashMap::new(),
+            held: HashMap::new(),
             ready: VecDeque::new(),
             ready_bytes: 0,
             ready_started: 0,
@@ -43,11 +51,11 @@ impl Leases {
     }
 
     pub(super) fn load(&self, running: usize) -> Load {
-        Load { held: self.tokens.len(), ready: self.ready.len(), running }
+        Load { held: self.held.len(), ready: self.ready.len(), running }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.held.is_empty()
     }
 
     /// Whether a handler works on each of them.
@@ -68,8 +76,9 @@ impl Leases {
     /// Adds a lease; `is_started` says whether the store has the item as started.
     pub(super) fn add(&mut self, lease: Lease, is_started: bool) {
         let LeaseKey { item, token } = lease.key;
-        // This worker's own lease had expired: the handler that has it, or will have it, continues.
-        if self.tokens.insert(item, token).is_some() {
+        // This worker's own lease had expired: the handler that has it, or will have it, continues,
+        // in the attempt of the new one.
+        if self.held.insert(item, Held { token, attempt: lease.attempt }).is_some() {
             match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
                 Some(ready) => {
                     self.ready_started += usize::from(is_started);
@@ -119,27 +128,33 @@ impl Leases {
 
     /// The items that have started since the store was last told, and are still running.
     pub(super) fn starts(&mut self) -> Vec<Start> {
-        let Self { tokens, started, .. } = self;
+        let Self { held, started, .. } = self;
         let start = |(item, at)| {
-            let &token = tokens.get(&item)?;
+            let &Held { token, .. } = held.get(&item)?;
             Some(Start::new(LeaseKey { item, token }, at))
         };
         started.drain(..).filter_map(start).collect()
     }
 
-    /// Hands out the lease that this worker now has on an item.
-    pub(super) fn take(&mut self, key: LeaseKey) -> LeaseKey {
-        let token = self.tokens.remove(&key.item).unwrap_or(key.token);
-        LeaseKey { token, ..key }
+    /// Gives a settlement the lease that this worker now has on its item, and gives it up.
+    pub(super) fn settle_with(&mut self, settlement: &mut Settlement) {
+        let key = &mut settlement.lease;
+        let Some(Held { token, attempt }) = self.held.remove(&key.item) else { return };
+        if key.token != token {
+            key.token = token;
+            for row in &mut settlement.history {
+                row.attempt = attempt;
+            }
+        }
     }
 
     /// Forgets all leases, which then expire.
     pub(super) fn forget(&mut self) {
-        self.tokens.clear();
+        self.held.clear();
     }
 
     pub(super) fn keys(&self) -> Vec<LeaseKey> {
-        self.tokens.iter().map(|(&item, &token)| LeaseKey { item, token }).collect()
+        self.held.iter().map(|(&item, held)| LeaseKey { item, token: held.token }).collect()
     }
 }
 
@@ -147,7 +162,7 @@ impl Drop for Leases {
     /// Releases the items of a job whose future was dropped, so that they need not wait for their
     /// leases to expire.
     fn drop(&mut self) {
-        if self.tokens.is_empty() {
+        if self.held.is_empty() {
             return;
         }
         // Without a runtime, they have to.
@@ -163,5 +178,34 @@ impl Drop for Leases {
             let now = store.now();
             drop(store.settle(released.collect(), Vec::new(), now).await);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::record::{AttemptOutcome, AttemptRecord};
+    use crate::store::MemoryStore;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_whose_lease_expired_and_was_claimed_again_settles_the_new_attempt() {
+        let mut leases = Leases::new(Arc::new(MemoryStore::new()));
+        let lease = |token: u64, attempt: u32| {
+            let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
+            lease.attempt = attempt;
+            lease
+        };
+        leases.add(lease(2, 2), true);
+        let handled = leases.start_next().expect("a lease");
+        leases.add(lease(3, 3), true);
+        assert!(leases.start_next().is_none(), "the handler that has it continues");
+
+        let mut row = AttemptRecord::new("worker", Timestamp::default(), AttemptOutcome::Failed);
+        row.attempt = handled.attempt;
+        let mut settlement = Settlement::new(handled.key, Settled::Succeeded(None), vec![row]);
+        leases.settle_with(&mut settlement);
+        assert_eq!(settlement.lease, LeaseKey { item: 7, token: 3 });
+        assert_eq!(settlement.history[0].attempt, 3, "the lost one was the second");
+        assert!(leases.is_empty());
     }
 }

@@ -20,10 +20,9 @@ use crate::item::failure::Failure;
 /// use std::io::{Error, ErrorKind};
 ///
 /// use retry_workflow::matchers::network;
-/// use retry_workflow::{
-///     AttemptReport, AttemptTimer, Failure, JobRunner, NewItem, Policy, Retrier, RetryState, Work,
-///     WorkItem,
-/// };
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkItem};
+/// use retry_workflow::{Failure, JobRunner, Policy, Retrier, Work};
 ///
 /// struct Ping {
 ///     retrier: Retrier,

@@ -24,7 +24,8 @@ const BATCH_BYTES: usize = 4 << 20;
 /// queue, from the pages of a service, or from anything endless; [`JobRunner`] runs it.
 ///
 /// ```
-/// use retry_workflow::{NewItem, Source, WorkflowError};
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::{Source, WorkflowError};
 ///
 /// /// The orders of a service that lists them page by page.
 /// struct Orders {

@@ -27,10 +27,9 @@ use crate::item::record::AttemptOutcome;
 /// use std::io::{Error, ErrorKind};
 /// use std::time::Duration;
 ///
-/// use retry_workflow::{
-///     AttemptReport, AttemptTimer, Failure, JobRunner, MemoryStore, NewItem, Reason, Store, Work,
-///     WorkItem, WorkOutcome,
-/// };
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
+/// use retry_workflow::{Failure, JobRunner, MemoryStore, Store, Work};
 ///
 /// struct Upload;
 ///
@@ -72,7 +71,7 @@ use crate::item::record::AttemptOutcome;
 /// ```
 ///
 /// To retry with a policy, its limits, matchers and breakers, keep a
-/// [`RetryState`](crate::RetryState) in the checkpoint.
+/// [`RetryState`](crate::work::RetryState) in the checkpoint.
 pub trait Work: Send + Sync + 'static {
     /// Makes one attempt, and reports how it ended.
     ///
@@ -200,7 +199,7 @@ pub struct StepRecord {
     /// What went wrong.
     pub failure: Option<Failure>,
     /// The end of what it printed, if it succeeded:
-    /// [`AttemptRecord::output`](crate::AttemptRecord::output).
+    /// [`AttemptRecord::output`](crate::store::AttemptRecord::output).
     pub output: Option<String>,
 }
 

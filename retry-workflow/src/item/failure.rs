@@ -30,7 +30,7 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
     /// What the attempt wrote before it failed. Only the history keeps it, with the failure's
-    /// [`AttemptRecord`](crate::AttemptRecord); dead letters, checkpoints and skipped items do not
+    /// [`AttemptRecord`](crate::store::AttemptRecord); dead letters, checkpoints and skipped items do not
     /// repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<Output>>,

@@ -68,7 +68,7 @@ impl fmt::Display for ItemState {
 /// An item that is new to a store.
 ///
 /// ```
-/// use retry_workflow::NewItem;
+/// use retry_workflow::store::NewItem;
 ///
 /// let order = NewItem::new("A-17", r#"{"quantity": 3}"#);
 /// assert_eq!(order.id, "A-17");
@@ -88,7 +88,7 @@ impl NewItem {
     /// Creates an item with this id, and its payload as JSON.
     ///
     /// ```
-    /// use retry_workflow::NewItem;
+    /// use retry_workflow::store::NewItem;
     ///
     /// let order = NewItem::new("A-17", r#"{"quantity": 3}"#).correlation("web-4711");
     /// assert_eq!(order.correlation.as_deref(), Some("web-4711"));
@@ -137,7 +137,7 @@ impl Selection {
     /// For your own stores, in [`Store::claim`](crate::Store::claim).
     ///
     /// ```
-    /// use retry_workflow::Selection;
+    /// use retry_workflow::store::Selection;
     ///
     /// assert_eq!(Selection::Items { max: 10, starts: 4 }.bounds(), (false, 10, 4));
     /// assert_eq!(Selection::Suspect.bounds(), (true, 1, 1));
@@ -155,7 +155,7 @@ impl Selection {
 /// Your own store creates one with [`new`](Self::new), and sets the fields that differ:
 ///
 /// ```
-/// use retry_workflow::{Lease, LeaseKey};
+/// use retry_workflow::store::{Lease, LeaseKey};
 ///
 /// let mut lease = Lease::new(LeaseKey { item: 7, token: 4 }, "A-17", r#"{"quantity": 3}"#);
 /// lease.attempt = 4;
@@ -436,7 +436,8 @@ impl ItemRecord {
 /// Your own store sets the fields of [`Counts::default`].
 ///
 /// ```
-/// # use retry_workflow::{MemoryStore, NewItem, Store};
+/// # use retry_workflow::store::NewItem;
+/// # use retry_workflow::{MemoryStore, Store};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
@@ -584,7 +585,7 @@ impl Filter {
     ///
     /// ```
     /// # use retry_workflow::Filter;
-    /// # fn main() -> Result<(), retry_workflow::InvalidTimestamp> {
+    /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
     /// let today = Filter::default().since("2026-11-22T00:00:00Z".parse()?);
     /// # let _ = today;
     /// # Ok(())
@@ -599,7 +600,7 @@ impl Filter {
     ///
     /// ```
     /// # use retry_workflow::Filter;
-    /// # fn main() -> Result<(), retry_workflow::InvalidTimestamp> {
+    /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
     /// let old = Filter::default().until("2026-01-01T00:00:00Z".parse()?);
     /// # let _ = old;
     /// # Ok(())

@@ -19,7 +19,7 @@ pub struct Overview {
     pub waiting: u64,
     /// When the next item can be claimed, suspects included: when it is due, or its lease expires.
     pub next_due: Option<Timestamp>,
-    /// When the next [suspect](crate::Lease::is_suspect) can be claimed.
+    /// When the next [suspect](crate::store::Lease::is_suspect) can be claimed.
     pub next_suspect: Option<Timestamp>,
 }
 
@@ -60,7 +60,8 @@ impl Group {
     /// Creates the group of one failed item, which is its example.
     ///
     /// ```
-    /// use retry_workflow::{Failure, Group, Timestamp};
+    /// use retry_workflow::store::Group;
+    /// use retry_workflow::{Failure, Timestamp};
     ///
     /// let failure = Failure::new("other", "order 4711 has no customer");
     /// let mut group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
@@ -122,7 +123,8 @@ impl HourCount {
 /// [`ended`](Self::ended) and [`tried`](Self::tried).
 ///
 /// ```
-/// use retry_workflow::{ItemState, Minute, Timestamp};
+/// use retry_workflow::store::Minute;
+/// use retry_workflow::{ItemState, Timestamp};
 ///
 /// let mut minute = Minute::new(Timestamp::from_micros(61_000_000).minute());
 /// assert_eq!(minute.minute, Timestamp::from_micros(60_000_000));

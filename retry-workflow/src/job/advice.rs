@@ -33,7 +33,8 @@ impl Group {
     /// Returns what to do about these failures, judged by their class and number.
     ///
     /// ```
-    /// use retry_workflow::{Failure, Group, Timestamp};
+    /// use retry_workflow::store::Group;
+    /// use retry_workflow::{Failure, Timestamp};
     ///
     /// let failure = Failure::new("timeout", "no answer after 30s");
     /// let group = Group::new(&failure, "A-17", Timestamp::from_micros(1));

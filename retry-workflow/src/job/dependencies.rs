@@ -79,7 +79,7 @@ impl fmt::Display for Path<'_> {
 /// [`Graph`](crate::Graph) checks its tasks this way when it runs; use this to check them earlier.
 ///
 /// ```
-/// use retry_workflow::{Dependencies, InvalidGraph};
+/// use retry_workflow::job::{Dependencies, InvalidGraph};
 ///
 /// let tasks = |needs: &str| [
 ///     ("fetch".to_owned(), vec![]),
@@ -155,7 +155,8 @@ impl Dependencies {
     /// last process that ran it stored them.
     ///
     /// ```
-    /// use retry_workflow::{Dependencies, Graph, MemoryStore, Task};
+    /// use retry_workflow::job::Dependencies;
+    /// use retry_workflow::{Graph, MemoryStore, Task};
     ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -93,7 +93,8 @@ pub enum OnItemFailure {
 /// When failures of items are reported.
 ///
 /// ```
-/// use retry_workflow::{ErrorCollection, ErrorPolicy};
+/// use retry_workflow::job::ErrorCollection;
+/// use retry_workflow::ErrorPolicy;
 ///
 /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Immediate);
 /// assert_eq!(policy.get_error_collection(), ErrorCollection::Immediate);
@@ -116,7 +117,8 @@ pub enum ErrorCollection {
 /// What an open breaker does to a job.
 ///
 /// ```
-/// use retry_workflow::{BreakerConfig, ErrorPolicy, OnOpen};
+/// use retry_workflow::job::OnOpen;
+/// use retry_workflow::{BreakerConfig, ErrorPolicy};
 ///
 /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
 /// assert!(policy.validate().is_ok());
@@ -320,7 +322,8 @@ impl ErrorPolicy {
     /// Sets when failures are reported. Default: in one report at the end.
     ///
     /// ```
-    /// # use retry_workflow::{ErrorCollection, ErrorPolicy};
+    /// # use retry_workflow::job::ErrorCollection;
+    /// # use retry_workflow::ErrorPolicy;
     /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Batched { size: 20 });
     /// assert!(policy.validate().is_ok());
     /// ```
@@ -345,7 +348,8 @@ impl ErrorPolicy {
     /// Sets what an open breaker does to the job. Default: it waits.
     ///
     /// ```
-    /// # use retry_workflow::{BreakerConfig, ErrorPolicy, OnOpen};
+    /// # use retry_workflow::job::OnOpen;
+    /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
     /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
     /// assert!(policy.validate().is_ok());
     /// ```

@@ -37,7 +37,7 @@ static METADATA: Metadata<'static> =
 /// the metrics are the same, but have no help texts.
 ///
 /// ```
-/// retry_workflow::metrics::describe();
+/// retry_workflow::job::metrics::describe();
 /// ```
 pub fn describe() {
     describe_gauge!(RUNNING, "1 while this process works on a job");

@@ -65,7 +65,8 @@ pub struct Job {
 /// What anyone with access to its store can request of the workers of a job.
 ///
 /// ```
-/// # use retry_workflow::{Job, MemoryStore, Request};
+/// # use retry_workflow::job::Request;
+/// # use retry_workflow::{Job, MemoryStore};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
@@ -450,7 +451,8 @@ impl Job {
     /// Checks whether a text can be the name of a job.
     ///
     /// ```
-    /// use retry_workflow::{InvalidName, Job};
+    /// use retry_workflow::job::InvalidName;
+    /// use retry_workflow::Job;
     ///
     /// assert!(Job::check_name("import").is_ok());
     /// assert_eq!(Job::check_name(" "), Err(InvalidName::Empty));
@@ -548,7 +550,8 @@ impl Job {
     /// Returns `false` if there is no such job, or nobody is working on it.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore, Request};
+    /// # use retry_workflow::job::Request;
+    /// # use retry_workflow::{Job, MemoryStore};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
@@ -580,7 +583,8 @@ impl Job {
     /// skipped. Items that a worker still holds are left to it.
     ///
     /// ```
-    /// # use retry_workflow::{Job, MemoryStore, NewItem, Store};
+    /// # use retry_workflow::store::NewItem;
+    /// # use retry_workflow::{Job, MemoryStore, Store};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();

@@ -13,7 +13,9 @@ use crate::words::{in_a_while, thousands};
 /// What a job is waiting for, according to its store.
 ///
 /// ```
-/// use retry_workflow::{MemoryStore, NewItem, Store, Unit, Waits};
+/// use retry_workflow::job::{Unit, Waits};
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::{MemoryStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {

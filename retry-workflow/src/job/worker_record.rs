@@ -117,8 +117,10 @@ mod tests {
         child.wait().unwrap();
         assert!(other.is_dead());
         // A process that reuses its number is a different one.
-        let again = WorkerRecord { process: std::process::id(), ..other.clone() };
-        assert!(again.is_dead());
+        let own = of(std::process::id());
+        assert!(!own.is_dead());
+        let earlier = WorkerRecord { started: own.started.map(|tick| tick - 1), ..own };
+        assert!(earlier.is_dead());
         let elsewhere = WorkerRecord { machine: Some("another".to_owned()), ..other };
         assert!(elsewhere.is_live(now) && !elsewhere.is_dead());
         assert!(WorkerRecord::new("w", Timestamp::NEVER).is_live(now));

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::future::{Future, pending};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::item::record::Filter;
@@ -75,7 +75,7 @@ impl Changes {
     }
 
     fn with<T>(&self, use_jobs: impl FnOnce(&mut HashMap<String, watch::Sender<u64>>) -> T) -> T {
-        use_jobs(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+        use_jobs(&mut self.jobs.lock())
     }
 }
 

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
 use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult};
@@ -20,7 +22,8 @@ use crate::item::summary::{Group, JobRow, Minute, Overview};
 ///
 /// ```
 /// use retry_workflow::store::{MemoryStore, Store};
-/// use retry_workflow::{NewItem, Timestamp};
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::Timestamp;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let store = MemoryStore::new();
@@ -66,7 +69,7 @@ impl MemoryStore {
         run: impl FnOnce(&mut Tables) -> StoreResult<T> + Send + 'a,
     ) -> StoreFuture<'a, T> {
         // A panic in here would be a bug of its own; the tables may still be of use to a test.
-        Box::pin(async { run(&mut self.tables.lock().unwrap_or_else(PoisonError::into_inner)) })
+        Box::pin(async { run(&mut self.tables.lock()) })
     }
 }
 

@@ -44,7 +44,8 @@ use crate::item::summary::{Group, JobRow, Minute, Overview};
 ///
 /// ```
 /// use retry_workflow::store::{SqliteStore, Store};
-/// use retry_workflow::{NewItem, Timestamp};
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::Timestamp;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// # let folder = tempfile::tempdir().unwrap();

@@ -2,9 +2,8 @@
 
 use std::io::{self, BufReader, Read};
 
-use retry_workflow::{
-    DeadLetters, Filter, ImportError, Imported, ItemState, MemoryStore, Signature, Store,
-};
+use retry_workflow::dead_letters::{ImportError, Imported};
+use retry_workflow::{DeadLetters, Filter, ItemState, MemoryStore, Signature, Store};
 
 /// A line as written by `export`.
 fn line(id: &str) -> String {

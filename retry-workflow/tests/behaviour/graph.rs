@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use retry_workflow::job::InvalidGraph;
 use retry_workflow::matchers::network;
 use retry_workflow::{
-    DeadLetters, Filter, Graph, InvalidGraph, ItemState, MemoryStore, Store, Task, Timestamp,
-    WorkflowError,
+    DeadLetters, Filter, Graph, ItemState, MemoryStore, Store, Task, Timestamp, WorkflowError,
 };
 use tokio::time::{Instant, sleep};
 

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use retry_workflow::store::{MemoryStore, SqliteStore, Store};
+use retry_workflow::job::{Copied, CopyError};
+use retry_workflow::store::{MemoryStore, Selection, SqliteStore, Store};
 use retry_workflow::{
-    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Selection,
-    Workflow, policy,
+    BreakerConfig, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow, policy,
 };
 use tempfile::TempDir;
 
@@ -59,14 +59,14 @@ async fn fill<S: Store + Clone>(store: &S) {
         .await;
     for (number, lease) in leases.unwrap().into_iter().enumerate() {
         let failure = retry_workflow::Failure::new("timeout", format!("no answer after {number}s"));
-        let mut row = retry_workflow::AttemptRecord::new(
+        let mut row = retry_workflow::store::AttemptRecord::new(
             "w",
             store.now(),
-            retry_workflow::AttemptOutcome::Failed,
+            retry_workflow::store::AttemptOutcome::Failed,
         );
         row.failure = Some(failure.clone());
-        let end = retry_workflow::Settled::Dead(failure);
-        let settlement = retry_workflow::Settlement::new(lease.key, end, vec![row]);
+        let end = retry_workflow::store::Settled::Dead(failure);
+        let settlement = retry_workflow::store::Settlement::new(lease.key, end, vec![row]);
         store.settle(vec![settlement], Vec::new(), store.now()).await.unwrap();
     }
 }

@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
+use retry_workflow::store::AttemptOutcome;
 use retry_workflow::{
-    AttemptOutcome, Filter, ItemState, Job, JobStatus, SqliteStore, Store, Workflow, keyed, policy,
+    Filter, ItemState, Job, JobStatus, SqliteStore, Store, Workflow, keyed, policy,
 };
 
 const ATTEMPTS: u32 = 3;
@@ -171,7 +172,8 @@ async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
         let attempts: Vec<u32> = item.history.iter().map(|row| row.attempt).collect();
         assert!(attempts.is_sorted_by(|one, next| one < next), "{item:?}");
         assert!(attempts.last() <= Some(&item.attempt), "{item:?}");
-        let settled = |row: &&retry_workflow::AttemptRecord| row.outcome != AttemptOutcome::Lost;
+        let settled =
+            |row: &&retry_workflow::store::AttemptRecord| row.outcome != AttemptOutcome::Lost;
         // Never more than the policy allows, which does not count lost attempts.
         let policys = item.history.iter().filter(settled).count();
         let wanted = failures(number).min(ATTEMPTS - 1) + 1;

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use retry_workflow::job::{BreakerRecord, State};
+use retry_workflow::store::{AttemptOutcome, NewItem};
+use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
-    AttemptOutcome, AttemptReport, AttemptTimer, BreakerConfig, BreakerRecord, ErrorPolicy,
-    Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner, JobStatus, MemoryStore,
-    NewItem, OnItemFailure, Output, Reason, Source, State, StopReason, Store, Work, WorkItem,
-    WorkOutcome, WorkflowError,
+    BreakerConfig, ErrorPolicy, Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner,
+    JobStatus, MemoryStore, OnItemFailure, Output, Source, StopReason, Store, Work, WorkflowError,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {

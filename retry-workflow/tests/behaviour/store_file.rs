@@ -7,10 +7,11 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::{SqliteStore, Store, StoreError, Summary, Synchronous};
-use retry_workflow::{
-    Filter, ItemState, Job, Minute, NewItem, Selection, Settled, Settlement, Timestamp,
+use retry_workflow::store::{
+    Minute, NewItem, Selection, Settled, Settlement, SqliteStore, Store, StoreError, Summary,
+    Synchronous,
 };
+use retry_workflow::{Filter, ItemState, Job, Timestamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

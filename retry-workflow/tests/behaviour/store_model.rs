@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Counts, Failure, Filter, HourCount, ItemRecord, ItemState,
-    JobRow, Lease, LeaseKey, Minute, NewItem, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
-    Store, Timestamp,
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, HourCount, JobRow, Lease, LeaseKey, Minute, NewItem,
+    SUSPECT_AFTER, Selection, Settled, Settlement, Start,
 };
+use retry_workflow::{Counts, Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 
 const JOBS: [&str; 2] = ["one", "two"];
 const MESSAGES: [(&str, &str); 4] = [

@@ -12,8 +12,10 @@ use std::sync::Barrier;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use retry_workflow::store::{MemoryStore, SqliteStore, Store};
-use retry_workflow::{Counts, Lease, NewItem, Selection, Settled, Settlement, Timestamp, Workflow};
+use retry_workflow::store::{
+    Lease, MemoryStore, NewItem, Selection, Settled, Settlement, SqliteStore, Store,
+};
+use retry_workflow::{Counts, Timestamp, Workflow};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use retry_workflow::store::{Choose, MemoryStore, SqliteStore, Store, StoreFuture};
+use retry_workflow::job::Request;
+use retry_workflow::store::{
+    Choose, Cursor, Group, JobRow, Lease, LeaseKey, MemoryStore, Minute, NewItem, Overview, Page,
+    Selection, Settlement, SqliteStore, Start, Store, StoreFuture,
+};
 use retry_workflow::{
-    Cursor, Failure, Filter, Graph, Group, ItemRecord, Job, JobReport, JobRow, JobStatus, Lease,
-    LeaseKey, Minute, NewItem, Overview, Page, Request, Selection, Settlement, Start, StopReason,
-    Task, Timestamp, Workflow,
+    Failure, Filter, Graph, ItemRecord, Job, JobReport, JobStatus, StopReason, Task, Timestamp,
+    Workflow,
 };
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;

@@ -298,7 +298,7 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
     let recorder = DebuggingRecorder::new();
     let seen = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);
-    retry_workflow::metrics::describe();
+    retry_workflow::job::metrics::describe();
 
     let looks = seen.clone();
     let report = Workflow::new("orders")

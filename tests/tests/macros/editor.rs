@@ -13,7 +13,7 @@ const OPTIONS_TABLE: &str = include_str!("../../../retry-runtime/src/attribute.m
 const FIXTURE: &str = include_str!("../../fixtures/editor/src/lib.rs");
 /// The options of the attribute, by name.
 fn options() -> Vec<&'static str> {
-    args::Syntax::Attribute.options().iter().map(|option| option.name).collect()
+    args::Syntax::Attribute.options().into_iter().collect()
 }
 
 /// The settings of an inline breaker, by name.

@@ -187,6 +187,61 @@ fn links_lead_somewhere() {
     assert_none(&mistakes);
 }
 
+/// Below the address of a repository, the registry takes the links of a crate's page as if they stood
+/// in the crate's folder, wherever the page is.
+#[test]
+fn links_of_crates_lead_somewhere_on_the_registry() {
+    let mut mistakes = Vec::new();
+    let mut packages = 0;
+    for entry in fs::read_dir(root()).expect("the folder of the project") {
+        let folder = PathBuf::from(entry.expect("an entry of a folder").file_name());
+        let Ok(manifest) = fs::read_to_string(root().join(&folder).join("Cargo.toml")) else {
+            continue;
+        };
+        let Some((_, readme)) = manifest.split_once("\nreadme = \"") else { continue };
+        let readme = folder.join(readme.split('"').next().unwrap_or_default());
+        let page = fs::read_to_string(root().join(&readme)).expect("the page of a crate");
+        packages += 1;
+        for (line, link) in Page::read(&page).links {
+            let file = link.split('#').next().unwrap_or_default();
+            if !link.contains("://") && !root().join(normal(&folder.join(file))).exists() {
+                mistakes.push(format!("{}:{line}: {link} leads nowhere", readme.display()));
+            }
+        }
+    }
+    assert_eq!(packages, 8, "the crates are elsewhere");
+    assert_none(&mistakes);
+}
+
+/// On docs.rs there is nothing but the documentation of crates.
+#[test]
+fn links_of_the_guide_stay_in_the_documentation() {
+    let mut mistakes = Vec::new();
+    for (path, page) in pages() {
+        let Some(source) = path.ancestors().find(|folder| folder.ends_with("src")) else {
+            continue;
+        };
+        for (line, link) in &page.links {
+            let file = link.split('#').next().unwrap_or_default();
+            let target = normal(&path.parent().unwrap_or(source).join(file));
+            if !link.contains("://") && !target.starts_with(source) {
+                mistakes.push(format!("{}:{line}: {link} is not on docs.rs", path.display()));
+            }
+        }
+    }
+    assert_none(&mistakes);
+}
+
+#[test]
+fn the_number_of_judged_cases_is_the_one_of_its_page() {
+    let read = |page| fs::read_to_string(root().join(page)).expect("a page");
+    let (readme, table) = (read("README.md"), read("CLASSIFICATION.md"));
+    let (_, after) = readme.split_once("as [").expect("a number of cases");
+    let cases = after.split(' ').next().unwrap_or_default();
+    let counted = format!("{} cases", cases.replace(',', ""));
+    assert!(table.contains(&counted), "CLASSIFICATION.md does not say {counted}");
+}
+
 /// The path without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

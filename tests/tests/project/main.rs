@@ -1,5 +1,6 @@
 //! The project itself: its dependencies, its public API, and its pages.
 
+mod beside;
 mod dependencies;
 mod documents;
 mod features;

@@ -2,7 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
-use retry_workflow::{InvalidName, Job};
+use retry_workflow::Job;
+use retry_workflow::job::InvalidName;
 
 /// Which job a `run` is.
 #[derive(Clone, Debug, Args)]

@@ -9,7 +9,8 @@ use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::{Job, Request, Store};
+use retry_workflow::job::Request;
+use retry_workflow::{Job, Store};
 
 /// How often to poll a job that is expected to end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

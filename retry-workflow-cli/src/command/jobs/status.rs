@@ -10,8 +10,9 @@ use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, failed, moment, one_line, thousands};
+use retry_workflow::job::{PendingRequest, Unit};
 use retry_workflow::words::total;
-use retry_workflow::{Counts, Job, PendingRequest, Store, Unit};
+use retry_workflow::{Counts, Job, Store};
 
 /// The refresh interval of `--watch`.
 pub(crate) const EACH: Duration = Duration::from_secs(1);

@@ -10,7 +10,8 @@ use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::command::store::Address;
 use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{DeadLetters, Filter, ImportError};
+use retry_workflow::dead_letters::ImportError;
+use retry_workflow::{DeadLetters, Filter};
 
 pub(super) async fn export(
     letters: &DeadLetters,

@@ -7,7 +7,8 @@ use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, count, one_line, thousands};
-use retry_workflow::{Cursor, DeadLetters, Filter, Group, ItemRecord, Page, Signature, Timestamp};
+use retry_workflow::store::{Cursor, Group, Page};
+use retry_workflow::{DeadLetters, Filter, ItemRecord, Signature, Timestamp};
 
 pub(super) async fn list(
     letters: &DeadLetters,

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
 use crate::command::arguments::RedriveArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
-use crate::terminal::text::{count, duration, one_line};
-use retry_workflow::{DeadLetters, Filter, Rate};
+use crate::terminal::text::{count, one_line};
+use retry_workflow::{DeadLetters, Filter, Redrive};
 
 /// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,25 +32,15 @@ pub(super) async fn retry(
         Jobs::find(letters, filter, arguments.file.as_deref()).await?
     };
     jobs.report();
+    let redrive = Redrive::within(arguments.max, arguments.rate);
     if arguments.dry_run {
-        let mut all = 0;
-        for filter in jobs.filters(filter) {
-            all += letters.count(&filter).await?;
-        }
-        let some = arguments.max.map_or(all, |max| all.min(max));
+        let preview = letters.preview(&jobs.filters(filter), redrive).await?;
         if screen.json {
             screen.object(&json!({
-                "dry_run": true, "retried": some, "left_out": jobs.left_out(),
+                "dry_run": true, "retried": preview.items(), "left_out": jobs.left_out(),
             }))?;
         } else {
-            screen.line(format_args!("{} would be re-driven", count(some, "dead letter")))?;
-            if let Some(rate) = arguments.rate
-                && some > 1
-            {
-                let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
-                let last = duration(rate.every().saturating_mul(steps));
-                screen.line(format_args!("at {rate}, the last one is due after {last}"))?;
-            }
+            screen.line(format_args!("{preview}"))?;
         }
         return Ok(Next::Nothing);
     }
@@ -62,7 +51,7 @@ pub(super) async fn retry(
     if let Some(file) = &arguments.edit {
         edit(letters, filter, file).await?;
     }
-    let taken = take_back(letters, &jobs.filters(filter), arguments).await?;
+    let taken = letters.retry(&jobs.filters(filter), redrive).await?;
     let runs_now = taken > 0 && !arguments.later;
     if screen.json && !runs_now {
         screen.object(&json!({
@@ -107,27 +96,6 @@ async fn edit(letters: &DeadLetters, filter: &Filter, file: &Path) -> Result<(),
         return Err(CommandError::Usage(format!("{id} is no longer a dead letter")));
     }
     Ok(())
-}
-
-/// Re-drives what each filter selects, one after another, at the requested rate.
-async fn take_back(
-    letters: &DeadLetters,
-    filters: &[Filter],
-    arguments: &RedriveArguments,
-) -> Result<u64, CommandError> {
-    let every = arguments.rate.map_or(Duration::ZERO, Rate::every);
-    let now = letters.store().now();
-    let mut taken: u64 = 0;
-    for filter in filters {
-        let left = arguments.max.map(|max| max.saturating_sub(taken));
-        if left == Some(0) {
-            break;
-        }
-        let before = u32::try_from(taken).unwrap_or(u32::MAX);
-        let from = now + every.saturating_mul(before);
-        taken += letters.store().redrive(filter, left, from, every).await?;
-    }
-    Ok(taken)
 }
 
 /// The jobs that have the selected dead letters.

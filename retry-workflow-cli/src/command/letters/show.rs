@@ -4,9 +4,8 @@ use crate::command::arguments::ShowArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::{Screen, Tone};
 use crate::terminal::text::{duration, lines, moment, one_line};
-use retry_workflow::{
-    AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState,
-};
+use retry_workflow::store::{AttemptOutcome, AttemptRecord};
+use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState};
 
 pub(crate) async fn show(
     letters: &DeadLetters,

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::terminal::text::json as safe;
@@ -23,7 +23,7 @@ impl EventLines {
         if self.is_closed.load(Ordering::Relaxed) {
             return;
         }
-        let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut job = self.job.lock();
         if let JobEvent::Started { job: started, .. } = event {
             (*started).clone_into(&mut job);
         }

@@ -3,11 +3,12 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
-use retry_workflow::{AttemptOutcome, AttemptRecord};
+use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 
 const HEADING: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 /// The exit status of an attempt that did not exit by itself.
@@ -51,7 +52,7 @@ impl Joblog {
 
     /// Appends the line of an attempt.
     pub(super) fn add(&self, job: &str, item: &str, attempt: &AttemptRecord) -> io::Result<()> {
-        let mut numbered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut numbered = self.0.lock();
         numbered.lines += 1;
         let line = line(numbered.lines, job, item, attempt);
         // Unbuffered, so that a killed process leaves a line for every attempt that has ended.

@@ -3,17 +3,18 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::command::arguments::RunArguments;
 use crate::command::screen::terminal_width;
 use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
-use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Unit, WaitReason};
+use retry_workflow::job::Unit;
+use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, WaitReason};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, Default)]
@@ -192,7 +193,7 @@ impl ProgressReporter {
     }
 
     fn heard(&self) -> MutexGuard<'_, JobState> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 
     /// Shows, until the next event, that another process has locked the store.

@@ -8,7 +8,7 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
-use retry_workflow::{Dependencies, InvalidGraph};
+use retry_workflow::job::{Dependencies, InvalidGraph};
 
 pub(super) const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];

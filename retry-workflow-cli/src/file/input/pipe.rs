@@ -4,8 +4,10 @@
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::InputReader;
 use super::read::{Format, Opened};
@@ -37,8 +39,8 @@ struct Running {
 }
 
 impl Pipe {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock()
     }
 
     /// Stops reading.

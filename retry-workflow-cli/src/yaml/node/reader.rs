@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::{Key, Node, Value, known_here};
+use super::{Key, Node, Value, key_here, known_here};
 use crate::yaml::span::SourceSpan;
 
 /// An error from deserializing a tree.
@@ -17,6 +17,12 @@ use crate::yaml::span::SourceSpan;
 pub(crate) struct Complaint {
     pub(super) message: String,
     pub(super) span: Option<SourceSpan>,
+    /// The keys that are known where an unknown one is.
+    known: Option<&'static [&'static str]>,
+}
+
+fn unknown_key(key: &str, meant: &str) -> String {
+    format!("unknown key `{key}`{meant}")
 }
 
 impl Complaint {
@@ -37,11 +43,14 @@ impl std::error::Error for Complaint {}
 
 impl de::Error for Complaint {
     fn custom<T: Display>(message: T) -> Self {
-        Self { message: message.to_string(), span: None }
+        Self { message: message.to_string(), span: None, known: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format!("unknown key `{field}`{}", known_here(field, expected)))
+        Self {
+            known: Some(expected),
+            ..Self::custom(unknown_key(field, &known_here(field, expected)))
+        }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -221,7 +230,12 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         self.last_key.set(entry.map(|(key, _)| key.span));
         let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(Word(&key.name)).map(Some).map_err(|error| error.at(key.span))
+        seed.deserialize(Word(&key.name)).map(Some).map_err(|mut error| {
+            if let Some(known) = error.known.take() {
+                error.message = unknown_key(&key.name, &key_here(&key.name, value, known));
+            }
+            error.at(key.span)
+        })
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Complaint> {
@@ -252,7 +266,7 @@ impl<'de> Variant<'de> {
     fn needed(&self) -> Result<&'de Node, Complaint> {
         self.inside.ok_or_else(|| {
             let message = format!("`{0}` needs a setting: write `{0}: …`", self.name);
-            Complaint { message, span: Some(self.span) }
+            Complaint { span: Some(self.span), ..de::Error::custom(message) }
         })
     }
 }
@@ -264,8 +278,8 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         match self.inside {
             None | Some(Node { value: Value::Null, .. }) => Ok(()),
             Some(inside) => Err(Complaint {
-                message: format!("`{}` has no settings: remove this", self.name),
                 span: Some(inside.span),
+                ..de::Error::custom(format!("`{}` has no settings: remove this", self.name))
             }),
         }
     }

@@ -17,7 +17,8 @@ use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemF
 /// is wrong.
 ///
 /// ```
-/// use retry_workflow::{ErrorPolicy, ErrorPolicyKeys};
+/// use retry_workflow::job::ErrorPolicyKeys;
+/// use retry_workflow::ErrorPolicy;
 ///
 /// let json = r#"{ "retry_config": { "max_attempts": 0 } }"#;
 /// let keys: ErrorPolicyKeys = serde_json::from_str(json).unwrap();

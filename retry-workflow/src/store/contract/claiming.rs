@@ -161,7 +161,7 @@ pub async fn a_stale_start_is_left_out(store: &Arc<dyn Store>) {
     assert_eq!(claim_one(store, 300).await.dropped, 1, "of `b`");
 }
 
-/// [`Lease::lost`](crate::Lease::lost) and [`Lease::dropped`](crate::Lease::dropped) are 0 again after a settlement.
+/// [`Lease::lost`](crate::store::Lease::lost) and [`Lease::dropped`](crate::store::Lease::dropped) are 0 again after a settlement.
 pub async fn losses_in_a_row_are_counted_until_one_is_settled(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(claim_one(store, 0).await.lost, 0);

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use retry_workflow::job::{ErrorCollection, OnOpen};
 use retry_workflow::{
-    BreakerConfig, ErrorCollection, ErrorPolicy, JobEvent, JobReport, MemoryStore, OnItemFailure,
-    OnOpen, StopReason, Workflow, keyed, policy,
+    BreakerConfig, ErrorPolicy, JobEvent, JobReport, MemoryStore, OnItemFailure, StopReason,
+    Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 

@@ -60,9 +60,9 @@ async fn errors_tell_their_causes_once() {
     let shown = "the store failed: the cable is cut";
     assert_eq!(chain(&store), shown);
     assert_eq!(chain(&WorkflowError::from(store.clone())), shown);
-    assert_eq!(chain(&retry_workflow::ImportError::from(store.clone())), shown);
-    assert_eq!(chain(&retry_workflow::ExportError::from(store.clone())), shown);
-    assert_eq!(chain(&retry_workflow::SignatureError::from(store)), shown);
+    assert_eq!(chain(&retry_workflow::dead_letters::ImportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::dead_letters::ExportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::dead_letters::SignatureError::from(store)), shown);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,9 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use retry_workflow::matchers::{network, timeout};
-use retry_workflow::{
-    AttemptOutcome, JobStatus, MemoryStore, Policy, Selection, Store, Workflow, keyed, policy,
-};
+use retry_workflow::store::{AttemptOutcome, Selection};
+use retry_workflow::{JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy};
 use tokio::time::Instant;
 
 use super::support::{Calls, odd, refused};
@@ -186,7 +185,9 @@ async fn what_an_attempt_leaves_for_the_next_is_json_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_is_not_json_fails_its_item() {
-    use retry_workflow::{AttemptReport, JobRunner, NewItem, Work, WorkItem, WorkOutcome};
+    use retry_workflow::store::NewItem;
+    use retry_workflow::work::{AttemptReport, WorkItem, WorkOutcome};
+    use retry_workflow::{JobRunner, Work};
 
     struct Careless;
     impl Work for Careless {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use retry_workflow::store::{NewItem, Selection};
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, MemoryStore, NewItem, Selection, Store, WaitReason, Workflow,
-    keyed, policy,
+    BreakerConfig, ErrorPolicy, MemoryStore, Store, WaitReason, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 

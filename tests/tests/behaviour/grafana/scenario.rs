@@ -75,7 +75,7 @@ async fn run() -> Scraped {
     retry_runtime::metrics::describe();
     retry_runtime::metrics::register();
     retry_fleet::metrics::describe();
-    retry_workflow::metrics::describe();
+    retry_workflow::job::metrics::describe();
 
     let hour = Hour(Instant::now());
     let tasks = [

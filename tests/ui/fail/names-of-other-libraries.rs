@@ -1,0 +1,36 @@
+//! Settings of backon, Polly, resilience4j, p-retry and tenacity: what to write here, with the
+//! value that was written.
+
+use retry_runtime::retry;
+
+#[retry(with_max_times(4), MaxRetryAttempts = 3, retry = 5)]
+async fn counts() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(stop = stop_after_attempt(3), wait = wait_fixed(2), reraise = true)]
+async fn tenacity() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(minTimeout = 1_000, maxTimeout = 30_000, randomize = true, factor = 1.5)]
+async fn p_retry() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(BackoffType = DelayBackoffType::Exponential, UseJitter = true, Delay = "2s")]
+async fn polly() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(ignore_exceptions = [Failure::Fatal], fallback_method = cached, notify = |a, b| log(a, b), attempts = 0)]
+async fn closures() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+#[retry(breaker(failure_rate_threshold = 50, sliding_window_size = 20, breakDuration = "30s"))]
+async fn breakers() -> std::io::Result<u32> {
+    Ok(7)
+}
+
+fn main() {}

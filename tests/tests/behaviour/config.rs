@@ -243,7 +243,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("jitter: full\njitter_factor: 0.3", &["jitter_factor", "full"]),
         ("jitter: false\njitter_factor: 0.3", &["jitter_factor"]),
         ("jitter: decorrelated\nbackoff: fixed", &["decorrelated", "backoff"]),
-        ("jitter: decorrelated\nmax_delay: unlimited", &["decorrelated", "`max_delay: 30s`"]),
+        ("jitter: decorrelated\nmax_delay: unlimited", &["decorrelated", "`max_delay: \"30s\"`"]),
         ("retry_budget: 500ms", &["500ms", "first wait"]),
         ("deadline: 1s", &["first wait", "deadline"]),
         ("timeout: 10s\ndeadline: 5s", &["timeout 10s", "deadline 5s"]),

@@ -6,7 +6,6 @@ use quote::ToTokens;
 use syn::{Expr, Ident};
 
 use crate::hygiene::{SpanRange, quote};
-use crate::value::Value;
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.
@@ -168,19 +167,6 @@ impl Scope {
             }
         }
         self.is_mentioned(expr.to_token_stream()).then_some(expr)
-    }
-
-    /// Like [`run_time`](Self::run_time) for a value, which is otherwise passed to `read`.
-    pub(crate) fn value<T>(
-        &mut self,
-        kind: Kind,
-        expr: Expr,
-        read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
-    ) -> syn::Result<Value<T>> {
-        match self.run_time(&expr).cloned() {
-            Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
-            None => read(expr),
-        }
     }
 
     /// Whether `word` is one of the names.

@@ -10,7 +10,7 @@ use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::hygiene::quote;
-use crate::run_time::RunTimeExpr;
+use crate::run_time::{Kind, RunTimeExpr, Scope};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
@@ -32,6 +32,22 @@ impl<T> Value<T> {
 
     pub(crate) fn run_time(expr: RunTimeExpr) -> Self {
         Self { expr: expr.written.clone(), known: None, run_time: Some(Box::new(expr)) }
+    }
+}
+
+impl Scope {
+    /// The value of an option: evaluated if it is known only at run time, and otherwise passed to
+    /// `read`.
+    pub(crate) fn value<T>(
+        &mut self,
+        kind: Kind,
+        expr: Expr,
+        read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
+    ) -> syn::Result<Value<T>> {
+        match self.run_time(&expr).cloned() {
+            Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
+            None => read(expr),
+        }
     }
 }
 

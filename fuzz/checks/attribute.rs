@@ -42,7 +42,7 @@ pub(crate) fn check(text: &str) {
     parses::<syn::Item>(hints, &options);
 
     let mut errors = Errors::new();
-    let args = Args::parse(options.clone(), Syntax::Attribute, &Scope::default(), &mut errors);
+    let args = Args::parse(options.clone(), Syntax::Attribute, &mut Scope::default(), &mut errors);
     let checked = args.check(&mut errors);
     if let (true, Some(policy)) = (errors.is_empty(), checked.known) {
         assert!(policy.validate().is_ok(), "`{options}` is taken: {policy:?}");

@@ -18,7 +18,7 @@ use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
-use crate::run_time::Scope;
+use crate::run_time::{Kind, Local, RunTimeExpr, Scope};
 use crate::value::{self, plain};
 
 /// All options as written, except the invalid ones.
@@ -53,15 +53,49 @@ pub(crate) struct Args {
 /// The options that make up a policy.
 pub(crate) struct PolicyArgs {
     /// The policy to start from.
-    pub(crate) base: Option<Expr>,
-    /// Whether that policy is known only at run time.
-    pub(crate) base_is_run_time: bool,
+    pub(crate) base: Option<PolicyBase>,
     pub(crate) settings: Settings<Policy>,
+    /// The values that are evaluated before the first attempt.
+    pub(crate) locals: Vec<Local>,
+}
+
+/// A policy to start from.
+pub(crate) enum PolicyBase {
+    Constant(Expr),
+    RunTime(RunTimeExpr),
+}
+
+impl PolicyBase {
+    /// The expression, as written.
+    pub(crate) const fn written(&self) -> &Expr {
+        match self {
+            Self::Constant(expr) => expr,
+            Self::RunTime(evaluated) => &evaluated.written,
+        }
+    }
+}
+
+impl PolicyArgs {
+    /// The policy to start from, if it is a constant.
+    pub(crate) const fn constant_base(&self) -> Option<&Expr> {
+        match &self.base {
+            Some(PolicyBase::Constant(base)) => Some(base),
+            _ => None,
+        }
+    }
+
+    /// The policy to start from, if it is known only at run time.
+    pub(crate) const fn run_time_base(&self) -> Option<&RunTimeExpr> {
+        match &self.base {
+            Some(PolicyBase::RunTime(base)) => Some(base),
+            _ => None,
+        }
+    }
 }
 
 impl Default for PolicyArgs {
     fn default() -> Self {
-        Self { base: None, base_is_run_time: false, settings: Settings::new(&POLICY) }
+        Self { base: None, settings: Settings::new(&POLICY), locals: Vec::new() }
     }
 }
 
@@ -95,7 +129,7 @@ struct Reading<'a> {
     name: &'a Ident,
     example: &'static str,
     input: ParseStream<'a>,
-    scope: &'a Scope,
+    scope: &'a mut Scope,
     errors: &'a mut Errors,
 }
 
@@ -175,9 +209,10 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
     .about(Field::OnRetry),
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
-        let inside = option.scope.run_time(&expr).cloned();
-        args.policy.base_is_run_time = inside.is_some();
-        args.policy.base = Some(inside.unwrap_or(expr));
+        args.policy.base = Some(match option.scope.run_time(&expr).cloned() {
+            Some(inside) => PolicyBase::RunTime(option.scope.evaluate(Kind::Policy, inside)),
+            None => PolicyBase::Constant(expr),
+        });
         Ok(())
     })
     .in_policy(),
@@ -285,7 +320,7 @@ impl Args {
     pub(crate) fn parse(
         tokens: TokenStream,
         syntax: Syntax,
-        scope: &Scope,
+        scope: &mut Scope,
         errors: &mut Errors,
     ) -> Self {
         let mut args = Self::default();
@@ -298,6 +333,7 @@ impl Args {
         if let (Err(error), true) = (read.parse2(tokens), errors.is_empty()) {
             errors.push(error);
         }
+        args.policy.locals = scope.take_locals();
         args
     }
 
@@ -309,10 +345,10 @@ impl Args {
             // single attempt.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
-        let whole = self.policy.base.as_ref().map(ToTokens::to_token_stream);
-        let base = match &whole {
-            Some(_) if self.policy.base_is_run_time => Base::RunTime,
-            Some(_) => Base::Shared,
+        let whole = self.policy.base.as_ref().map(|base| base.written().to_token_stream());
+        let base = match &self.policy.base {
+            Some(PolicyBase::RunTime(_)) => Base::RunTime,
+            Some(PolicyBase::Constant(_)) => Base::Shared,
             None => Base::Default,
         };
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
@@ -327,7 +363,7 @@ impl Args {
         &mut self,
         input: ParseStream,
         syntax: Syntax,
-        scope: &Scope,
+        scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
         if !input.peek(Ident::peek_any) {

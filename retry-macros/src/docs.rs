@@ -108,7 +108,7 @@ fn as_written(args: &Args) -> String {
     let policy = &args.policy;
     let mut words = Vec::new();
     if let Some(base) = &policy.base {
-        words.push(format!("Policy `{}`", plain(base)));
+        words.push(format!("Policy `{}`", plain(base.written())));
     }
     for entry in &policy.settings.entries {
         let (name, value) = (&entry.name, plain(&entry.value.tokens));
@@ -180,7 +180,8 @@ mod tests {
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
         let mut errors = Errors::new();
-        let args = Args::parse(parse(options), Syntax::Attribute, &Scope::default(), &mut errors);
+        let args =
+            Args::parse(parse(options), Syntax::Attribute, &mut Scope::default(), &mut errors);
         let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = item::parse(&parse(function)).expect("a function");

@@ -64,15 +64,17 @@ use crate::value::mentions;
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let parsed = item::parse(item);
-    let scope = match &parsed {
-        Ok(function) => Scope::new(&signature::arguments(function)),
+    let mut scope = match &parsed {
+        Ok(function) => {
+            Scope::new(&signature::arguments(function), signature::unchanging(function))
+        }
         Err(_) => Scope::default(),
     };
     let args = match &parsed {
         Ok(function) => function.as_in_body(args),
         Err(_) => args,
     };
-    let args = Args::parse(args, Syntax::Attribute, &scope, &mut errors);
+    let args = Args::parse(args, Syntax::Attribute, &mut scope, &mut errors);
     let checked = args.check(&mut errors);
     let function = match parsed {
         Ok(function) => function,
@@ -247,7 +249,8 @@ impl<'a> Expansion<'a> {
         let error_place = item::error_of(&erased).map_or(return_place, SpanRange::of);
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
-        let PolicyArgs { base, base_is_run_time, settings } = &args.policy;
+        let PolicyArgs { base, settings, .. } = &args.policy;
+        let base_is_run_time = args.policy.run_time_base().is_some();
         let is_run_time = |field| checked.run_time.contains(field) && settings.bounds(field);
         let (shared, deadline) = (base.is_some(), settings.bounds(Field::Deadline));
         let timed = settings.bounds(Field::Timeout) || deadline;
@@ -256,7 +259,7 @@ impl<'a> Expansion<'a> {
         let cut = match (is_async, timed, shared) {
             (true, true, _) if timed_at_run_time => Timing::AtRunTime { is_demanded: true },
             (true, true, _) => Timing::Always,
-            (true, false, true) if *base_is_run_time => Timing::AtRunTime { is_demanded: false },
+            (true, false, true) if base_is_run_time => Timing::AtRunTime { is_demanded: false },
             (true, false, true) => Timing::ByPolicy,
             (true, false, false) if clocked => Timing::BetweenAttempts,
             (false, ..) if clocked || shared => Timing::BetweenAttempts,

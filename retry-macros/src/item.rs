@@ -243,6 +243,12 @@ pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
     })
 }
 
+/// Where `mut name` begins, if these tokens declare that.
+pub(crate) fn position_of_mut(tokens: &[TokenTree], name: &str) -> Option<usize> {
+    let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
+    (0..tokens.len()).find(|&at| is(at, "mut") && is(at + 1, name))
+}
+
 /// Replaces each `self` with `this`, keeping its place.
 fn replace_self(tokens: TokenStream, this: &Ident) -> TokenStream {
     tokens

@@ -10,12 +10,11 @@ use crate::args::{Args, PolicyArgs, Syntax};
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
 use crate::run_time::Scope;
-use crate::value::evaluated;
 
 /// Expands `policy!(attempts = 5, …)` to an expression that is valid in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let args = Args::parse(tokens, Syntax::Policy, &Scope::default(), &mut errors);
+    let args = Args::parse(tokens, Syntax::Policy, &mut Scope::default(), &mut errors);
     let checked = args.check(&mut errors);
     let private = private(&args);
     let policy = expression(&args.policy, checked.wrong, &private);
@@ -46,12 +45,10 @@ pub(crate) fn private(args: &Args) -> TokenStream {
 /// The policy as a chain of builder calls, without the fields that are `wrong` or known only at run
 /// time.
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
-    let start = match &args.base {
+    let start = match args.constant_base() {
         // Checked to be a `Policy` here, so that a mistake is reported on its own tokens.
-        Some(base) if !args.base_is_run_time => {
-            SpanRange::of(base).call(quote!(#private::shared), base)
-        }
-        _ => quote!(#private::Policy::new()),
+        Some(base) => SpanRange::of(base).call(quote!(#private::shared), base),
+        None => quote!(#private::Policy::new()),
     };
     let calls = args.settings.calls(wrong, private);
     quote!(#start #calls)
@@ -65,13 +62,13 @@ pub(crate) fn run_time_expression(
     private: &TokenStream,
 ) -> TokenStream {
     let run_time = args.settings.run_time_calls(wrong, private);
-    match &args.base {
-        Some(base) if args.base_is_run_time => {
-            let base = evaluated("policy", base);
+    match args.run_time_base() {
+        Some(base) => {
+            let base = base.evaluated();
             let calls = args.settings.calls(wrong, private);
             quote!(#base #calls #run_time)
         }
-        _ => quote!(#constant #run_time),
+        None => quote!(#constant #run_time),
     }
 }
 

@@ -1,26 +1,157 @@
-//! Determines which expressions are known only at run time.
+//! Determines which expressions are known only at run time, and when each of them is evaluated:
+//! once a call, before its first attempt, like an argument.
 
-use proc_macro2::{Spacing, TokenStream, TokenTree};
+use proc_macro2::{Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Ident};
 
-use crate::value::Value;
+use crate::hygiene::{SpanRange, quote};
 
-/// The names in an option that have no value before the program runs.
+/// The names in an option that have no value before the program runs, and the expressions that
+/// have been evaluated with them.
 #[derive(Default)]
 pub(crate) struct Scope {
     /// The arguments and the receiver.
     names: Vec<String>,
+    /// Those of them that a body cannot change, nor what they refer to.
+    unchanging: Vec<String>,
     /// Whether there is a function at all: `policy!` is a constant.
     is_function: bool,
+    /// The expressions that are evaluated before the first attempt, in the order of the options.
+    locals: Vec<Local>,
+}
+
+/// A variable of the call that holds the value of an expression.
+pub(crate) struct Local {
+    name: Ident,
+    expr: Expr,
+    kind: Kind,
+}
+
+/// What an expression is read as: the function of the runtime that accepts the types found in
+/// configurations.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Policy,
+    Backoff,
+    Attempts,
+    Number,
+    Delay,
+    Bound,
+}
+
+impl Kind {
+    /// The function that makes a part of a policy of the value.
+    pub(crate) const fn function(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Backoff => "backoff",
+            Self::Attempts => "attempts",
+            Self::Number => "number",
+            Self::Delay => "delay",
+            Self::Bound => "bound",
+        }
+    }
+
+    /// The function that reads the value once.
+    const fn reader(self) -> &'static str {
+        match self {
+            // Not `policy`, which is for the failure path.
+            Self::Policy => "read_policy",
+            // What a bound is made of; whether there is one is asked apart.
+            Self::Bound => "limit",
+            kind => kind.function(),
+        }
+    }
+}
+
+/// An expression known only at run time. As tokens, what the expansion evaluates wherever it needs
+/// the value: the variable that holds it, or the expression itself, if its value cannot change.
+#[derive(Clone)]
+pub(crate) struct RunTimeExpr {
+    pub(crate) written: Expr,
+    local: Option<Ident>,
+    kind: Kind,
+}
+
+impl RunTimeExpr {
+    /// Calls the runtime's function for the value, as a part of a policy.
+    pub(crate) fn evaluated(&self) -> TokenStream {
+        read(self.kind.function(), self)
+    }
+
+    /// Calls another function of the runtime for the value.
+    pub(crate) fn asked(&self, question: &str) -> TokenStream {
+        read(question, self)
+    }
+}
+
+impl ToTokens for RunTimeExpr {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match &self.local {
+            Some(local) => local.to_tokens(tokens),
+            None => self.written.to_tokens(tokens),
+        }
+    }
+}
+
+impl ToTokens for Local {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let (name, value) = (&self.name, read(self.kind.reader(), &self.expr));
+        tokens.extend(quote!(let #name = #value;));
+    }
+}
+
+/// Passes a value to a function of the runtime.
+fn read(function: &str, value: &impl ToTokens) -> TokenStream {
+    let function = quote::format_ident!("{function}", span = Span::mixed_site());
+    let place = SpanRange::of(value);
+    let borrowed = place.call(quote!(&), value);
+    place.call(quote!(__retry::run_time::#function), borrowed)
 }
 
 impl Scope {
-    /// The scope of a function with these arguments.
-    pub(crate) fn new(arguments: &[Ident]) -> Self {
+    /// The scope of a function with these arguments; `unchanging` are the names that a body cannot
+    /// change, nor what they refer to.
+    pub(crate) fn new(arguments: &[Ident], unchanging: Vec<String>) -> Self {
         let mut names: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         names.extend(["self".to_owned(), "__self".to_owned()]);
-        Self { names, is_function: true }
+        Self { names, unchanging, is_function: true, locals: Vec::new() }
+    }
+
+    /// The expressions that are evaluated before the first attempt.
+    pub(crate) fn take_locals(&mut self) -> Vec<Local> {
+        std::mem::take(&mut self.locals)
+    }
+
+    /// Evaluates an expression that is known only at run time: where it stands, if its value cannot
+    /// change, and otherwise once.
+    pub(crate) fn evaluate(&mut self, kind: Kind, written: Expr) -> RunTimeExpr {
+        let local = (!self.is_unchanging(&written)).then(|| {
+            let name =
+                quote::format_ident!("value_{}", self.locals.len(), span = Span::mixed_site());
+            self.locals.push(Local { name: name.clone(), expr: written.clone(), kind });
+            name
+        });
+        RunTimeExpr { written, local, kind }
+    }
+
+    /// Whether this is a path of fields, such as `self.config.http`, that begins with a name that a
+    /// body cannot change.
+    fn is_unchanging(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Field(field) => self.is_unchanging(&field.base),
+            Expr::Path(path) => path
+                .path
+                .get_ident()
+                .is_some_and(|name| self.unchanging.iter().any(|unchanging| name == unchanging)),
+            Expr::Group(group) => self.is_unchanging(&group.expr),
+            Expr::Paren(paren) => self.is_unchanging(&paren.expr),
+            Expr::Reference(borrowed) => {
+                borrowed.mutability.is_none() && self.is_unchanging(&borrowed.expr)
+            }
+            _ => false,
+        }
     }
 
     /// The argument of `runtime(…)`, or any other expression that is known only at run time.
@@ -36,18 +167,6 @@ impl Scope {
             }
         }
         self.is_mentioned(expr.to_token_stream()).then_some(expr)
-    }
-
-    /// Like [`run_time`](Self::run_time) for a value, which is otherwise passed to `read`.
-    pub(crate) fn value<T>(
-        &self,
-        expr: Expr,
-        read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
-    ) -> syn::Result<Value<T>> {
-        match self.run_time(&expr) {
-            Some(inside) => Ok(Value::run_time(inside.clone())),
-            None => read(expr),
-        }
     }
 
     /// Whether `word` is one of the names.

@@ -111,6 +111,36 @@ pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
     names.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
+/// The names of which the body can change neither the value nor what it refers to, judging by the
+/// tokens: shared references and numbers that are not declared `mut`.
+pub(crate) fn unchanging(function: &Function) -> Vec<String> {
+    let once = match function.form() {
+        Ok(Form::Boxed(boxed)) => boxed.once.into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let mut names = Vec::new();
+    for input in &function.sig.inputs {
+        match input {
+            FnArg::Receiver(receiver) => {
+                if matches!(receiver.kind, ReceiverKind::Reference(_, _, None)) {
+                    names.extend(["self".to_owned(), "__self".to_owned()]);
+                }
+            }
+            FnArg::Typed(argument) => {
+                let Pat::Ident(pat) = &*argument.pat else { continue };
+                let is_mutable = pat.mutability.is_some()
+                    || pat.by_ref.is_some()
+                    || item::position_of_mut(&once, &pat.ident.to_string()).is_some();
+                let changes = item::is_mut_reference(&argument.ty);
+                if !is_mutable && !changes && item::is_copied(&argument.ty) {
+                    names.push(pat.ident.to_string());
+                }
+            }
+        }
+    }
+    names
+}
+
 /// The names of values that a body could consume, judging by the tokens: everything passed by value
 /// except references, numbers, and arguments that are cloned for each attempt.
 pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {

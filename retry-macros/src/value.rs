@@ -9,28 +9,45 @@ use quote::ToTokens;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
-use crate::hygiene::{SpanRange, quote};
+use crate::hygiene::quote;
+use crate::run_time::{Kind, RunTimeExpr, Scope};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
-    /// Whether it is known only at run time.
-    pub(crate) is_run_time: bool,
+    /// How it is evaluated, if it is known only at run time.
+    pub(crate) run_time: Option<Box<RunTimeExpr>>,
 }
 
 impl<T> Value<T> {
     fn known(expr: Expr, value: T) -> Self {
-        Self { expr, known: Some(value), is_run_time: false }
+        Self { expr, known: Some(value), run_time: None }
     }
 
     fn constant(expr: Expr) -> Self {
-        Self { expr, known: None, is_run_time: false }
+        Self { expr, known: None, run_time: None }
     }
 
-    pub(crate) fn run_time(expr: Expr) -> Self {
-        Self { expr, known: None, is_run_time: true }
+    pub(crate) fn run_time(expr: RunTimeExpr) -> Self {
+        Self { expr: expr.written.clone(), known: None, run_time: Some(Box::new(expr)) }
+    }
+}
+
+impl Scope {
+    /// The value of an option: evaluated if it is known only at run time, and otherwise passed to
+    /// `read`.
+    pub(crate) fn value<T>(
+        &mut self,
+        kind: Kind,
+        expr: Expr,
+        read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
+    ) -> syn::Result<Value<T>> {
+        match self.run_time(&expr).cloned() {
+            Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
+            None => read(expr),
+        }
     }
 }
 
@@ -160,7 +177,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
         }
         None => None,
     };
-    Ok(Value { expr, known: parsed, is_run_time: false })
+    Ok(Value { expr, known: parsed, run_time: None })
 }
 
 /// Parses `"30s"`, or a const expression of type `Duration`.
@@ -209,8 +226,10 @@ impl ToTokens for Tokens<'_, Duration> {
                 let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
                 tokens.extend(quote!(::core::time::Duration::new(#secs, #nanos)));
             }
-            None if self.0.is_run_time => tokens.extend(evaluated("delay", &self.0.expr)),
-            None => self.0.expr.to_tokens(tokens),
+            None => match &self.0.run_time {
+                Some(run_time) => tokens.extend(run_time.evaluated()),
+                None => self.0.expr.to_tokens(tokens),
+            },
         }
     }
 }
@@ -227,8 +246,10 @@ impl ToTokens for Tokens<'_, f64> {
                 let number = -number;
                 quote!(-#number).to_tokens(tokens);
             }
-            None if self.0.is_run_time => tokens.extend(evaluated("number", &self.0.expr)),
-            None => self.0.expr.to_tokens(tokens),
+            None => match &self.0.run_time {
+                Some(run_time) => tokens.extend(run_time.evaluated()),
+                None => self.0.expr.to_tokens(tokens),
+            },
         }
     }
 }
@@ -244,15 +265,6 @@ impl ToTokens for Tokens<'_, u32> {
 
 /// A value as tokens of the right type, however it was written.
 pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
-
-/// The expansion of an expression known only at run time: passes it to the runtime's `function`,
-/// which accepts the types found in configurations.
-pub(crate) fn evaluated(function: &str, expr: &impl ToTokens) -> TokenStream {
-    let function = quote::format_ident!("{function}", span = proc_macro2::Span::mixed_site());
-    let place = SpanRange::of(expr);
-    let borrowed = place.call(quote!(&), expr);
-    place.call(quote!(__retry::run_time::#function), borrowed)
-}
 
 /// Whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as `{identifier}`
 /// in a string, where a formatting macro would find it.

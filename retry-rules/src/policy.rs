@@ -73,7 +73,7 @@ pub struct Policy {
     pub(crate) backoff: Backoff,
     pub(crate) initial_delay: Duration,
     /// `None` if not set explicitly.
-    pub(crate) max_delay: Option<Duration>,
+    pub(crate) max_delay: Bound,
     pub(crate) first_delay: Option<Duration>,
     pub(crate) jitter: Jitter,
     pub(crate) budget: Bound,
@@ -99,7 +99,7 @@ impl Policy {
             attempts: Attempts::Limited(3),
             backoff: Backoff::DEFAULT,
             initial_delay: Duration::from_secs(1),
-            max_delay: None,
+            max_delay: Bound::None,
             first_delay: None,
             jitter: Jitter::None,
             budget: Bound::None,
@@ -181,8 +181,23 @@ impl Policy {
     /// let s = Duration::from_secs;
     /// assert!(Policy::new().attempts(5).max_delay(s(3)).waits().eq([s(1), s(2), s(3), s(3)]));
     /// ```
-    pub const fn max_delay(mut self, delay: Duration) -> Self {
-        self.max_delay = Some(delay);
+    pub const fn max_delay(self, delay: Duration) -> Self {
+        self.with_max_delay(Bound::Limited(delay))
+    }
+
+    /// Sets the longest wait, or that waits grow without end: not for a custom backoff, nor for
+    /// decorrelated jitter, which need one. Default: see [`max_delay`](Self::max_delay).
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::{Bound, Policy};
+    ///
+    /// let policy = Policy::new().attempts(8).with_max_delay(Bound::Unlimited);
+    /// assert_eq!(policy.wait(7), Duration::from_secs(64));
+    /// ```
+    #[must_use]
+    pub const fn with_max_delay(mut self, max_delay: Bound) -> Self {
+        self.max_delay = max_delay;
         self
     }
 
@@ -331,7 +346,8 @@ impl Policy {
         self.initial_delay
     }
 
-    /// Returns the [`max_delay`](Self::max_delay) of this policy, or its default.
+    /// Returns the [`max_delay`](Self::max_delay) of this policy, or its default;
+    /// [`Duration::MAX`] if it is unlimited.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -341,10 +357,11 @@ impl Policy {
     /// ```
     pub const fn get_max_delay(&self) -> Duration {
         match (self.max_delay, self.jitter, self.backoff) {
-            (Some(max), ..) => max,
-            (None, Jitter::Decorrelated, _) => Self::MAX_DELAY,
-            (None, _, Backoff::Fixed) => max(Self::MAX_DELAY, self.initial_delay),
-            (None, _, Backoff::Custom(delays)) => {
+            (Bound::Limited(max), ..) => max,
+            (Bound::Unlimited, ..) => Duration::MAX,
+            (Bound::None, Jitter::Decorrelated, _) => Self::MAX_DELAY,
+            (Bound::None, _, Backoff::Fixed) => max(Self::MAX_DELAY, self.initial_delay),
+            (Bound::None, _, Backoff::Custom(delays)) => {
                 let mut longest = Self::MAX_DELAY;
                 let mut i = 0;
                 while i < delays.len() {
@@ -353,7 +370,7 @@ impl Policy {
                 }
                 longest
             }
-            (None, ..) => Self::MAX_DELAY,
+            (Bound::None, ..) => Self::MAX_DELAY,
         }
     }
 
@@ -559,7 +576,7 @@ impl Policy {
     /// Returns the index of the first custom delay above `max_delay`.
     #[doc(hidden)]
     pub const fn custom_delay_above_max(&self) -> Option<usize> {
-        if let (Backoff::Custom(delays), Some(max)) = (self.backoff, self.max_delay) {
+        if let (Backoff::Custom(delays), Bound::Limited(max)) = (self.backoff, self.max_delay) {
             let mut i = 0;
             while i < delays.len() {
                 if less(max, delays[i]) {
@@ -610,8 +627,7 @@ impl Default for Policy {
 /// 30s, jitter ±30 %, budget 5m`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (initial, max) =
-            (DisplayDuration(self.initial_delay), DisplayDuration(self.get_max_delay()));
+        let (initial, max) = (DisplayDuration(self.initial_delay), ShownMax(self));
         match self.attempts {
             Attempts::Limited(1) => f.write_str("1 attempt")?,
             attempts => write!(f, "{attempts} attempts")?,
@@ -622,22 +638,22 @@ impl fmt::Display for Policy {
         }
         match self.backoff {
             _ if self.jitter == Jitter::Decorrelated => {
-                write!(f, "decorrelated from {initial} to {max}")?;
+                write!(f, "decorrelated from {initial}{max}")?;
             }
             Backoff::Fixed => write!(f, "fixed {initial}")?,
             Backoff::Linear { increment } => {
-                write!(f, "linear from {initial} by {} to {max}", DisplayDuration(increment))?;
+                write!(f, "linear from {initial} by {}{max}", DisplayDuration(increment))?;
             }
             Backoff::Exponential { base } => {
-                write!(f, "exponential (base {base}) from {initial} to {max}")?;
+                write!(f, "exponential (base {base}) from {initial}{max}")?;
             }
-            Backoff::Fibonacci => write!(f, "fibonacci from {initial} to {max}")?,
+            Backoff::Fibonacci => write!(f, "fibonacci from {initial}{max}")?,
             Backoff::Custom(delays) => {
                 f.write_str("custom")?;
                 for delay in delays {
                     write!(f, " {},", DisplayDuration(*delay))?;
                 }
-                write!(f, " then {max}")?;
+                write!(f, " then {}", DisplayDuration(self.get_max_delay()))?;
             }
         }
         match self.jitter {
@@ -656,6 +672,18 @@ impl fmt::Display for Policy {
             }
         }
         Ok(())
+    }
+}
+
+/// The end of a range of waits: ` to 30s`, or ` without a maximum`.
+struct ShownMax<'a>(&'a Policy);
+
+impl fmt::Display for ShownMax<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.max_delay {
+            Bound::Unlimited => f.write_str(" without a maximum"),
+            _ => write!(f, " to {}", DisplayDuration(self.0.get_max_delay())),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_timeout::{
     AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
+pub use crate::call::breaker_wait::{until_admitted, until_admitted_blocking};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};

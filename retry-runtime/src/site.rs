@@ -194,7 +194,7 @@ impl Site {
     }
 
     /// Returns the fields of its policy that are known only at run time: each call evaluates them
-    /// at its first failure, and [`policy`](Self::policy) omits them.
+    /// once, before its first attempt, and [`policy`](Self::policy) omits them.
     ///
     /// ```
     /// use retry_runtime::{Field, retry, sites};

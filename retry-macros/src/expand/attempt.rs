@@ -33,8 +33,8 @@ impl Expansion<'_> {
         for input in &mut sig.inputs {
             let uses_self = || mentions(body.stream(), &|word| word == "self");
             match input {
-                // A breaker or a quota borrowed from `self` leaves only the other fields to the
-                // body.
+                // What is borrowed from `self`, such as a breaker, leaves only the other fields to
+                // the body.
                 FnArg::Receiver(_) if self.borrows_self() => {}
                 FnArg::Receiver(receiver) => match receiver.kind {
                     ReceiverKind::Reference(_, _, Some(_)) if uses_self() && !self.may_lend() => {
@@ -58,6 +58,7 @@ impl Expansion<'_> {
                     let Pat::Ident(pat) = &mut *argument.pat else { continue };
                     if plain
                         && pat.by_ref.is_none()
+                        && !self.cancel_borrows(&pat.ident)
                         && mentions(body.stream(), &|word| pat.ident == word)
                     {
                         // With the user's span on the whole pattern, the compiler names the
@@ -124,6 +125,9 @@ impl Expansion<'_> {
             }
             if let Pat::Ident(pat) = &*argument.pat {
                 if let Some(name) = item::find(boxed.attempt.stream(), &pat.ident.to_string()) {
+                    if self.cancel_borrows(&pat.ident) {
+                        continue;
+                    }
                     if in_place && !self.args.clone.contains(&pat.ident) {
                         continue;
                     }
@@ -343,9 +347,7 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
 /// follows has the `mut`, so this one would be reported as unused.
 fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
     let tokens: Vec<TokenTree> = statements.into_iter().collect();
-    let is = |at: usize, word: &Ident| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
-    let mutability = Ident::new("mut", name.span());
-    let found = (0..tokens.len()).find(|&at| is(at, &mutability) && is(at + 1, name));
+    let found = item::position_of_mut(&tokens, &name.to_string());
     let kept = tokens.iter().enumerate().filter(|(at, _)| Some(*at) != found);
     (kept.map(|(_, token)| token.clone()).collect(), found.is_some())
 }

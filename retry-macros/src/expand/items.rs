@@ -43,7 +43,7 @@ impl Expansion<'_> {
                 quote!(let __retry_policy: &'static #private::Policy = const { &(#expression) };),
             );
             quote!(::core::option::Option::None)
-        } else if self.args.policy.base_is_run_time {
+        } else if self.args.policy.run_time_base().is_some() {
             if self.reads_policy() {
                 items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
             }
@@ -72,8 +72,7 @@ impl Expansion<'_> {
             self.generic,
             |rules| quote!(#private::complaint_about_policy(#checked, #written, #rules)),
         ));
-        let shared = self.args.policy.base.as_ref().filter(|_| !self.args.policy.base_is_run_time);
-        if let (false, Some(base)) = (self.is_async, shared) {
+        if let (false, Some(base)) = (self.is_async, self.args.policy.constant_base()) {
             let complaint = quote!(#private::complaint_about_timeout(#checked));
             items.extend(policy::assertion(base, self.generic, private, &complaint));
         }
@@ -140,24 +139,30 @@ impl Expansion<'_> {
     /// Whether const evaluation reads the policy, which therefore has to be a separate constant.
     fn reads_policy(&self) -> bool {
         let policy = &self.args.policy;
-        policy.base.is_some() && !policy.base_is_run_time
+        policy.constant_base().is_some()
             || !self.checked.unchecked.is_empty()
-            || self.is_run_time() && !policy.base_is_run_time
+            || self.is_run_time() && policy.run_time_base().is_none()
     }
 
-    /// The policy as known at run time, evaluated in place.
-    pub(super) fn evaluate(&self) -> TokenStream {
-        let private = &self.private;
+    /// The policy as known at run time, built of the values that were read before the first attempt.
+    /// It may break rules.
+    pub(super) fn given_policy(&self) -> TokenStream {
         let constant =
             if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
-        let policy =
-            policy::run_time_expression(&self.args.policy, self.checked.wrong, &constant, private);
+        let (policy, wrong) = (&self.args.policy, self.checked.wrong);
+        policy::run_time_expression(policy, wrong, &constant, &self.private)
+    }
+
+    /// Likewise, but the nearest one that can be obeyed.
+    pub(super) fn evaluate(&self) -> TokenStream {
+        let private = &self.private;
+        let policy = self.given_policy();
         let written = policy::written(self.checked.written, private);
         quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
     }
 
-    /// Binds the policy of the call if it is known only at run time: as evaluated at the first
-    /// failure, or evaluated now.
+    /// Binds the policy of the call if it is known only at run time: as it was at the first
+    /// failure, or else built now.
     pub(super) fn bind_policy(&self) -> Option<TokenStream> {
         if !self.is_run_time() {
             return None;
@@ -209,7 +214,7 @@ impl Expansion<'_> {
         plan
     }
 
-    /// Whether the breaker or the quota is borrowed from `self` for the whole call.
+    /// Whether the breaker, the quota or `cancel` may borrow from `self` for the whole call.
     pub(super) fn borrows_self(&self) -> bool {
         let breaker = match &self.args.breaker {
             Some(Breaker::Shared(breaker)) => Some(breaker),
@@ -218,7 +223,14 @@ impl Expansion<'_> {
         breaker
             .into_iter()
             .chain(&self.args.quota)
+            .chain(&self.args.cancel)
             .any(|lender| mentions(lender.to_token_stream(), &is_self))
+    }
+
+    /// Whether `cancel` may borrow from this argument for the whole call.
+    pub(super) fn cancel_borrows(&self, argument: &Ident) -> bool {
+        let cancel = self.args.cancel.as_ref();
+        cancel.is_some_and(|cancel| mentions(cancel.to_token_stream(), &|word| argument == word))
     }
 
     /// The breaker that admits the attempts.

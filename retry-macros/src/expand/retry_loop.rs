@@ -7,7 +7,7 @@ use super::items::option;
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
 use crate::hygiene::{SpanRange, quote};
-use crate::value::evaluated;
+use crate::policy;
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
 /// blanket implementation with a method of the same name.
@@ -40,14 +40,13 @@ impl Expansion<'_> {
         let close = self.close();
         let finish = self.finish();
         let wait = self.wait(&quote!(session.close().last()));
-        let declare_cancel = self.args.cancel.as_ref().map(|_| quote!(let mut cancel;));
-        let cancel = self.cancel().map(|cancel| quote!(cancel = #cancel;));
+        let end_if_cancelled = self.end_if_cancelled();
         let cancelled = self.cancelled();
         let retry_loop = quote! {
             loop {
+                #end_if_cancelled
                 #context
                 #admit
-                #declare_cancel
                 {
                     #outcome
                     let verdict = match #failure {
@@ -55,7 +54,6 @@ impl Expansion<'_> {
                         ::core::result::Result::Err(error) => #verdict,
                     };
                     #ruled
-                    #cancel
                     #policy
                     match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
                         #private::Next::Wait => {
@@ -78,18 +76,52 @@ impl Expansion<'_> {
         quote!(#before #end)
     }
 
-    /// What may cancel the call, created in place.
-    fn cancel(&self) -> Option<TokenStream> {
+    /// What may cancel the call, created once, so that it sees what happens during an attempt.
+    fn bind_cancel(&self) -> Option<TokenStream> {
         let private = &self.private;
         let cancel = self.args.cancel.as_ref()?;
-        Some(SpanRange::of(cancel).call(quote!(#private::cancel), cancel))
+        let cancel = SpanRange::of(cancel).call(quote!(#private::cancel), cancel);
+        Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
-    /// Tells a plan whether `cancel`, which has just been created, is ready.
-    fn cancelled(&self) -> Option<TokenStream> {
+    /// Whether the call has been cancelled.
+    fn is_cancelled(&self) -> TokenStream {
         let private = &self.private;
-        let cancel = self.args.cancel.as_ref();
-        cancel.map(|_| quote!(.cancelled(#private::Cancel::is_ready(&mut cancel))))
+        quote!(#private::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
+    }
+
+    /// Tells a plan whether the call has been cancelled.
+    fn cancelled(&self) -> Option<TokenStream> {
+        let is_cancelled = self.is_cancelled();
+        self.args.cancel.as_ref().map(|_| quote!(.cancelled(#is_cancelled)))
+    }
+
+    /// The end of a call that is cancelled before an attempt. If it is the first one, and the return
+    /// type cannot represent that, the attempt is made.
+    fn end_if_cancelled(&self) -> Option<TokenStream> {
+        self.args.cancel.as_ref()?;
+        let private = &self.private;
+        let is_cancelled = self.is_cancelled();
+        let interrupted = self.how_to_interrupt(false);
+        let wrapped = self.wrapped();
+        let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
+        Some(quote! {
+            if #is_cancelled {
+                let interrupted = #interrupted.map(|interrupted| {
+                    let outcome = interrupted(#private::Interrupted::Cancelled);
+                    #wrapped
+                    outcome
+                });
+                if let ::core::option::Option::Some(outcome) =
+                    #private::Session::take_last_or(&mut session, interrupted)
+                {
+                    #policy
+                    let ended = #private::Session::cancelled_before_attempt(&session, &#plan);
+                    let _ = session.close();
+                    #finish
+                }
+            }
+        })
     }
 
     /// The wait that was decided. If it is cancelled, the call ends with the `last` outcome.
@@ -105,12 +137,32 @@ impl Expansion<'_> {
             }
             None => quote!(#private::Session::wait(&mut session)),
         };
+        self.unless_cancelled(&wait, last)
+    }
+
+    /// Like [`wait`](Self::wait), after a refusal of the breaker, which ends the wait when it admits
+    /// the call.
+    fn wait_for_breaker(&self, last: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
+        if !self.is_async {
+            let arguments = quote!(&mut session, &__RETRY_SITE, #breaker);
+            return quote!(#private::until_admitted_blocking(#arguments););
+        }
+        let quota = option(self.quota().map(|quota| quota.named("quota")));
+        let wait = quote!(#private::until_admitted(&mut session, #breaker, #quota));
+        self.unless_cancelled(&wait, last)
+    }
+
+    /// Awaits `wait`. If it is cancelled, the call ends with the `last` outcome.
+    fn unless_cancelled(&self, wait: &TokenStream, last: &TokenStream) -> TokenStream {
+        let private = &self.private;
         if self.args.cancel.is_none() {
             return quote!(#wait.await;);
         }
         let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
         quote! {
-            if #private::unless(cancel, #wait).await {
+            if #private::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
                 let ended = #private::Session::cancelled(&session, &#plan);
                 let outcome = #last;
@@ -123,7 +175,9 @@ impl Expansion<'_> {
     fn before(&self) -> TokenStream {
         let private = &self.private;
         let plan = self.bare_plan();
-        let mut before = match self.kept {
+        let locals = &self.args.policy.locals;
+        let mut before = quote!(#(#locals)*);
+        before.extend(match self.kept {
             KeepsFailure::Never => quote!(let mut session = #private::Session::<()>::new();),
             KeepsFailure::Always => {
                 quote!(let mut session = #private::Session::<#private::LastFailure<_>>::new();)
@@ -136,10 +190,11 @@ impl Expansion<'_> {
                     >::new();
                 }
             }
-        };
+        });
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
+        before.extend(self.bind_cancel());
         before.extend(match self.cut {
             Timing::Never => quote!(),
             Timing::BetweenAttempts if self.is_run_time() => {
@@ -192,14 +247,13 @@ impl Expansion<'_> {
     /// Whether the call has a time limit, evaluated before its first attempt.
     fn is_timed_at_run_time(&self) -> TokenStream {
         let policy = &self.args.policy;
-        let base = policy.base.as_ref().filter(|_| policy.base_is_run_time);
-        let base = base.map(|base| evaluated("is_timed", base));
+        let base = policy.run_time_base().map(|base| base.asked("is_timed"));
         let bounds = [Field::Timeout, Field::Deadline, Field::MaxElapsed];
         let bounds = bounds.into_iter().filter_map(|field| {
             let settings = &policy.settings;
             let entry = settings.entry(field).filter(|_| settings.bounds(field))?;
-            Some(match entry.value.run_time_expression() {
-                Some(expr) => evaluated("is_bound", expr),
+            Some(match &entry.value.limit {
+                Some(limit) => limit.asked("is_bound"),
                 None => quote!(true),
             })
         });
@@ -224,7 +278,7 @@ impl Expansion<'_> {
 
     /// Queries the shared policy, for a const generic argument.
     fn ask_policy(&self, question: &TokenStream) -> TokenStream {
-        match &self.args.policy.base {
+        match self.args.policy.constant_base() {
             // There is no inner item if the policy refers to `Self`.
             Some(base) if self.generic => quote!((#base).#question()),
             _ => quote!(__RETRY_POLICY.#question()),
@@ -234,15 +288,22 @@ impl Expansion<'_> {
     fn context(&self) -> Option<TokenStream> {
         let private = &self.private;
         let plan = self.bare_plan();
-        let policy = self.bind_policy();
-        self.args.context.as_ref().map(|context| {
-            quote! {
-                let attempt = {
-                    #policy
-                    #private::Session::context(&session, &#plan)
-                };
-                let #context = &attempt;
-            }
+        let context = self.args.context.as_ref()?;
+        // Of a policy known only at run time, without looking for the nearest one that can be
+        // obeyed: an attempt only tells how many there are.
+        let attempt = if self.is_run_time() {
+            let policy = self.given_policy();
+            let written = policy::written(self.checked.written, private);
+            quote!({
+                let policy = #policy;
+                #private::Session::context_at_run_time(&session, &#plan, #written)
+            })
+        } else {
+            quote!(#private::Session::context(&session, &#plan))
+        };
+        Some(quote! {
+            let attempt = #attempt;
+            let #context = &attempt;
         })
     }
 
@@ -258,11 +319,9 @@ impl Expansion<'_> {
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
         let last = quote!(session.close().last_or_else(|| #interrupted));
         let ended = if self.args.waits_for_breaker {
-            let wait = self.wait(&last);
-            let cancel = self.cancel().map(|cancel| quote!(let mut cancel = #cancel;));
+            let wait = self.wait_for_breaker(&last);
             let cancelled = self.cancelled();
             quote! {
-                #cancel
                 let ended = match #private::Session::refused(&mut session, &#plan #cancelled, &rejected) {
                     #private::Next::Wait => {
                         #wait
@@ -289,7 +348,6 @@ impl Expansion<'_> {
     }
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
-        let private = &self.private;
         let declared = &self.declared;
         if self.is_tracked() {
             // Input: an attempt's error or value. Output: the failures among them.
@@ -305,18 +363,26 @@ impl Expansion<'_> {
                 };
             };
         }
-        let mut outcome = quote!(let outcome: #declared = #attempt;);
-        if self.args.has_ok() {
-            // Input: any type. Output: a type that is an `Outcome`.
-            outcome.extend(quote! {
-                let outcome = {
-                    #[allow(unused_imports)]
-                    use #private::shape::*;
-                    (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
-                };
-            });
+        let wrapped = self.wrapped();
+        quote! {
+            let outcome: #declared = #attempt;
+            #wrapped
         }
-        outcome
+    }
+
+    /// Turns what an attempt returned into an `Outcome`, if `ok(…)` allows it to be of any type.
+    fn wrapped(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        if self.is_tracked() || !self.args.has_ok() {
+            return None;
+        }
+        Some(quote! {
+            let outcome = {
+                #[allow(unused_imports)]
+                use #private::shape::*;
+                (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
+            };
+        })
     }
 
     /// The arm for a value, which is a failure if `ok(…)` says so.

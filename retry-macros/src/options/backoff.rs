@@ -13,8 +13,8 @@ use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 use crate::errors::Errors;
 use crate::grammar::{self, assigned, nearest, skip_to_comma};
 use crate::hygiene::quote;
-use crate::run_time::Scope;
-use crate::value::{self, Tokens, Value, evaluated};
+use crate::run_time::{Kind, RunTimeExpr, Scope};
+use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.
 pub(crate) struct BackoffArg {
@@ -29,7 +29,7 @@ pub(crate) enum BackoffKind {
     Fibonacci,
     Custom(Vec<Value<Duration>>),
     /// The whole backoff: an expression of type `Backoff`.
-    RunTime(Expr),
+    RunTime(RunTimeExpr),
 }
 
 impl BackoffKind {
@@ -64,9 +64,11 @@ impl BackoffKind {
     /// The fields that are known only at run time.
     pub(crate) fn run_time(&self) -> Fields {
         let (field, is_run_time) = match self {
-            Self::Linear(increment) => (Field::Increment, increment.is_run_time),
-            Self::Exponential(Some(base)) => (Field::Base, base.is_run_time),
-            Self::Custom(delays) => (Field::Delays, delays.iter().any(|delay| delay.is_run_time)),
+            Self::Linear(increment) => (Field::Increment, increment.run_time.is_some()),
+            Self::Exponential(Some(base)) => (Field::Base, base.run_time.is_some()),
+            Self::Custom(delays) => {
+                (Field::Delays, delays.iter().any(|delay| delay.run_time.is_some()))
+            }
             Self::RunTime(_) => (Field::Backoff, true),
             Self::Fixed | Self::Exponential(None) | Self::Fibonacci => return Fields::NONE,
         };
@@ -85,8 +87,8 @@ impl BackoffKind {
     /// expansions call.
     pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
         let variant = match self {
-            Self::RunTime(expr) => return evaluated("backoff", expr),
-            Self::Custom(delays) if delays.iter().any(|delay| delay.is_run_time) => {
+            Self::RunTime(expr) => return expr.evaluated(),
+            Self::Custom(delays) if delays.iter().any(|delay| delay.run_time.is_some()) => {
                 let delays = delays.iter().map(Tokens);
                 return quote!(#private::run_time::custom(&[#(#delays),*]));
             }
@@ -119,7 +121,7 @@ pub(crate) const WITH_SETTINGS: [&str; 2] = ["linear", "exponential"];
 /// Parses what follows `backoff =`.
 pub(crate) fn read(
     input: ParseStream,
-    scope: &Scope,
+    scope: &mut Scope,
     errors: &mut Errors,
 ) -> syn::Result<BackoffArg> {
     let start = input.fork();
@@ -127,10 +129,11 @@ pub(crate) fn read(
     if let Ok(expr) = ahead.parse::<Expr>() {
         let first = input.cursor().ident();
         let is_curve = first.is_some_and(|(first, _)| NAMES.iter().any(|name| first == name));
-        if let (false, Some(inside)) = (is_curve, scope.run_time(&expr)) {
-            let (tokens, kind) = (expr.to_token_stream(), BackoffKind::RunTime(inside.clone()));
+        if let (false, Some(inside)) = (is_curve, scope.run_time(&expr).cloned()) {
+            let evaluated = scope.evaluate(Kind::Backoff, inside);
             input.advance_to(&ahead);
-            return Ok(BackoffArg { tokens, kind });
+            let tokens = expr.into_token_stream();
+            return Ok(BackoffArg { tokens, kind: BackoffKind::RunTime(evaluated) });
         }
     }
     let listed = "the curves are `fixed`, `linear(increment = \"2s\")`, `exponential`, \
@@ -175,13 +178,15 @@ pub(crate) fn read(
             ));
         }
         ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
-            Some(expr) => BackoffKind::Linear(scope.value(expr, value::duration)?),
+            Some(expr) => BackoffKind::Linear(scope.value(Kind::Delay, expr, value::duration)?),
             None => return Err(no_increment(&name)),
         },
         ("linear", None) => return Err(no_increment(&name)),
         ("exponential", Some(content)) => BackoffKind::Exponential(
             setting(&content, &name, "base", "2.0")?
-                .map(|expr| scope.value(expr, |expr| value::float(expr, "base", "2.0")))
+                .map(|expr| {
+                    scope.value(Kind::Number, expr, |expr| value::float(expr, "base", "2.0"))
+                })
                 .transpose()?,
         ),
         ("exponential", None) => BackoffKind::Exponential(None),
@@ -255,13 +260,13 @@ fn setting(
 
 fn delays(
     content: ParseStream,
-    scope: &Scope,
+    scope: &mut Scope,
     errors: &mut Errors,
 ) -> syn::Result<Vec<Value<Duration>>> {
     let mut delays = Vec::new();
     let mut wrong = None;
     while !content.is_empty() {
-        match content.parse().and_then(|expr| scope.value(expr, value::duration)) {
+        match content.parse().and_then(|expr| scope.value(Kind::Delay, expr, value::duration)) {
             Ok(delay) => delays.push(delay),
             // All errors but the last are reported here; the last one is returned, and invalidates
             // the option.

@@ -100,5 +100,5 @@ fn read(
              write `breaker = self.breaker`",
         ));
     }
-    settings.read(option, &name, input, &Scope::default(), errors)
+    settings.read(option, &name, input, &mut Scope::default(), errors)
 }

@@ -8,7 +8,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
-use crate::run_time::Scope;
+use crate::run_time::{Kind, Scope};
 use crate::value::{self, Tokens, Value, plain};
 
 /// The value of `jitter`.
@@ -41,7 +41,7 @@ impl JitterKind {
 
     /// Whether the factor is known only at run time.
     pub(crate) fn is_run_time(&self) -> bool {
-        matches!(self, Self::Factor(factor) if factor.is_run_time)
+        matches!(self, Self::Factor(factor) if factor.run_time.is_some())
     }
 
     /// The jitter as an expression in the expansion. `private` is the runtime's module that
@@ -66,7 +66,7 @@ impl JitterKind {
 pub(crate) const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
 
 /// Parses what follows `jitter`, if anything.
-pub(crate) fn read(name: &Ident, scope: &Scope, input: ParseStream) -> syn::Result<JitterArg> {
+pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::Result<JitterArg> {
     let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
 
     if !input.peek(Token![=]) {
@@ -118,7 +118,8 @@ pub(crate) fn read(name: &Ident, scope: &Scope, input: ParseStream) -> syn::Resu
                     format!("{instead}; the forms are {listed}"),
                 ));
             }
-            JitterKind::Factor(scope.value(expr, |expr| value::float(expr, "jitter", "0.25"))?)
+            let read = |expr| value::float(expr, "jitter", "0.25");
+            JitterKind::Factor(scope.value(Kind::Number, expr, read)?)
         }
     };
     Ok(JitterArg { tokens, kind })

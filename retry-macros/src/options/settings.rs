@@ -16,15 +16,15 @@ use crate::hygiene::quote;
 use crate::options::backoff;
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
-use crate::run_time::Scope;
-use crate::value::{self, Tokens, Value, evaluated};
+use crate::run_time::{Kind, RunTimeExpr, Scope};
+use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
 pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
     setting(Field::Attempts, SettingKind::Attempts(limit), "5"),
     setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential"),
     setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\""),
-    setting(Field::MaxDelay, Time(Policy::max_delay), "\"30s\""),
+    setting(Field::MaxDelay, SettingKind::Bound(Policy::with_max_delay), "\"30s\""),
     setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
     setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25"),
     setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\""),
@@ -109,27 +109,29 @@ impl<C: 'static> Setting<C> {
         name: &Ident,
         example: &str,
         input: ParseStream,
-        scope: &Scope,
+        scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<Written<C>> {
         let expr = || assigned(name, input, example);
         Ok(match self.kind {
             SettingKind::Attempts(set) => {
-                let value = scope.value(expr()?, value::attempts)?;
+                let value = scope.value(Kind::Attempts, expr()?, value::attempts)?;
                 let call = match value.known {
                     Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
                     Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
-                    None if value.is_run_time => Call::Value(evaluated("attempts", &value.expr)),
-                    None => Call::Value(value.to_token_stream()),
+                    None => Call::Value(match &value.run_time {
+                        Some(run_time) => run_time.evaluated(),
+                        None => value.to_token_stream(),
+                    }),
                 };
-                let run_time = self.if_run_time(value.is_run_time);
+                let run_time = self.if_run_time(value.run_time.is_some());
                 Written { run_time, ..Written::new(&value, known(value.known, set), call) }
             }
             SettingKind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
             SettingKind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
             SettingKind::Time(set) => {
-                let value = scope.value(expr()?, value::duration)?;
-                let run_time = self.if_run_time(value.is_run_time);
+                let value = scope.value(Kind::Delay, expr()?, value::duration)?;
+                let run_time = self.if_run_time(value.run_time.is_some());
                 Written { run_time, ..literal(&value, set) }
             }
             SettingKind::Bound(set) => {
@@ -138,14 +140,14 @@ impl<C: 'static> Setting<C> {
                     let set = known(Some(Bound::Unlimited), set);
                     return Ok(Written::new(&expr, set, Call::Unlimited));
                 }
-                let value = scope.value(expr, value::duration)?;
+                let value = scope.value(Kind::Bound, expr, value::duration)?;
                 let set = known(value.known.map(Bound::Limited), set);
-                if value.is_run_time {
-                    let bound = evaluated("bound", &value.expr);
+                if let Some(run_time) = &value.run_time {
+                    let bound = run_time.evaluated();
                     let method = quote::format_ident!("with_{name}");
                     return Ok(Written {
                         run_time: self.if_run_time(true),
-                        evaluated: Some(value.expr.to_token_stream()),
+                        limit: Some(run_time.clone()),
                         ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
                     });
                 }
@@ -184,8 +186,8 @@ pub(crate) struct Written<C> {
     pub(crate) list: Vec<TokenStream>,
     /// The fields that are known only at run time.
     pub(crate) run_time: Fields,
-    /// The expression that is evaluated at run time.
-    evaluated: Option<TokenStream>,
+    /// The limit, if it is known only at run time.
+    pub(crate) limit: Option<Box<RunTimeExpr>>,
     /// Sets it in a configuration, if it is known at expansion.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,
@@ -204,11 +206,6 @@ enum Call {
 }
 
 impl<C: 'static> Written<C> {
-    /// The expression of a limit that is known only at run time.
-    pub(crate) const fn run_time_expression(&self) -> Option<&TokenStream> {
-        self.evaluated.as_ref()
-    }
-
     fn new(tokens: &impl ToTokens, set: Option<Box<dyn Fn(C) -> C>>, call: Call) -> Self {
         let tokens = tokens.to_token_stream();
         Self {
@@ -216,7 +213,7 @@ impl<C: 'static> Written<C> {
             part: None,
             list: Vec::new(),
             run_time: Fields::NONE,
-            evaluated: None,
+            limit: None,
             set,
             call,
         }
@@ -304,7 +301,7 @@ impl<C: Copy + Default> Settings<C> {
         option: &'static Opt<Setting<C>>,
         name: &Ident,
         input: ParseStream,
-        scope: &Scope,
+        scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
         match option.kind.read(name, option.example, input, scope, errors) {

@@ -109,7 +109,7 @@ command_keys! {
     attempts or "max_attempts": AttemptsKey => Attempts attempts,
     backoff: BackoffKey,
     initial_delay: Span => InitialDelay initial_delay,
-    max_delay: Span => MaxDelay max_delay,
+    max_delay: BoundKey => MaxDelay max_delay,
     first_delay: Span => FirstDelay first_delay,
     jitter: JitterKey,
     jitter_factor: f64,

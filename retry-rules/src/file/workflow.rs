@@ -58,7 +58,7 @@ impl TryFrom<WorkflowKeys> for WorkflowStyle {
 pub struct WorkflowKeys {
     max_attempts: Option<AttemptsKey>,
     backoff: Option<BackoffKey>,
-    max_delay: Option<Span>,
+    max_delay: Option<BoundKey>,
     first_delay: Option<Span>,
     jitter: Option<JitterKey>,
     jitter_factor: Option<f64>,
@@ -80,8 +80,8 @@ impl WorkflowKeys {
         if let Some(backoff) = self.backoff {
             draft.backoff(backoff, None)?;
         }
-        if let Some(Span(delay)) = self.max_delay {
-            draft.write(Field::MaxDelay).max_delay = Some(delay);
+        if let Some(BoundKey(max_delay)) = self.max_delay {
+            draft.write(Field::MaxDelay).max_delay = max_delay;
         }
         if let Some(Span(delay)) = self.first_delay {
             draft.write(Field::FirstDelay).first_delay = Some(delay);

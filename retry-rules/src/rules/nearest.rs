@@ -29,6 +29,7 @@ impl Policy {
     /// | a base of 1 or less, or not a number; growth from 0 s, or by 0 s | fixed waits |
     /// | a `first_delay`, an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
     /// | growth from 30 s or more, and no `max_delay` | 30 s |
+    /// | an unlimited `max_delay` for custom delays, or for decorrelated jitter | the default |
     /// | a jitter below 0, or not a number | no jitter |
     /// | a jitter above 1 | 1 |
     /// | a timeout of 0 s, or above the deadline | no timeout |
@@ -65,6 +66,18 @@ impl Policy {
         }
     }
 
+    /// The attempts of [`nearest_valid_written`](Self::nearest_valid_written), without the rest of
+    /// that policy.
+    #[doc(hidden)]
+    #[inline]
+    pub const fn nearest_attempts(&self, written: Fields) -> Attempts {
+        match self.attempts {
+            Attempts::Limited(0) => Attempts::Limited(1),
+            Attempts::Limited(attempts) => Attempts::Limited(attempts),
+            Attempts::Unlimited => self.nearest(written).attempts,
+        }
+    }
+
     const fn nearest(mut self, written: Fields) -> Self {
         if matches!(self.attempts, Attempts::Limited(0)) {
             self.attempts = Attempts::Limited(1);
@@ -80,8 +93,11 @@ impl Policy {
             Backoff::Linear { increment } if increment.is_zero() => Backoff::Fixed,
             backoff => backoff,
         };
+        if table::max_delay_unlimited(&self) {
+            self.max_delay = Bound::None;
+        }
         if table::growth_without_room(&self) {
-            self.max_delay = Some(Self::MAX_DELAY);
+            self.max_delay = Bound::Limited(Self::MAX_DELAY);
         }
         if table::initial_above_max(&self) {
             self.initial_delay = self.get_max_delay();

@@ -10,6 +10,7 @@ use super::words::{Number, Part};
 use crate::breaker::{BreakerConfig, Window};
 use crate::policy::arithmetic::less;
 use crate::policy::backoff::Backoff;
+use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::quota::QuotaConfig;
@@ -34,7 +35,8 @@ rules! {
             [initial_delay max_delay backoff jitter attempts budget deadline max_elapsed]
             message ["waits of 0s never use up a " (budget) ", so " (attempts = unlimited) " never ends: add a "
                   (where deadline: (deadline) " (bounds the whole call) or a ")
-                  (max_elapsed) " (no attempt begins after it), or make the waits longer than 0s"]
+                  (max_elapsed) " (no attempt begins after it), or make the waits longer than 0s; \
+                  if that is intended, write " (budget = unlimited)]
             when never_ends(policy) && (!is_unbounded(policy) || written.contains(Field::Cancel) && never_waits(policy));
 
         rule SingleAttempt of [attempts]
@@ -72,6 +74,11 @@ rules! {
                   set " (max_delay) ", or write " (backoff = fixed)]
             shows [initial_delay]
             when growth_without_room(policy);
+
+        rule MaxDelayUnlimited of [max_delay backoff jitter]
+            message ["custom delays end with " (max_delay) ", and decorrelated jitter grows up to it, so neither works \
+                  without an end: write one such as " (max_delay = "30s") ", or remove it"]
+            when max_delay_unlimited(policy);
 
         rule FirstDelayAboveMax of [first_delay max_delay initial_delay backoff delays jitter]
             message [(first_delay) " is longer than " (max_delay or "30s") ", which caps every wait: \
@@ -320,11 +327,15 @@ const fn is_unbounded(policy: &Policy) -> bool {
     policy.budget.is_none() && policy.deadline.is_none() && policy.max_elapsed.is_none()
 }
 
-/// Whether nothing ends the attempts: waits of 0s never use up a budget.
+/// Whether nothing ends the attempts: waits of 0s never use up a budget. `budget = unlimited` says
+/// that this is meant.
 pub(super) const fn never_ends(policy: &Policy) -> bool {
     is_unlimited(policy)
         && (is_unbounded(policy)
-            || !policy.has_deadline() && !policy.has_max_elapsed() && never_waits(policy))
+            || !policy.has_deadline()
+                && !policy.has_max_elapsed()
+                && never_waits(policy)
+                && !matches!(policy.budget, Bound::Unlimited))
 }
 
 pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
@@ -344,9 +355,15 @@ pub(super) const fn growth_without_room(policy: &Policy) -> bool {
 pub(super) const fn initial_above_max(policy: &Policy) -> bool {
     let used = is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Custom(_));
     match policy.max_delay {
-        Some(max) => used && less(max, policy.initial_delay),
-        None => false,
+        Bound::Limited(max) => used && less(max, policy.initial_delay),
+        Bound::None | Bound::Unlimited => false,
     }
+}
+
+/// Whether waits that only a maximum ends have none.
+pub(super) const fn max_delay_unlimited(policy: &Policy) -> bool {
+    let needs_end = is_decorrelated(policy) || matches!(policy.backoff, Backoff::Custom(_));
+    needs_end && matches!(policy.max_delay, Bound::Unlimited)
 }
 
 pub(super) const fn first_above_max(policy: &Policy) -> bool {

@@ -166,15 +166,52 @@ fn unlimited_attempts_end_by_any_bound_or_by_none_that_is_meant() {
 }
 
 #[test]
+fn attempts_without_waits_need_none_where_that_is_meant() {
+    let busy = Policy::new().unlimited().backoff(Backoff::Fixed).initial_delay(Duration::ZERO);
+    let meant = busy.with_budget(Bound::Unlimited);
+    for policy in
+        [meant, meant.first_delay(Duration::from_secs(1)), meant.max_delay(Duration::ZERO)]
+    {
+        assert_eq!(policy.validate(), Ok(()), "{policy}");
+        assert_eq!(policy.nearest_valid(), (policy, None));
+        let with_cancel = Fields::NONE.with(Field::Cancel);
+        assert_eq!(policy.validate_written(with_cancel), Ok(()), "{policy}");
+    }
+}
+
+#[test]
+fn waits_may_grow_without_end() {
+    let endless = Policy::new().with_max_delay(Bound::Unlimited).attempts(u32::MAX);
+    let curves = [
+        Backoff::Fixed,
+        Backoff::Linear { increment: Duration::from_secs(1) },
+        Backoff::DEFAULT,
+        Backoff::Fibonacci,
+    ];
+    for policy in curves.map(|backoff| endless.backoff(backoff)) {
+        for jitter in [Jitter::None, Jitter::Proportional(1.0), Jitter::Full, Jitter::Equal] {
+            let policy = policy.jitter(jitter);
+            assert_eq!(policy.validate(), Ok(()), "{policy}");
+            let (shortest, longest) = policy.wait_interval(u32::MAX, None);
+            assert!(shortest <= longest);
+        }
+        // Where a default has no room, this has.
+        assert_eq!(policy.initial_delay(Duration::from_secs(60)).validate(), Ok(()));
+    }
+    assert_eq!(endless.wait(40), Duration::from_secs(1 << 39));
+    assert!(endless.to_string().contains("exponential (base 2) from 1s without a maximum"));
+}
+
+#[test]
 fn attempts_without_waits_need_an_end_that_time_brings() {
     let busy = Policy::new().unlimited().backoff(Backoff::Fixed).initial_delay(Duration::ZERO);
     let minute = Duration::from_secs(60);
     let rule = Rules::NONE.with(Rule::UnlimitedWithoutWaits);
     for policy in [
-        busy.with_budget(Bound::Unlimited),
+        busy.budget(minute),
         busy.with_deadline(Bound::Unlimited),
         busy.with_max_elapsed(Bound::Unlimited),
-        busy.with_budget(Bound::Unlimited).first_delay(Duration::from_secs(1)),
+        busy.budget(minute).first_delay(Duration::from_secs(1)),
     ] {
         assert_eq!(policy.validate().map_err(|invalid| invalid.broken()), Err(rule), "{policy}");
         assert_eq!(policy.nearest_valid().0.get_attempts(), Attempts::Limited(3));
@@ -299,6 +336,16 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             Rule::GrowthWithoutRoom,
         ),
         (new().first_delay(s(60)), new().first_delay(s(30)), Rule::FirstDelayAboveMax),
+        (
+            new().backoff(custom).with_max_delay(Bound::Unlimited),
+            new().backoff(custom),
+            Rule::MaxDelayUnlimited,
+        ),
+        (
+            new().jitter(Jitter::Decorrelated).with_max_delay(Bound::Unlimited),
+            new().jitter(Jitter::Decorrelated),
+            Rule::MaxDelayUnlimited,
+        ),
         (jitter(f64::NAN), new(), Rule::JitterFactorOutOfRange),
         (jitter(-0.1), new(), Rule::JitterFactorOutOfRange),
         (jitter(30.0), jitter(1.0), Rule::JitterFactorOutOfRange),

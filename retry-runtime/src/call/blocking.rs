@@ -3,11 +3,16 @@
 //! On a thread that drives async tasks, this stalls all of them. It cannot be prevented from here,
 //! but it is reported.
 
+use core::future::Future;
+use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::Wake;
 
 use tokio::task::coop;
 
+use crate::base::clock;
 use crate::base::first::First;
 use crate::base::name::Name;
 use crate::event::Event;
@@ -21,10 +26,65 @@ pub(crate) fn sleep(delay: Duration, name: &Name) {
         // Stalls nobody: a policy without waits, or a test that skips them.
         return;
     }
+    warn_of(delay, name);
+    std::thread::sleep(delay);
+}
+
+/// Sleeps until `event` is ready, or for `limit` if that is shorter. Returns how long it slept if it
+/// was ready.
+pub(crate) fn sleep_until(
+    event: impl Future<Output = ()>,
+    limit: Duration,
+    name: &Name,
+) -> Option<Duration> {
+    if limit.is_zero() {
+        return None;
+    }
+    warn_of(limit, name);
+    // A thread has no budget of operations to use up.
+    let mut event = pin!(coop::unconstrained(event));
+    let alarm = Arc::new(Alarm { rings: Mutex::new(false), rang: Condvar::new() });
+    let (waker, began) = (Waker::from(Arc::clone(&alarm)), clock::now());
+    loop {
+        let ready = event.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        let slept = clock::now().saturating_duration_since(began);
+        if ready {
+            return Some(slept.min(limit));
+        }
+        if !alarm.wait(limit.saturating_sub(slept)) {
+            return None;
+        }
+    }
+}
+
+/// Wakes a thread that sleeps.
+struct Alarm {
+    rings: Mutex<bool>,
+    rang: Condvar,
+}
+
+impl Alarm {
+    /// Sleeps until it rings, or for `limit`; returns whether it rang.
+    fn wait(&self, limit: Duration) -> bool {
+        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.rang.wait_timeout_while(rings, limit, |rings| !*rings);
+        let (mut rings, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        core::mem::take(&mut *rings)
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        *self.rings.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.rang.notify_one();
+    }
+}
+
+/// Reports, once for each function, that it is about to stall the tasks of its thread.
+fn warn_of(delay: Duration, name: &Name) {
     if drives_tasks() && WARNED.is_first(name.clone()) {
         observe::emit(&Event::BlocksTasks { name, wait: delay });
     }
-    std::thread::sleep(delay);
 }
 
 /// Whether this thread is currently polling an async task.

@@ -1,47 +1,65 @@
-//! [`Cancel`]: a future that ends the current wait, and the call with it.
+//! [`Cancel`]: a future that ends the wait under way, and the call with it.
 
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// The future given as `cancel`, created anew after each failure.
-pub struct Cancel<C> {
-    // Boxed, because it is checked before the wait and then polled alongside it.
-    future: Pin<Box<C>>,
-    // Stored instead of required of `C`, so that a type that is not a future is reported once,
-    // where it is created.
-    poll: fn(Pin<&mut C>, &mut Context<'_>) -> bool,
+use tokio::task::coop::{Unconstrained, unconstrained};
+
+pin_project_lite::pin_project! {
+    /// The future given as `cancel`, created once for each call.
+    pub struct Cancel<C> {
+        // Unconstrained, because a task that has used up its budget would be told that it is not
+        // ready, and begin an attempt.
+        #[pin]
+        future: Unconstrained<C>,
+        is_ready: bool,
+        // Stored instead of required of `C`, so that a type that is not a future is reported once,
+        // where it is created.
+        poll: fn(Pin<&mut Unconstrained<C>>, &mut Context<'_>) -> bool,
+    }
 }
 
 /// The future that may cancel the call.
-#[cold]
+#[inline(always)]
 pub fn cancel<C: Future>(future: C) -> Cancel<C> {
-    Cancel { future: Box::pin(future), poll: |future, cx| future.poll(cx).is_ready() }
+    Cancel {
+        future: unconstrained(future),
+        is_ready: false,
+        poll: |future, cx| future.poll(cx).is_ready(),
+    }
 }
 
 impl<C> Cancel<C> {
-    /// Whether it is ready already. Polls it without registering a waker.
-    pub fn is_ready(&mut self) -> bool {
+    /// Whether it is ready. Polls it without a waker: whoever waits polls it again.
+    pub fn is_ready(self: Pin<&mut Self>) -> bool {
         self.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        (self.poll)(self.future.as_mut(), cx)
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> bool {
+        let this = self.project();
+        if !*this.is_ready {
+            *this.is_ready = (this.poll)(this.future, cx);
+        }
+        *this.is_ready
     }
 }
 
 impl<C> fmt::Debug for Cancel<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancel").finish_non_exhaustive()
+        f.debug_struct("Cancel").field("is_ready", &self.is_ready).finish_non_exhaustive()
     }
 }
 
 /// Waits unless the call is cancelled first; returns whether it was.
-pub async fn unless<C>(mut cancel: Cancel<C>, wait: impl Future<Output = ()> + Unpin) -> bool {
+pub async fn unless<C>(
+    mut cancel: Pin<&mut Cancel<C>>,
+    wait: impl Future<Output = ()> + Unpin,
+) -> bool {
     let mut wait = wait;
     poll_fn(|cx| {
-        if cancel.poll(cx) {
+        if cancel.as_mut().poll(cx) {
             return Poll::Ready(true);
         }
         Pin::new(&mut wait).poll(cx).map(|()| false)

@@ -45,6 +45,11 @@ impl<R> FailureSlot for LastFailure<R> {
 }
 
 impl<R> LastFailure<R> {
+    /// The last failure, if there was one.
+    pub(crate) fn into_option(self) -> Option<R> {
+        self.0
+    }
+
     /// The failure after which the call waited.
     pub fn last(self) -> R {
         self.last_or_else(|| unreachable!("a failure that is retried is kept over the wait"))

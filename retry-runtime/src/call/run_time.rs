@@ -40,7 +40,13 @@ impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
     }
 }
 
-/// The policy behind a value, a reference or a pointer.
+/// The policy behind a value, a reference or a pointer, as it is read before the first attempt.
+#[inline(always)]
+pub fn read_policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
+    *policy.held()
+}
+
+/// The policy behind a value, a reference or a pointer, read when it is needed.
 #[cold]
 pub fn policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
     *policy.held()
@@ -54,7 +60,7 @@ pub fn is_timed<P: HoldsPolicy + ?Sized>(policy: &P) -> bool {
 }
 
 /// A backoff from a configuration.
-#[cold]
+#[inline(always)]
 pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {
     *backoff.borrow()
 }
@@ -66,25 +72,31 @@ pub fn custom(delays: &[Duration]) -> Backoff {
 }
 
 /// A whole number, saturated to the range of `attempts`.
-#[cold]
+#[inline(always)]
 pub fn attempts<N: WholeNumber + ?Sized>(number: &N) -> u32 {
     number.saturating()
 }
 
 /// A floating-point number.
-#[cold]
+#[inline(always)]
 pub fn number<N: Number + ?Sized>(number: &N) -> f64 {
     number.number()
 }
 
 /// A delay.
-#[cold]
+#[inline(always)]
 pub fn delay<D: Delay + ?Sized>(delay: &D) -> Duration {
     delay.delay()
 }
 
+/// A limit, which may be absent, as it is read before the first attempt.
+#[inline(always)]
+pub fn limit<B: MaybeBound + ?Sized>(bound: &B) -> Option<Duration> {
+    bound.bound()
+}
+
 /// A limit, which may be absent.
-#[cold]
+#[inline(always)]
 pub fn bound<B: MaybeBound + ?Sized>(bound: &B) -> Bound {
     bound.bound().into()
 }

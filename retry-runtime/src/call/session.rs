@@ -22,14 +22,14 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::sync::Arc;
 
-use retry_rules::{Attempts, Policy};
+use retry_rules::{Attempts, Fields, Policy};
 use tokio::time::Sleep;
 
 use crate::base::random;
 use crate::call::async_sleep;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
-use crate::call::last_failure::FailureSlot;
+use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::nested::{self, InnerCalls};
 use crate::call::plan::{LimitKind, Plan};
 use crate::classify::Class;
@@ -113,7 +113,8 @@ pin_project_lite::pin_project! {
 struct SoFar {
     inner: InnerCalls,
     made: u32,
-    // Attempts that the breaker refused: they count against the policy's limit, but were not made.
+    // Attempts that the open breaker refused: they count against the policy's limit, but were not
+    // made.
     refused: u32,
     waited: Duration,
     // `None` before the first wait.
@@ -261,6 +262,14 @@ impl<K> Session<K> {
         self.so_far().cancelled(plan)
     }
 
+    /// The call was cancelled before the attempt that was about to begin.
+    #[cold]
+    #[inline(never)]
+    pub fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
+        let error = &"cancelled before the attempt began";
+        self.so_far().rejected(plan, Reason::Cancelled, error)
+    }
+
     /// Decides whether the call goes on, and if so, stores its progress.
     fn decide(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
     where
@@ -280,7 +289,17 @@ impl<K> Session<K> {
 
     /// The context passed to the body for the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
-        let attempts = plan.obeyed().get_attempts();
+        self.attempt_of(plan.obeyed().get_attempts())
+    }
+
+    /// Like [`context`](Self::context), for a policy known only at run time, which may break rules.
+    /// `written` are the fields set in the attribute.
+    #[inline(always)]
+    pub fn context_at_run_time(&self, plan: &Plan<'_>, written: Fields) -> Attempt {
+        self.attempt_of(plan.obeyed().nearest_attempts(written))
+    }
+
+    fn attempt_of(&self, attempts: Attempts) -> Attempt {
         let Some(&SoFar { made, refused, waited, delay, .. }) = self.known() else {
             return Attempt::new(1, attempts, None, Duration::ZERO);
         };
@@ -313,6 +332,31 @@ impl<K> Session<K> {
         }
     }
 
+    /// Like [`wait_blocking`](Self::wait_blocking), but no longer than until `event` is ready.
+    pub(crate) fn wait_blocking_until<'o>(
+        &mut self,
+        origin: impl Into<Origin<'o>>,
+        event: impl Future<Output = ()>,
+    ) {
+        let Some(waiting) = &mut self.waiting else { return };
+        let limit = waiting.as_mut().project().so_far.wait();
+        match crate::call::blocking::sleep_until(event, limit, origin.into().name) {
+            Some(slept) => self.wait_ended_after(slept),
+            None => waiting.as_mut().project().so_far.inner.attempt_begins(),
+        }
+    }
+
+    /// The wait under way has ended early: the rest of it was not waited.
+    #[cold]
+    pub(crate) fn wait_ended_after(&mut self, slept: Duration) {
+        if let Some(waiting) = &mut self.waiting {
+            let mut this = waiting.as_mut().project();
+            this.sleep.set(None);
+            this.so_far.slept_only(slept);
+            this.so_far.inner.attempt_begins();
+        }
+    }
+
     /// Like [`wait`](Self::wait), for a hand-written future.
     pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         Pin::new(&mut self.wait()).poll(cx)
@@ -326,6 +370,14 @@ impl<K> Session<K> {
     /// What the retry that is waited for took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |so_far| so_far.cost)
+    }
+}
+
+impl<R> Session<LastFailure<R>> {
+    /// Takes the last failure, or else `other`.
+    #[cold]
+    pub fn take_last_or(&mut self, other: Option<R>) -> Option<R> {
+        self.kept().and_then(|kept| kept.take().into_option()).or(other)
     }
 }
 
@@ -356,6 +408,15 @@ impl Session {
 fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
     #[cfg(feature = "testing")]
     crate::test_hooks::succeeded(origin.into().name, 1);
+}
+
+/// How a breaker has refused a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// It is open, which uses up an attempt.
+    Open,
+    /// It is half-open, and its probes are taken, which does not: it may end at any time, and often.
+    Probing,
 }
 
 /// How long the breaker stays open; zero if it is not open or only observes.
@@ -502,20 +563,30 @@ impl SoFar {
         }
     }
 
+    /// Takes back what of the last wait was not slept.
+    fn slept_only(&mut self, slept: Duration) {
+        let decided = self.delay.unwrap_or_default();
+        let slept = slept.min(decided);
+        self.waited = self.waited.saturating_sub(decided.saturating_sub(slept));
+        self.delay = Some(slept);
+    }
+
     fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next {
         self.site = plan.origin.site;
         let evaluated = plan.policy;
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
         let waits = plan.breaker.ok_or(Reason::CircuitOpen).and_then(|breaker| {
-            let delay = self.wait_for_breaker(plan, breaker)?;
-            Ok((breaker, delay))
+            let (refusal, delay) = self.wait_for_breaker(plan, breaker)?;
+            Ok((breaker, refusal, delay))
         });
         match waits {
-            Ok((breaker, delay)) => {
+            Ok((breaker, refusal, delay)) => {
                 let (name, breaker) = (plan.origin.name, breaker.name());
                 observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
-                self.refused = self.refused.saturating_add(1);
+                if refusal == Refusal::Open {
+                    self.refused = self.refused.saturating_add(1);
+                }
                 self.waits(delay, plan.is_evaluated.then_some(evaluated));
                 Next::Wait
             }
@@ -523,30 +594,35 @@ impl SoFar {
         }
     }
 
-    /// How long to wait for the breaker, whose refusal used up an attempt, or why not to wait.
+    /// Why the breaker has refused the call, and how long to wait for it at most, or why not to wait.
     fn wait_for_breaker(
         &self,
         plan: &Plan<'_>,
         breaker: &CircuitBreaker,
-    ) -> Result<Duration, Reason> {
+    ) -> Result<(Refusal, Duration), Reason> {
         let policy = plan.policy;
         let open_for = open_for(breaker)?;
+        let refusal = if open_for.is_zero() { Refusal::Probing } else { Refusal::Open };
         let used = self.made.saturating_add(self.refused).saturating_add(1);
-        if !policy.allows_after(used) || nested::once() {
+        if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
             return Err(Reason::CircuitOpen);
         }
         if plan.is_cancelled {
             return Err(Reason::Cancelled);
         }
-        let delay = if open_for.is_zero() {
-            // Its probes are all taken, for an unknown time: wait as the backoff says.
-            let (shortest, longest) = policy.wait_interval(used, self.delay);
-            random::between(shortest, longest)
-        } else {
-            open_for
+        let delay = match refusal {
+            Refusal::Open => open_for,
+            // For an unknown time: until a probe ends, and no longer than the backoff says.
+            Refusal::Probing => {
+                let (shortest, longest) = policy.wait_interval(used, self.delay);
+                let by_curve = random::between(shortest, longest);
+                // The time after which a probe that does not report makes room for another.
+                let overdue = breaker.until_admits().unwrap_or_default();
+                if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
+            }
         };
         self.allows_wait(plan, delay)?;
-        Ok(delay)
+        Ok((refusal, delay))
     }
 
     /// The call was cancelled while it waited. The dropped wait has already returned what the retry

@@ -116,7 +116,7 @@ impl Known for Interrupted {
     fn known(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
-            Self::CircuitOpen { .. } | Self::Value => Class::empty(),
+            Self::CircuitOpen { .. } | Self::Cancelled | Self::Value => Class::empty(),
         })
     }
 }

@@ -109,7 +109,7 @@ impl fmt::Display for Reason {
 /// An attempt ended, or never began, without its own error.
 ///
 /// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way,
-/// so its error must be able to hold one: `E: From<Interrupted>`. `anyhow::Error`,
+/// so its error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. `anyhow::Error`,
 /// `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`] can already.
 ///
 /// ```
@@ -150,6 +150,8 @@ pub enum Interrupted {
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
+    /// The future given as `cancel` was ready before the first attempt, which was not made.
+    Cancelled,
     /// The attempt returned a value to retry (`ok(…)`) instead of an error. It was not cut off;
     /// fallbacks see this error.
     Value,
@@ -173,6 +175,7 @@ impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value => f.write_str("the value is one that is retried"),
+            Self::Cancelled => f.write_str("the call was cancelled before its first attempt"),
             Self::Timeout { limit } => write!(f, "the attempt timed out after {limit:?}"),
             Self::Deadline { limit } => write!(f, "the deadline of {limit:?} has passed"),
             Self::CircuitOpen { breaker, remaining } if remaining.is_zero() => {
@@ -196,7 +199,10 @@ impl From<Interrupted> for std::io::Error {
             Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => {
                 std::io::ErrorKind::TimedOut
             }
-            Interrupted::CircuitOpen { .. } | Interrupted::Value => std::io::ErrorKind::Other,
+            // Not `ErrorKind::Interrupted`, which asks to be tried again.
+            Interrupted::CircuitOpen { .. } | Interrupted::Cancelled | Interrupted::Value => {
+                std::io::ErrorKind::Other
+            }
         };
         Self::new(kind, interrupted)
     }
@@ -285,7 +291,8 @@ impl<E> RetryError<E> {
         self.ended.reason
     }
 
-    /// Returns how many attempts were made; 0 if a breaker rejected the first.
+    /// Returns how many attempts were made; 0 if a breaker rejected the first, or the call was
+    /// cancelled before it.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -445,6 +452,7 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::Timeout { .. } | Interrupted::Value => Reason::Attempts,
             Interrupted::Deadline { .. } => Reason::Deadline,
             Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
+            Interrupted::Cancelled => Reason::Cancelled,
         };
         let ended = Ended { reason, attempts: 0, waited: Duration::ZERO };
         Self::new(AttemptError::Interrupted(interrupted), ended)
@@ -458,7 +466,8 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
         match (&self.last, self.ended.reason) {
             // Converted from an `Interrupted` by hand: the attempts were not counted.
             (AttemptError::Interrupted(_), reason)
-                if self.ended.attempts == 0 && reason != Reason::CircuitOpen =>
+                if self.ended.attempts == 0
+                    && !matches!(reason, Reason::CircuitOpen | Reason::Cancelled) =>
             {
                 f.write_str("the call was interrupted")?;
             }

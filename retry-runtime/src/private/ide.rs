@@ -55,7 +55,9 @@ pub type initial_delay = Duration;
 /// No wait is longer, jitter included.
 ///
 /// `max_delay = "30s"`. Default: 30 s, or a longer fixed or custom wait.
-pub type max_delay = Duration;
+pub mod max_delay {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
 
 /// The first wait, if it differs: the curve begins at the second.
 ///
@@ -99,7 +101,7 @@ pub mod timeout {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
-/// A future: when it is ready, the current wait ends and no further attempt begins (async only).
+/// A future, made once a call: when ready, the wait ends and no further attempt begins (async only).
 ///
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}

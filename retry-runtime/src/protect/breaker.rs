@@ -22,6 +22,7 @@ mod streak;
 mod window;
 mod probes;
 mod outcomes;
+mod waiters;
 mod rejected;
 mod snapshot;
 
@@ -35,6 +36,7 @@ use self::order::ProbeLoan;
 use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
+use self::waiters::{Waiters, Woken};
 use self::window::{Tally, Window};
 use self::word::{Mode, StateWord};
 use crate::base::listeners::Listeners;
@@ -47,6 +49,7 @@ pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
 pub use self::snapshot::Snapshot;
+pub(crate) use self::waiters::Admission;
 
 /// Stops calls to a dependency that does not respond, and detects when it responds again.
 ///
@@ -98,6 +101,7 @@ pub struct CircuitBreaker {
     called: AtomicBool,
     inner: CacheLine<Mutex<LockedState>>,
     listeners: Listeners<TransitionListener>,
+    waiters: Waiters,
 }
 
 type TransitionListener = dyn Fn(&Transition) + Send + Sync;
@@ -133,6 +137,8 @@ struct LockedState {
     probes: Probes,
     /// Transitions that have not been announced yet, in order.
     unannounced: VecDeque<Transition>,
+    /// The waiting calls that the latest changes concern, until they are woken.
+    woken: Woken,
     /// Whether a thread is announcing; others leave their transitions to it, to keep the order.
     announcing: bool,
 }

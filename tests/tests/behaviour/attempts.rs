@@ -1,6 +1,6 @@
 //! `attempts`: calls in all, the first included.
 
-use retry_runtime::{Backoff, Policy, Reason, Retrier, RetryError, retry};
+use retry_runtime::{Backoff, Bound, Policy, Reason, Retrier, RetryError, retry};
 
 use crate::support::{Calls, Failure, secs};
 
@@ -110,4 +110,67 @@ async fn no_attempts_at_all_still_make_the_one_call() {
         .await
         .unwrap_err();
     assert_eq!((calls.made(), error.attempts(), error.reason()), (1, 1, Reason::Attempts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_without_waits_goes_on_where_no_budget_is_meant() {
+    #[retry(attempts = unlimited, budget = unlimited, backoff = fixed, initial_delay = "0s")]
+    async fn halve(batch: &mut usize) -> Result<(), Failure> {
+        if *batch > 1 {
+            *batch /= 2;
+            return Err(Failure::Busy(0));
+        }
+        Ok(())
+    }
+
+    let (mut batch, began) = (1 << 20, tokio::time::Instant::now());
+    assert_eq!(halve(&mut batch).await, Ok(()));
+    assert_eq!((batch, began.elapsed()), (1, secs(0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_without_waits_lets_other_tasks_run() {
+    #[retry(attempts = unlimited, budget = unlimited, backoff = fixed, initial_delay = "0s")]
+    async fn spin(over: &std::cell::Cell<bool>) -> Result<(), Failure> {
+        if over.get() { Ok(()) } else { Err(Failure::Busy(0)) }
+    }
+
+    let over = std::cell::Cell::new(false);
+    let other = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        over.set(true);
+    };
+    let (outcome, ()) = tokio::join!(spin(&over), other);
+    assert_eq!(outcome, Ok(()));
+}
+
+#[test]
+fn a_blocking_loop_without_waits_goes_on_too() {
+    #[retry(attempts = unlimited, budget = unlimited, backoff = fixed, initial_delay = "0s")]
+    fn count(left: &mut u32) -> Result<(), Failure> {
+        *left -= 1;
+        if *left > 0 { Err(Failure::Busy(*left)) } else { Ok(()) }
+    }
+
+    let mut left = 10_000;
+    assert_eq!(count(&mut left), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_of_run_time_may_mean_it_as_well() {
+    #[retry(policy = policy)]
+    async fn count(policy: &Policy, left: &mut u32) -> Result<(), Failure> {
+        *left -= 1;
+        if *left > 0 { Err(Failure::Busy(*left)) } else { Ok(()) }
+    }
+
+    let policy = Policy::new()
+        .unlimited()
+        .with_budget(Bound::Unlimited)
+        .backoff(Backoff::Fixed)
+        .initial_delay(secs(0));
+    let mut left = 10_000;
+    assert_eq!(count(&policy, &mut left).await, Ok(()));
 }

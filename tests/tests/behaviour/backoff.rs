@@ -34,6 +34,23 @@ async fn every_curve_is_walked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_a_max_delay_a_curve_grows_on() {
+    #[retry(attempts = 8, max_delay = limit)]
+    async fn fetch(calls: &Calls, limit: Option<Duration>) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+
+    let grows_on = seconds([1, 2, 4, 8, 16, 32, 64]);
+    assert_eq!(gaps!(attempts = 8, max_delay = unlimited), grows_on);
+    let minute = seconds([60, 120]);
+    assert_eq!(gaps!(attempts = 3, initial_delay = "1m", max_delay = unlimited), minute);
+    // Not set is the default.
+    let calls = Calls::new();
+    fetch(&calls, None).await.unwrap_err();
+    assert_eq!(calls.gaps(), seconds([1, 2, 4, 8, 16, 30, 30]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_wait_is_longer_than_max_delay() {
     assert_eq!(gaps!(attempts = 5, max_delay = "3s"), seconds([1, 2, 3, 3]));
     assert_eq!(

@@ -92,6 +92,7 @@ fn every_form_of_the_workflow_level_is_read() {
 fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
     for (text, policy) in [
         ("first_delay: 0s", Policy::new().first_delay(secs(0))),
+        ("max_delay: unlimited", Policy::new().with_max_delay(Bound::Unlimited)),
         ("max_elapsed: 5m", Policy::new().max_elapsed(secs(300))),
         ("backoff: fixed\ninitial_delay: 1m", fixed_minute()),
         (
@@ -229,8 +230,8 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("budget: unlimted", &["unlimted", "duration"]),
         ("budget: true", &["`unlimited`"]),
         (
-            "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nbudget: unlimited",
-            &["never ends", "max_elapsed"],
+            "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nmax_elapsed: unlimited",
+            &["never ends", "`retry_budget: unlimited`"],
         ),
         ("jitter: 1.5", &["0.0 and 1.0"]),
         ("jitter: lots", &["lots", "decorrelated"]),
@@ -242,6 +243,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("jitter: full\njitter_factor: 0.3", &["jitter_factor", "full"]),
         ("jitter: false\njitter_factor: 0.3", &["jitter_factor"]),
         ("jitter: decorrelated\nbackoff: fixed", &["decorrelated", "backoff"]),
+        ("jitter: decorrelated\nmax_delay: unlimited", &["decorrelated", "`max_delay: \"30s\"`"]),
         ("retry_budget: 500ms", &["500ms", "first wait"]),
         ("deadline: 1s", &["first wait", "deadline"]),
         ("timeout: 10s\ndeadline: 5s", &["timeout 10s", "deadline 5s"]),

@@ -42,3 +42,4 @@ mod stop_and_wait;
 mod support;
 mod sync;
 mod timeout;
+mod when_open;

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::future::{Ready, ready};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -274,24 +274,200 @@ async fn what_breaks_a_rule_is_obeyed_by_its_nearest_meaning() {
     assert_eq!(by_reference(&calls, &unlimited).await, Err(Down(4)));
 }
 
-#[tokio::test(start_paused = true)]
-async fn they_are_evaluated_once_a_call_and_only_after_a_failure() {
-    static EVALUATED: AtomicU32 = AtomicU32::new(0);
+/// A value of a configuration that is reloaded all the time: no two readings are the same.
+struct Reloaded<T> {
+    values: Vec<T>,
+    read: AtomicUsize,
+}
 
-    fn attempts() -> u32 {
-        EVALUATED.fetch_add(1, Ordering::Relaxed);
-        4
+impl<T: Clone> Reloaded<T> {
+    fn new(values: impl Into<Vec<T>>) -> Self {
+        Self { values: values.into(), read: AtomicUsize::new(0) }
     }
 
-    #[retry(attempts = runtime(attempts()), on_retry = |_| {})]
-    async fn counted(fails: bool) -> Result<(), Down> {
+    fn read(&self) -> T {
+        self.values[self.read.fetch_add(1, Ordering::Relaxed)].clone()
+    }
+
+    fn readings(&self) -> usize {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_are_evaluated_once_a_call_before_its_first_attempt() {
+    #[retry(attempts = settings.read(), on_retry = |_| {})]
+    async fn counted(settings: &Reloaded<u32>, fails: bool) -> Result<(), Down> {
+        assert_eq!(settings.readings(), 1);
         if fails { Err(Down(0)) } else { Ok(()) }
     }
 
-    counted(false).await.unwrap();
-    assert_eq!(EVALUATED.load(Ordering::Relaxed), 0);
-    counted(true).await.unwrap_err();
-    assert_eq!(EVALUATED.load(Ordering::Relaxed), 1);
+    for fails in [false, true] {
+        let settings = Reloaded::new([4, 0, 9]);
+        assert_eq!(counted(&settings, fails).await.is_err(), fails);
+        assert_eq!(settings.readings(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_many_is_evaluated_once_in_the_order_of_the_options() {
+    #[retry(
+        timeout = read(log, "timeout", Some(9 * S)),
+        attempts = read(log, "attempts", 3_u8),
+        backoff = linear(increment = read(log, "increment", S)),
+        deadline = read(log, "deadline", None::<Duration>),
+        max_elapsed = read(log, "max_elapsed", Some(60 * S)),
+        initial_delay = read(log, "initial_delay", 2 * S),
+        jitter = read(log, "jitter", 0.0_f32),
+        policy = read(log, "policy", Policy::new().budget(20 * S)),
+        context = cx,
+    )]
+    async fn many(log: &Mutex<Vec<&'static str>>) -> Result<(), RetryError<Down>> {
+        Err(Down(cx.number()))
+    }
+
+    fn read<T>(log: &Mutex<Vec<&'static str>>, name: &'static str, value: T) -> T {
+        log.lock().unwrap().push(name);
+        value
+    }
+
+    let (log, began) = (Mutex::default(), Instant::now());
+    assert_eq!(many(&log).await.unwrap_err().attempts(), 3);
+    assert_eq!(began.elapsed(), 5 * S);
+    let order = [
+        "timeout",
+        "attempts",
+        "increment",
+        "deadline",
+        "max_elapsed",
+        "initial_delay",
+        "jitter",
+        "policy",
+    ];
+    assert_eq!(*log.lock().unwrap(), order);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_is_reloaded_during_a_call_gives_all_its_parts_from_one_reading() {
+    #[retry(policy = settings.read())]
+    async fn fetch(settings: &Reloaded<Policy>) -> Result<(), RetryError<Down>> {
+        tokio::time::sleep(60 * S).await;
+        Ok(())
+    }
+
+    let fixed = Policy::new().backoff(Backoff::Fixed);
+    let settings = Reloaded::new([
+        fixed.attempts(2).timeout(3 * S).initial_delay(4 * S),
+        fixed.attempts(9).timeout(30 * S).initial_delay(S),
+        fixed.attempts(9).initial_delay(S),
+    ]);
+    let began = Instant::now();
+    assert_eq!(fetch(&settings).await.unwrap_err().attempts(), 2);
+    assert_eq!((began.elapsed(), settings.readings()), (10 * S, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_attempt_follows_the_one_that_was_told_to_be_the_last() {
+    #[retry(policy = settings.read(), context = cx)]
+    async fn looking(settings: &Reloaded<Policy>, told: &Cell<u32>) -> Result<(), Down> {
+        if cx.is_last() {
+            told.set(told.get() + 1);
+        }
+        Err(Down(cx.number()))
+    }
+
+    let (reloaded, told) = ([2, 6, 1, 9, 4].map(|n| Policy::new().attempts(n)), Cell::new(0));
+    assert_eq!(looking(&Reloaded::new(reloaded), &told).await, Err(Down(2)));
+    assert_eq!(told.get(), 1);
+    // Of a policy that breaks a rule, it is the nearest one that is told of.
+    let unlimited = Reloaded::new([Policy::new().unlimited()]);
+    assert_eq!(looking(&unlimited, &told).await, Err(Down(3)));
+    let none = Reloaded::new([Policy::new().attempts(0)]);
+    assert_eq!(looking(&none, &told).await, Err(Down(1)));
+    assert_eq!(told.get(), 3);
+}
+
+struct Tables {
+    table: Vec<u32>,
+    attempts: u32,
+}
+
+impl Tables {
+    fn policy(table: &[u32]) -> Policy {
+        Policy::new().attempts(table[0])
+    }
+
+    #[retry(policy = Self::policy(&self.table))]
+    async fn owned(mut self) -> Result<(), Down> {
+        self.table = vec![self.table[0] + 1];
+        Err(Down(self.table[0]))
+    }
+
+    #[retry(attempts = self.attempts)]
+    async fn mutable(&mut self) -> Result<(), Down> {
+        self.attempts += 1;
+        Err(Down(self.attempts))
+    }
+
+    #[retry(attempts = self.attempts)]
+    fn blocking(&mut self) -> Result<(), Down> {
+        self.attempts = 1;
+        Err(Down(0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_body_changes_does_not_change_the_policy() {
+    #[retry(attempts = left)]
+    async fn by_argument(mut left: u32) -> Result<(), Down> {
+        left += 1;
+        Err(Down(left))
+    }
+
+    #[retry(policy = policy, initial_delay = "1ms")]
+    async fn by_reference(mut policy: &Policy, other: &'static Policy) -> Result<(), Down> {
+        let made = policy.get_initial_delay();
+        policy = other;
+        Err(Down(u32::from(made == policy.get_initial_delay())))
+    }
+
+    static OTHER: Policy = Policy::new().attempts(9).initial_delay(Duration::from_secs(7));
+
+    assert_eq!(Tables { table: vec![4], attempts: 0 }.owned().await, Err(Down(8)));
+    let mut tables = Tables { table: Vec::new(), attempts: 3 };
+    assert_eq!(tables.mutable().await, Err(Down(6)));
+    assert_eq!(by_argument(3).await, Err(Down(6)));
+    assert_eq!(by_reference(&Policy::new().attempts(2), &OTHER).await, Err(Down(1)));
+}
+
+#[test]
+fn what_a_body_changes_does_not_change_the_policy_of_a_blocking_call() {
+    let mut tables = Tables { table: Vec::new(), attempts: 2 };
+    let began = std::time::Instant::now();
+    assert_eq!(tables.blocking(), Err(Down(0)));
+    assert!(began.elapsed() >= S, "it made only one attempt");
+}
+
+#[async_trait]
+trait Restless {
+    async fn call(&mut self, mut attempts: u32) -> Result<(), Down>;
+}
+
+#[async_trait]
+impl Restless for Tables {
+    #[retry(attempts = attempts, initial_delay = S.saturating_mul(self.table[0]))]
+    async fn call(&mut self, mut attempts: u32) -> Result<(), Down> {
+        self.table[0] = 9;
+        attempts += 1;
+        Err(Down(attempts))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nor_that_of_a_method_of_an_async_trait() {
+    let (mut tables, began) = (Tables { table: vec![2], attempts: 0 }, Instant::now());
+    assert_eq!(tables.call(3).await, Err(Down(6)));
+    assert_eq!(began.elapsed(), 6 * S);
 }
 
 fn site(name: &str) -> &'static Site {

@@ -8,6 +8,7 @@ use retry_rules::{BreakerConfig, Invalid};
 use super::outcomes::Counters;
 use super::probes::Probes;
 use super::streak::Streak;
+use super::waiters::{Waiters, Woken};
 use super::window::{Tally, Window};
 use super::word::{FIRST_GENERATION, Mode, StateWord};
 use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState};
@@ -102,9 +103,11 @@ impl CircuitBreaker {
                 opened_by: None,
                 probes: Probes::new(),
                 unannounced: VecDeque::new(),
+                woken: Woken::None,
                 announcing: false,
             })),
             listeners: Listeners::new(),
+            waiters: Waiters::new(),
         }
     }
     }

@@ -2,11 +2,13 @@
 //! order in which transitions are announced.
 
 use core::fmt;
+use core::mem::take;
 use core::time::Duration;
 
 use super::outcomes::{Counted, Report};
 use super::permit::Permit;
 use super::rejected::Rejected;
+use super::waiters::Woken;
 use super::window::Outcome;
 use super::word::{Mode, StateWord, Tag};
 use super::{CircuitBreaker, FOR_EVER, LockedState};
@@ -204,6 +206,9 @@ impl CircuitBreaker {
             Mode::HalfOpen => inner.probes.release(tag.probe_id()),
             _ => None,
         };
+        if admitted_at.is_some() {
+            inner.woken = Woken::One;
+        }
         let slow = admitted_at.is_some_and(|at| {
             self.config.get_slow_calls().is_some()
                 && self.is_slow(clock::now().saturating_duration_since(at))
@@ -298,6 +303,7 @@ impl CircuitBreaker {
             inner.opened_by = None;
         }
         self.word.store(next.0, Ordering::Release);
+        inner.woken = Woken::All;
 
         let (from, to) = (from.mode().state(), to.state());
         if from != to {
@@ -308,8 +314,14 @@ impl CircuitBreaker {
         }
     }
 
-    /// Announces the pending transitions, each with the lock released.
+    /// Wakes the waiting calls, and announces the pending transitions, each with the lock released.
     pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, LockedState>) {
+        let woken = take(&mut inner.woken);
+        if woken != Woken::None {
+            drop(inner);
+            self.waiters.wake(woken);
+            inner = self.lock();
+        }
         if inner.announcing {
             return;
         }

@@ -385,7 +385,7 @@ fn retry_key(name: &'static str) -> Value {
         ),
         "backoff" => named("backoff", "How the waits grow [default: exponential]"),
         "initial_delay" => named("duration", "The first wait [default: 1s]"),
-        "max_delay" => named("duration", "The longest wait [default: 30s]"),
+        "max_delay" => key(&bound("duration"), "The longest wait [default: 30s]"),
         "first_delay" => named("duration", "A different first wait"),
         "jitter" => key(
             &json!({ "anyOf": [

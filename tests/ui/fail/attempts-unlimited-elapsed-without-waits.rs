@@ -1,6 +1,6 @@
 use retry_runtime::retry;
 
-#[retry(attempts = unlimited, backoff = fixed, initial_delay = "0s", budget = unlimited)]
+#[retry(attempts = unlimited, backoff = fixed, initial_delay = "0s", max_elapsed = unlimited)]
 async fn fetch() -> Result<u32, String> {
     Ok(7)
 }

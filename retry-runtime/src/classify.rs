@@ -28,6 +28,8 @@ use crate::base::full_text::full_text;
 pub use class::Class;
 pub(crate) use known::Known;
 pub use registered::register;
+#[doc(hidden)]
+pub use text::statuses;
 pub use text::text;
 
 /// An error that knows what kind of failure it is.

@@ -22,6 +22,7 @@ use super::Class;
 
 #[cfg(feature = "tonic")]
 pub(super) use self::codes::status_code;
+pub use self::codes::statuses;
 
 /// Returns what kind of failure a text describes; for errors that are only text.
 ///

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use retry_runtime::classify::statuses;
 use serde::{Deserialize, Serialize};
 
 /// A message in which numbers, ids, quoted texts and addresses are folded.
 ///
 /// | in the message | in the signature |
 /// | --- | --- |
-/// | `4711`, `3.5`, `250ms` | `<n>`, with its unit: `<n>ms` |
+/// | `4711`, `3.5`, `250ms` | `<n>`, with its unit: `<n>ms`; but the status of a failed request stays |
 /// | `0x7f3a`, `9f86d081884c`, `550e8400-e29b-…` | `<id>` |
 /// | `"Zoë"`, `'x'`, `` `y` `` | `<text>` |
 /// | `https://…` | `<url>` |
@@ -45,9 +46,14 @@ impl Signature {
         // Folding shortens the text, so read somewhat more of it than is kept.
         let line = line.char_indices().nth(4 * LONGEST).map_or(line, |(at, _)| &line[..at]);
         let mut folded = String::new();
-        for token in Tokens(line) {
-            token.fold_into(&mut folded);
+        let mut at = 0;
+        // A status says what failed: 503 and 422 have different causes.
+        for status in statuses(line) {
+            fold(&line[at..status.start], &mut folded);
+            folded.push_str(&line[status.clone()]);
+            at = status.end;
         }
+        fold(&line[at..], &mut folded);
         if let Some((at, _)) = folded.char_indices().nth(LONGEST) {
             folded.truncate(at);
             folded.push('…');
@@ -68,6 +74,12 @@ impl Signature {
     /// ```
     pub fn id(&self) -> String {
         format!("{:08x}", fnv(&self.0))
+    }
+}
+
+fn fold(text: &str, folded: &mut String) {
+    for token in Tokens(text) {
+        token.fold_into(folded);
     }
 }
 
@@ -300,7 +312,13 @@ mod tests {
             ("cannot read /var/lib/a-b/c.db: no such file", "cannot read <path>: no such file"),
             ("mail to ada@example.com bounced", "mail to <mail> bounced"),
             ("at 0x7f3aff", "at <id>"),
-            ("HTTP 503 Service Unavailable", "HTTP <n> Service Unavailable"),
+            ("HTTP 503 Service Unavailable", "HTTP 503 Service Unavailable"),
+            (
+                "curl: (22) The requested URL returned error: 503",
+                "curl: (<n>) The requested URL returned error: 503",
+            ),
+            ("order 503 of 600 failed with status 422", "order <n> of <n> failed with status 422"),
+            ("user 'status 503' is locked", "user <text> is locked"),
             ("version 1.2.3 is too old", "version <n> is too old"),
             ("  spread \t out\nsecond line", "spread out"),
             ("", ""),

@@ -1,9 +1,11 @@
 //! Codes, where the text says that they are codes: HTTP statuses, SQLSTATEs, the numbers
 //! of `MySQL`.
 
+use core::ops::Range;
+
 use super::Meaning;
 use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};
-use super::words::{Word, Words};
+use super::words::{Quoted, Word, Words};
 use crate::classify::{Class, sqlstate, status};
 
 /// The class of the first HTTP status that the text names: empty for 4xx, `None` without one.
@@ -12,6 +14,18 @@ pub(in crate::classify) fn status_code(text: &str) -> Option<Class> {
     let words = Words::split(text);
     let code = (0..words.list.len()).find_map(|at| words.status_at(at))?;
     (code >= 400).then(|| status(code))
+}
+
+/// Where the text names HTTP statuses of failures, in bytes, except in quotes: what a signature must
+/// not fold.
+pub fn statuses(text: &str) -> Vec<Range<usize>> {
+    let words = Words::split(text);
+    let is_failure = |at: &usize| {
+        words.list[*at].quoted == Quoted::No
+            && words.status_at(*at).is_some_and(|code| (400..600).contains(&code))
+    };
+    let found = (0..words.list.len()).filter(is_failure);
+    found.map(|at| words.list[at].start..words.list[at].end).collect()
 }
 
 impl Words<'_> {

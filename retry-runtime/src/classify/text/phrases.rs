@@ -65,6 +65,9 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "connection ~ shut down"),
     event(NETWORK, "connection ~ forcibly closed"),
     event(NETWORK, "connection error"),
+    // curl's 18 and 92
+    event(NETWORK, "transfer closed"),
+    event(NETWORK, "stream ~ not closed cleanly"),
     event(NETWORK, "connection failure"),
     event(NETWORK, "connect error"),
     event(NETWORK, "connection gone"),

@@ -25,6 +25,10 @@ const CASES: &[(Class, &str)] = &[
     // curl
     (NETWORK, "curl: (6) Could not resolve host: example.invalid"),
     (NETWORK, "curl: (7) Failed to connect to localhost port 81 after 0 ms: Couldn't connect to server"),
+    (NETWORK, "curl: (18) transfer closed with 5 bytes remaining to read"),
+    (NETWORK, "curl: (18) transfer closed with outstanding read data remaining"),
+    (NETWORK, "curl: (92) HTTP/2 stream 0 was not closed cleanly: PROTOCOL_ERROR (err 1)"),
+    (NETWORK, "curl: (92) HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"),
     (NETWORK, "curl: (52) Empty reply from server"),
     (NETWORK, "curl: (56) Recv failure: Connection reset by peer"),
     (TIMEOUT, "curl: (28) Operation timed out after 5000 milliseconds with 0 bytes received"),

@@ -114,12 +114,13 @@ impl Page {
         }
     }
 
-    /// Waits until an element contains this text.
+    /// Waits until a page has loaded whole, and an element contains this text.
     #[track_caller]
     pub(crate) fn wait_for_text(&mut self, selector: &str, text: &str) {
         let (selector, text) = (json!(selector), json!(text));
         self.wait_until(&format!(
-            "[...document.querySelectorAll({selector})].some(e => e.innerText.includes({text}))"
+            "document.readyState === 'complete' && \
+             [...document.querySelectorAll({selector})].some(e => e.innerText.includes({text}))"
         ));
     }
 

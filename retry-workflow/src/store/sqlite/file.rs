@@ -1,13 +1,14 @@
 //! Finding, checking and opening the file of a store. A file that is not a store, or one of a newer
 //! version, is left as it is.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, STEPS, VERSION, missing_columns};
+use super::layout::{APPLICATION, STEPS, VERSION, columns, missing_columns};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -134,23 +135,11 @@ pub(super) fn open_any_to_look(
         opened => opened,
     };
     let (connection, marks) = opened.map_err(|error| sqlite_error::store_error(path, &error))?;
-    let layout = marks.layout(path)?;
+    let layout = marks.fitting_layout(path)?;
     if layout == 0 {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
-    refuse_misfits(path, &connection, layout)?;
     Ok((connection, layout))
-}
-
-/// Refuses a store whose tables are not those of its layout, before anything is changed or left out.
-fn refuse_misfits(path: &Path, connection: &Connection, layout: usize) -> StoreResult<()> {
-    let columns = missing_columns(connection, layout)
-        .map_err(|error| sqlite_error::store_error(path, &error))?;
-    if columns.is_empty() {
-        return Ok(());
-    }
-    let layout = u32::try_from(layout).unwrap_or(u32::MAX);
-    Err(StoreError::LacksColumns { path: path.to_path_buf(), layout, columns })
 }
 
 /// Where SQLite keeps what is not yet in the file.
@@ -199,11 +188,12 @@ struct Marks {
     version: i64,
     /// Whether there is anything in it.
     has_tables: bool,
+    columns: BTreeSet<String>,
 }
 
 impl Marks {
-    /// Reads all marks in one snapshot: another process may be turning the file into a store just
-    /// now.
+    /// Reads all marks in one snapshot: another process may be turning the file into a store, or
+    /// migrating it, just now.
     fn at_once(connection: &Connection) -> rusqlite::Result<Self> {
         Self::read(&*connection.unchecked_transaction()?)
     }
@@ -214,10 +204,24 @@ impl Marks {
             application: number("PRAGMA application_id")?,
             version: number("PRAGMA user_version")?,
             has_tables: number("SELECT count(*) FROM sqlite_schema")? > 0,
+            columns: columns(connection)?,
         })
     }
 
-    /// The layout of the store; 0 if there is nothing yet.
+    /// The layout of the store; 0 if there is nothing yet. A store whose tables are not those of its
+    /// layout is refused, before anything is changed or left out.
+    fn fitting_layout(&self, path: &Path) -> StoreResult<usize> {
+        let layout = self.layout(path)?;
+        let columns = missing_columns(&self.columns, layout)
+            .map_err(|error| sqlite_error::store_error(path, &error))?;
+        if columns.is_empty() {
+            return Ok(layout);
+        }
+        let layout = u32::try_from(layout).unwrap_or(u32::MAX);
+        Err(StoreError::LacksColumns { path: path.to_path_buf(), layout, columns })
+    }
+
+    /// The layout that the file says it has; 0 if there is nothing yet.
     fn layout(&self, path: &Path) -> StoreResult<usize> {
         let path = || path.to_path_buf();
         if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
@@ -287,14 +291,12 @@ fn as_uri(path: &Path) -> String {
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);
-    let layout = Marks::at_once(connection).map_err(named)?.layout(path)?;
+    let layout = Marks::at_once(connection).map_err(named)?.fitting_layout(path)?;
     if layout == 0 && options.must_exist {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
     if layout < VERSION {
         migrate(path, connection)?;
-    } else {
-        refuse_misfits(path, connection, layout)?;
     }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
@@ -330,8 +332,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<u
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(named)?;
     // Another process may have been faster.
-    let layout = Marks::read(&transaction).map_err(named)?.layout(path)?;
-    refuse_misfits(path, &transaction, layout)?;
+    let layout = Marks::read(&transaction).map_err(named)?.fitting_layout(path)?;
     if layout < VERSION {
         for step in STEPS.iter().skip(layout) {
             transaction.execute_batch(step).map_err(named)?;

@@ -21,7 +21,7 @@ pub(super) const SUMMARIES_SINCE: usize = 3;
 pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4];
 
 /// The columns of all tables in a file, as `table.column`.
-fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
+pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
     connection
         .prepare(
             "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c \
@@ -31,8 +31,8 @@ fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
         .collect()
 }
 
-/// The columns that a file of this layout should have, and lacks.
-pub(super) fn missing_columns(connection: &Connection, layout: usize) -> Result<Vec<String>> {
+/// The columns that a file of this layout should have, and that are not among those found in it.
+pub(super) fn missing_columns(found: &BTreeSet<String>, layout: usize) -> Result<Vec<String>> {
     // Only once in a process: the steps say it, if they are taken.
     static EXPECTED: OnceLock<Vec<BTreeSet<String>>> = OnceLock::new();
     let expected = match EXPECTED.get() {
@@ -48,8 +48,7 @@ pub(super) fn missing_columns(connection: &Connection, layout: usize) -> Result<
         }
     };
     let Some(expected) = expected.get(layout) else { return Ok(Vec::new()) };
-    let found = columns(connection)?;
-    Ok(expected.difference(&found).cloned().collect())
+    Ok(expected.difference(found).cloned().collect())
 }
 
 /// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a

@@ -91,7 +91,10 @@ impl Visit {
         };
         if let Some(token) = &board.token {
             let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-            let given = given.and_then(|value| value.strip_prefix("Bearer "));
+            // The name of a scheme has no case (RFC 9110).
+            let given = given.and_then(|value| value.split_once(' '));
+            let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            let given = given.map(|(_, token)| token.trim_start());
             visit.has_token = given.is_some_and(|given| token.is(given));
             let is_open = is_open(page_group, parts.uri.path());
             if visit.session.is_none() && !visit.has_token && !is_open {

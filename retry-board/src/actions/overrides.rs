@@ -1,8 +1,7 @@
 //! Changes policies at run time: on top of the program's own overrides, and with the same rules.
 
-use retry_runtime::{Overrides, OverridesError};
-
 use parking_lot::{Mutex, MutexGuard};
+use retry_runtime::{Overrides, OverridesError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -59,6 +58,13 @@ impl Changes {
     /// What has been changed on the board: function, key and value.
     pub(crate) fn pairs(&self) -> Pairs {
         self.changed().pairs.clone()
+    }
+
+    /// Checks a change without making it.
+    pub(crate) fn check(form: &OverrideForm) -> Result<(), OverridesError> {
+        let [name, key, value] =
+            [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
+        Overrides::from_pairs([(name, key, value)]).map(drop)
     }
 
     /// Sets a key; the error is worded by the rule that rejects the value.

@@ -54,8 +54,19 @@
   if (!status) return;
   const main = document.getElementById("main");
 
+  // Whether a field no longer holds what the page came with: a choice that is not sent yet.
+  const isChanged = (field) => {
+    if (field.matches("select")) {
+      const own = [...field.options].findIndex((option) => option.defaultSelected);
+      return field.selectedIndex !== Math.max(own, 0);
+    }
+    if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
+    return field.type !== "hidden" && field.value !== field.defaultValue;
+  };
+
   // Whether somebody is writing, or choosing text: that is not to be taken away.
   const isBusy = () => {
+    if ([...main.querySelectorAll("input, select, textarea")].some(isChanged)) return true;
     const active = document.activeElement;
     if (active && active.matches("input, select, textarea") && main.contains(active)) return true;
     const chosen = document.getSelection();

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use retry_workflow::words::count;
 
 use crate::actions::letters::confirmation;
+use crate::actions::overrides::OverrideForm;
 use crate::data::letters::FilterFields;
 use crate::parts::form;
 use crate::parts::layout::{self, Page, Place};
@@ -74,6 +75,23 @@ pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Respon
         }
     };
     page(visit, "Purge", Place::Letters, main)
+}
+
+pub(crate) fn overriding(visit: &Visit, change: &OverrideForm) -> Response {
+    let [name, key, value] =
+        [&change.name, &change.key, &change.value].map(|field| field.text().unwrap_or_default());
+    let function = if name == "*" { "all functions" } else { name };
+    let main = html! {
+        h1 { "Override " (line(function)) }
+        section.panel {
+            p #would { code { (line(key)) } " of " strong { (line(function)) } " will be " code { (line(value)) } " from the next failure on." }
+            form.stack #form method="post" action="override" {
+                (form::proof(visit)) (form::hidden([("name", name), ("key", key), ("value", value)]))
+                div.buttons { button.primary #submit { "Override " (line(function)) } a href="policies" { "Back" } }
+            }
+        }
+    };
+    page(visit, "Override", Place::Policies, main)
 }
 
 pub(crate) fn cancel(visit: &Visit, job: &str, unfinished: u64) -> Response {

@@ -305,6 +305,11 @@ async fn live(State(here): State<Here>, Params(query): Params<LiveQuery>) -> Ans
     if query.topic != "jobs" && !query.topic.starts_with("job/") {
         return Err(Problem::bad("A topic is `jobs`, or `job/` and the id of a job."));
     }
+    if let Some(id) = query.topic.strip_prefix("job/")
+        && Job::find(&*here.store, id).await?.is_none()
+    {
+        return Err(Problem::no_job(id));
+    }
     let events = here.live.watch(query.topic).ok_or_else(Problem::too_many_watch)?;
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
 }

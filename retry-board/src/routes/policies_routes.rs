@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use futures_util::StreamExt as _;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{both, described};
 use crate::actions::Actor;
@@ -20,10 +21,11 @@ use crate::board::Board;
 use crate::data::policies::{Policies, Watch};
 use crate::live::Live;
 use crate::page_group::PageGroup;
+use crate::pages::confirm;
 use crate::pages::policies::{Refused, page};
 use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
-use crate::visit::{Visit, Wants};
+use crate::visit::{Visit, Wants, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
@@ -62,9 +64,11 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     let mut router = Router::new()
         .route("/live-policies", get(live))
         .route("/api/policies/openapi.json", get(async || described(&[PageGroup::Policies])));
-    for (page, answers) in
-        [("policies", get(all)), ("override", post(change)), ("override-reset", post(reset))]
-    {
+    for (page, answers) in [
+        ("policies", get(all)),
+        ("override", get(before_change).post(change)),
+        ("override-reset", post(reset)),
+    ] {
         router = both(router, page, &answers);
     }
     router.with_state(here)
@@ -91,6 +95,32 @@ async fn all(
     page(&visit, &here.view(), said, None)
 }
 
+/// What a change would be, for the page that asks for a confirmation.
+async fn before_change(
+    State(here): State<Here>,
+    Extension(visit): Extension<Visit>,
+    Params(form): Params<OverrideForm>,
+) -> Result<Response, Problem> {
+    if !visit.board.allows_actions {
+        return Err(Problem::read_only());
+    }
+    let checked = Changes::check(&form).map_err(|error| error.to_string());
+    match (checked, visit.wants) {
+        (Ok(()), Wants::Html) => Ok(confirm::overriding(&visit, &form)),
+        (Err(why), Wants::Html) => Ok(refused_page(&visit, &here, &form, why)),
+        (Err(why), Wants::Json) => Err(Problem::bad(why)),
+        (Ok(()), Wants::Json) => Ok(json(&json!({
+            "name": form.name.text(), "key": form.key.text(), "value": form.value.text(),
+        }))),
+    }
+}
+
+/// The page with the message beside the field.
+fn refused_page(visit: &Visit, here: &Here, form: &OverrideForm, why: String) -> Response {
+    let page = page(visit, &here.view(), None, Some(&Refused { form, why }));
+    (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
+}
+
 async fn change(
     State(here): State<Here>,
     actor: Actor,
@@ -110,12 +140,7 @@ async fn change(
         })
         .await;
     match refused {
-        // Show the message beside the field.
-        Some(why) if visit.wants == Wants::Html => {
-            let refused = Refused { form: &form, why };
-            let page = page(visit, &here.view(), None, Some(&refused));
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
-        }
+        Some(why) if visit.wants == Wants::Html => Ok(refused_page(visit, &here, &form, why)),
         _ => answer,
     }
 }

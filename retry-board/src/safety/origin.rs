@@ -12,11 +12,24 @@ pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
         // Browsers hide the origin if the page has a strict referrer policy.
         Some("null") => site == Some("same-origin"),
         Some(origin) => {
-            let own = origin.split_once("://").map(|(_, authority)| authority);
-            own.is_some() && own == authority && site.is_none_or(|site| site == "same-origin")
+            let is_own = origin.split_once("://").zip(authority).is_some_and(|(origin, own)| {
+                let (scheme, origin) = origin;
+                without_default_port(scheme, origin) == without_default_port(scheme, own)
+            });
+            is_own && site.is_none_or(|site| site == "same-origin")
         }
         None => site.is_none_or(|site| matches!(site, "same-origin" | "none")),
     }
+}
+
+/// Browsers leave out the port that a scheme has by itself; proxies may add it.
+fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
+    let port = match scheme {
+        "https" => ":443",
+        "http" => ":80",
+        _ => return authority,
+    };
+    authority.strip_suffix(port).unwrap_or(authority)
 }
 
 #[cfg(test)]
@@ -27,15 +40,16 @@ mod tests {
 
     #[test]
     fn only_a_page_of_the_board_itself_is_its_own() {
-        let is_own = |origin: Option<&'static str>, site: Option<&'static str>| {
+        let is_own_of = |authority, origin: Option<&'static str>, site: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             for (name, value) in [("origin", origin), ("sec-fetch-site", site)] {
                 if let Some(value) = value {
                     headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
                 }
             }
-            is_own(&headers, Some("localhost:7878"))
+            is_own(&headers, Some(authority))
         };
+        let is_own = |origin, site| is_own_of("localhost:7878", origin, site);
         assert!(is_own(None, None), "curl");
         assert!(is_own(Some("http://localhost:7878"), Some("same-origin")));
         assert!(is_own(Some("http://localhost:7878"), None));
@@ -47,5 +61,9 @@ mod tests {
         assert!(!is_own(Some("http://localhost:7878"), Some("same-site")));
         assert!(!is_own(None, Some("cross-site")));
         assert!(!is_own(Some("localhost:7878"), None));
+        assert!(is_own_of("board.example:443", Some("https://board.example"), None));
+        assert!(is_own_of("board.example", Some("https://board.example:443"), None));
+        assert!(!is_own_of("board.example:443", Some("http://board.example"), None));
+        assert!(!is_own_of("board.example:4430", Some("https://board.example"), None));
     }
 }

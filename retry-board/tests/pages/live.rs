@@ -49,6 +49,7 @@ async fn only_what_there_is_can_be_watched() {
     let app = retry_board::jobs(MemoryStore::new());
     assert_eq!(get(&app, "/live?topic=secrets").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(get(&app, "/live").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(get(&app, "/live?topic=job/gone-1").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,10 @@ async fn app() -> (Router, MutexGuard<'static, ()>) {
 }
 
 async fn change(app: &Router, form: &str) -> crate::support::Answer {
-    let page = get(app, "/policies").await;
+    let page = get(app, &format!("/override?{form}")).await;
+    if page.status != StatusCode::OK {
+        return page;
+    }
     let (cookie, csrf, once) = (page.cookie(), page.field("csrf"), page.field("once"));
     send(app, "/override", &cookie, &format!("{form}&csrf={csrf}&once={once}")).await
 }
@@ -76,6 +79,25 @@ async fn a_change_is_seen_in_sites_and_obeyed_by_the_next_failure() {
     let form = format!("name=shop.charge&csrf={csrf}");
     assert_eq!(send(&app, "/override-reset", &cookie, &form).await.status, StatusCode::SEE_OTHER);
     assert!(!site.is_overridden());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_confirmed_by_the_name_of_its_function() {
+    let (app, _alone) = app().await;
+    let asked = get(&app, "/override?name=shop.charge&key=attempts&value=2").await;
+    assert_eq!(asked.status, StatusCode::OK, "{}", asked.text);
+    asked.says("Override shop.charge").says("value=\"shop.charge\"").says("csrf");
+    let site = sites().into_iter().find(|site| site.name() == "shop.charge").unwrap();
+    assert!(!site.is_overridden(), "a look changes nothing");
+    let asked = get(&app, "/override?name=*&key=attempts&value=2").await;
+    asked.says("all functions");
+    let refused = get(&app, "/override?name=shop.charge&key=attempts&value=0").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    refused.says("override-error");
+    assert_eq!(
+        get(&app, "/api/override?name=x&key=attempts&value=2").await.status,
+        StatusCode::BAD_REQUEST
+    );
 }
 
 #[tokio::test(start_paused = true)]

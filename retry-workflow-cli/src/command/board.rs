@@ -1,5 +1,8 @@
 //! `board`: serves the pages of `retry-board` for a store, until Ctrl-C.
 
+mod serve;
+
+use std::io;
 use std::path::Path;
 
 use serde_json::json;
@@ -46,6 +49,8 @@ pub(super) async fn board(
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         CommandError::Usage(format!("--listen {listen} cannot be used: {error}"))
     })?;
+    // Before it says that it is there: who reads that may end it at once.
+    let interrupted = interruption()?;
     let url = format!("http://{}/jobs", listener.local_addr()?);
     if screen.json {
         screen.object(&json!({ "address": url }))?;
@@ -55,9 +60,9 @@ pub(super) async fn board(
     }
     screen.flush()?;
     tokio::select! {
-        served = axum::serve(listener, app) => served?,
+        () = serve::serve(listener, app) => {}
         // Do not wait for pages that still listen for events: they reconnect by themselves.
-        () = interrupted() => {}
+        () = interrupted => {}
     }
     Ok(Exit::Success)
 }
@@ -69,20 +74,24 @@ fn token(file: &Path) -> Result<Token, CommandError> {
     Token::new(&text).map_err(|error| CommandError::Usage(format!("{}: {error}", name())))
 }
 
-/// Completes on Ctrl-C, or on a signal that stops a service.
-async fn interrupted() {
+/// Completes on Ctrl-C, or on a signal that stops a service; from now on, neither ends the process.
+fn interruption() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
 
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(async move {
             tokio::select! {
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
             }
-            return;
-        }
+        })
     }
-    // If no signal handler can be installed, end right away rather than never.
-    let _ = tokio::signal::ctrl_c().await;
+    #[cfg(not(unix))]
+    Ok(async {
+        // If no signal handler can be installed, end right away rather than never.
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }

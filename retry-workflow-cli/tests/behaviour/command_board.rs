@@ -72,6 +72,27 @@ fn a_store_is_shown_and_not_changed() {
     );
 }
 
+/// They hold more connections than the board has, each with half the head of a request.
+#[test]
+fn clients_that_never_finish_their_requests_make_it_deaf_for_seconds_only() {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    let board = Board::start(folder.path(), &[]);
+    let half_sent = |_| {
+        let mut socket = TcpStream::connect(&board.address).unwrap();
+        socket.write_all(b"GET /jobs HTTP/1.1\r\nhost: loc").unwrap();
+        socket
+    };
+    let held: Vec<TcpStream> = (0..600).map(half_sent).collect();
+    let page = board.ask("GET /jobs", "", "");
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    // The first of them were let go by then.
+    let mut first = &held[0];
+    let mut rest = Vec::new();
+    first.read_to_end(&mut rest).unwrap();
+    assert!(!String::from_utf8_lossy(&rest).contains(" 200 "), "{rest:?}");
+}
+
 #[test]
 fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 //! that stops this process stopped them as well, and how a list of them runs as attempts of one
 //! call.
 
+pub(crate) mod private_file;
 pub(crate) mod mask;
 pub(crate) mod environment;
 pub(crate) mod descendants;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
+use crate::steps::private_file::for_owner;
 use crate::steps::process::{Invocation, StepError};
 use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
@@ -271,12 +272,8 @@ impl ValueFile {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir()
                 .join(format!("retry-workflow-{}-{count}.json", std::process::id()));
-            let mut options = fs::OpenOptions::new();
             // Never write to an existing file or link that someone else may have put there.
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            match options.open(&path) {
+            match for_owner().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
                     let file_of_value = Self { name: name.to_owned(), path };
                     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;

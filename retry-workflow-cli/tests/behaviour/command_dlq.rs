@@ -161,6 +161,9 @@ fn conditions_narrow_the_list() {
     // A job that does not exist must not look like good news.
     refused(folder.path(), &["dlq", "list", "--job", "others"], "this store has no job `others`");
     refused(folder.path(), &["dlq", "list", "--signature", "xyz"], &id);
+    // Nor a class that is misspelt.
+    refused(folder.path(), &["dlq", "list", "--class", "netwrok"], "did you mean `network`?");
+    refused(folder.path(), &["dlq", "list", "--class", "purple"], "the usual ones are network,");
     refused(
         folder.path(),
         &["dlq", "list", "--since", "2026-11-22", "--until", "2026-11-21"],

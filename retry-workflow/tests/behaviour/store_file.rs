@@ -481,6 +481,11 @@ async fn a_new_store_is_for_whoever_creates_it() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     drop(filled(&path, 1).await);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    // Nor is one more accessible that is created behind a link.
+    let (link, file) = (path.with_extension("link"), path.with_extension("there"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    drop(filled(&link, 1).await);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[tokio::test]

@@ -1,9 +1,53 @@
 //! Which dead letters the arguments select.
 
+use std::collections::BTreeSet;
+
+use retry_rules::suggest::nearest;
+
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Job, Store};
+
+/// The classes that failures have without anybody's doing; handlers may give them others.
+const CLASSES: [&str; 10] = [
+    "network",
+    "timeout",
+    "server_error",
+    "rate_limit",
+    "conflict",
+    "panic",
+    "lost",
+    "payload",
+    "dependency",
+    "other",
+];
+
+/// Refuses a class that is not one of the usual ones, if no dead letter has it: most likely, it is
+/// misspelt.
+async fn check_class(
+    letters: &DeadLetters,
+    filter: &Filter,
+    class: &str,
+) -> Result<(), CommandError> {
+    if CLASSES.contains(&class) {
+        return Ok(());
+    }
+    let mut of_any = filter.clone();
+    of_any.class = None;
+    let found = letters.stats(&of_any).await?;
+    let found: BTreeSet<&str> = found.iter().map(|group| &*group.class).collect();
+    if found.contains(class) {
+        return Ok(());
+    }
+    let known = found.into_iter().chain(CLASSES);
+    let meant = match nearest(class, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("the usual ones are {}", CLASSES.join(", ")),
+    };
+    let class = one_line(class);
+    Err(CommandError::Usage(format!("no dead letter has the class \"{class}\": {meant}")))
+}
 
 /// How many items are inspected at a time.
 const PAGE: usize = 500;
@@ -38,6 +82,9 @@ impl FilterArguments {
         }
         if let Some(given) = &self.signature {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
+        }
+        if let Some(class) = &self.class {
+            check_class(letters, &filter, class).await?;
         }
         if self.message.is_some() || self.condition.is_some() {
             filter.ids = Some(self.ids(letters.store(), &filter).await?);

@@ -1,12 +1,13 @@
 //! [`Joblog`]: one line for each attempt that has ended, in the columns of GNU parallel.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use parking_lot::Mutex;
 
 use crate::command::outcome::CommandError;
+use crate::steps::private_file::for_owner;
 use crate::terminal::text::one_line;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 
@@ -31,7 +32,7 @@ impl Joblog {
         let failed = |error: &io::Error| {
             CommandError::Usage(format!("cannot write the joblog {}: {error}", path.display()))
         };
-        let opened = OpenOptions::new().read(true).append(true).create(true).open(path);
+        let opened = for_owner().read(true).append(true).create(true).open(path);
         let mut file = opened.map_err(|error| failed(&error))?;
         let begun = Begun::read(&file).map_err(|error| failed(&error))?;
         if begun.is_other {

@@ -2,7 +2,7 @@
 //! they run (`-v`).
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::progress::ProgressReporter;
 use crate::command::arguments::RunArguments;
+use crate::steps::private_file::for_owner;
 use crate::steps::tap::{Sink, Tap};
 use retry_workflow::ItemContext;
 
@@ -55,7 +56,7 @@ impl Outputs {
     ) -> Option<Sink> {
         let folder = folder.join(file_name(attempt.id()));
         let path = folder.join(format!("{}-{}.{stream}", attempt.run(), attempt.attempt()));
-        let mut options = OpenOptions::new();
+        let mut options = for_owner();
         if is_begun {
             options.append(true).create(true);
         } else {

@@ -122,6 +122,25 @@ fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
 }
 
 #[test]
+#[cfg(unix)]
+fn what_is_written_beside_a_store_is_as_private_as_the_store() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = three();
+    place.ends(3, &["run", "job.yml", "--joblog", "log", "--results", "results"]);
+    let mut files = vec![place.path("log")];
+    for item in std::fs::read_dir(place.path("results")).unwrap() {
+        let inside = std::fs::read_dir(item.unwrap().path()).unwrap();
+        files.extend(inside.map(|file| file.unwrap().path()));
+    }
+    assert!(files.len() > 1, "{files:?}");
+    for file in files {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}
+
+#[test]
 fn what_is_no_joblog_is_left_as_it_is() {
     let place = three();
     let before = place.read("job.yml");

@@ -88,7 +88,14 @@ fn create_for_owner(path: &Path) -> StoreResult<()> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    let created = match options.open(path) {
+        // A link to a file that is not there yet: what it names is created in the same way.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && !path.exists() => {
+            options.create_new(false).create(true).open(path)
+        }
+        created => created,
+    };
+    match created {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(StoreError::access(path, error))
         }
@@ -128,7 +135,8 @@ pub(super) fn open_any_to_look(
     let opened = match open(path, OpenFlags::empty()) {
         // No file may be created beside it, and nobody has left a log.
         Err(Error::SqliteFailure(failure, _))
-            if failure.code == ErrorCode::CannotOpen && !log_of(path).exists() =>
+            if matches!(failure.code, ErrorCode::CannotOpen | ErrorCode::ReadOnly)
+                && !log_of(path).exists() =>
         {
             open(Path::new(&as_uri(path)), OpenFlags::SQLITE_OPEN_URI)
         }

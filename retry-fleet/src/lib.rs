@@ -81,7 +81,9 @@
 //! The part of a member that is cut off ends by its own clock, a second before it ends for the
 //! hub. It then has a floor of capacity / members, which the hub holds back until it has not heard
 //! from the member for a minute: at first as much of it as the member held, and all of
-//! it 21 s after the last answer. A process that is killed holds its floor for that minute;
+//! it 21 s after the last answer. A member that is cut off for longer keeps its floor, since to it
+//! the hub may be away for everybody; what it retries then comes on top of the capacity, until it
+//! is back. A process that is killed holds its floor for that minute;
 //! one that [leaves](Fleet::leave) returns everything at once.
 //!
 //! # Without the hub

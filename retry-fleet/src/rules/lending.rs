@@ -1,12 +1,14 @@
 //! How much of a bucket a member is lent.
 //!
 //! The bucket of a fleet has one capacity. The hub lends parts of it, each for a limited time, and
-//! with as many tokens as there are. At every moment, the sum of
+//! with as many tokens as there are. The sum of
 //!
 //! - what members hold under running leases,
-//! - and the floors of members that let their leases end without leaving,
+//! - and the floors of members that let their leases end without leaving, until they are forgotten,
 //!
-//! is at most the capacity. A member that is cut off uses no more than the smaller of what it held
+//! is at most the capacity. A member that is cut off for so long that the hub forgets it keeps its
+//! floor all the same: it cannot know whether it is the only one, and without any retries a hub that
+//! is away would be an outage of its own. Until it is back, its floor comes on top. A member that is cut off uses no more than the smaller of what it held
 //! and its floor. It uses the whole floor only once every lease that was given before its own ended
 //! has ended as well; so nothing has to be called back in time.
 

@@ -258,3 +258,21 @@ async fn members_whose_answers_are_lost_again_and_again_lose_no_tokens() {
         assert!((800..=1_000).contains(&spent), "{spent} with the seed {seed}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_is_cut_off_for_longer_than_the_hub_remembers_keeps_no_more_than_its_floor() {
+    let hub = MemoryHub::new();
+    let mut all = borrowers(1, &hub, CONFIG).await;
+    sleep(5 * SEC).await;
+    all.extend(borrowers(1, &hub, CONFIG).await);
+    sleep(30 * SEC).await;
+    all[0].wire.cut();
+    sleep(120 * SEC).await;
+    ignore(spend_all(&all[1]));
+    sleep(60 * SEC).await;
+    assert!(hub.lent("billing", "api") <= 1_000, "what the hub has lent");
+    assert_eq!(all[0].quota.limit(), 500, "its floor, which it keeps");
+    assert!(held(&all) <= 1_500, "{}", held(&all));
+    all[0].wire.mend();
+    until(30 * SEC, || held(&all) <= 1_000).await;
+}

@@ -69,6 +69,30 @@ fn the_policies_of_a_file_are_explained_in_turn() {
 }
 
 #[test]
+fn placeholders_of_other_tools_are_hinted_at() {
+    let folder = folder();
+    let told = |step: &str| {
+        let text =
+            format!("map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - {step}\n");
+        std::fs::write(folder.path().join("map.yml"), text).unwrap();
+        let output = run(folder.path(), &["check", "map.yml"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let variable = told("shell: 'echo $item.id'");
+    assert!(variable.contains("write `${item.id}` for the value"), "{variable}");
+    assert!(variable.contains("the shell's variable `item` and the text `.id`"), "{variable}");
+    let braces = told("shell: 'echo {{ item.id }}'");
+    assert!(braces.contains("stays as it is: write `${item.id}`"), "{braces}");
+    assert!(told("exec: [echo, '{{item}}']").contains("write `${item}`"));
+    for plain in
+        ["shell: 'echo ${item.id}'", "shell: 'item=1; echo $item'", "exec: [echo, '{{x}}']"]
+    {
+        assert!(!told(plain).contains("hint"), "{plain}");
+    }
+}
+
+#[test]
 fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
     let folder = folder();
     let step = |command: &str| {

@@ -31,6 +31,15 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     );
     Regex::new(&pattern).expect("a pattern of ours")
 });
+
+/// What other tools take for a placeholder: `$item.id`, `{{ item.id }}`.
+static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"\$(?P<shell>(?:item|map)\.[\w.]*\w)|\{\{\s*(?P<braces>(?:item|map)(?:\.\w+)*)\s*\}\}",
+    )
+    .expect("a pattern of ours")
+});
+
 const PIPED: &str = "a shell reads its code from the output of this step, and a value in it could \
                      run as code: pass values as arguments, as in `sh -c 'echo \"$1\"' sh \
                      ${item.id}`";
@@ -223,6 +232,7 @@ impl Forms<'_> {
                 self.wrong(span, message);
             }
         }
+        self.hint_at_other_placeholders(node, text);
         let template = Template::parse(text, offers);
         self.unfaulted(node, text, template)
     }
@@ -345,8 +355,30 @@ impl Forms<'_> {
         Some(Capture { name: name.to_owned(), format })
     }
 
+    /// Hints at what stays as it is written, or is a variable of the shell.
+    fn hint_at_other_placeholders(&mut self, node: &Node, text: &str) {
+        let Some(found) = OTHER_PLACEHOLDERS.captures(text) else { return };
+        let (Some(whole), Some(field)) = (found.get(0), found.iter().skip(1).flatten().next())
+        else {
+            return;
+        };
+        let (written, field) = (whole.as_str(), field.as_str());
+        let message = if written.starts_with('$') {
+            let (variable, rest) = field.split_at(field.find('.').unwrap_or(field.len()));
+            format!(
+                "`{written}` is the shell's variable `{variable}` and the text `{rest}`: write \
+                 `${{{field}}}` for the value"
+            )
+        } else {
+            format!("`{written}` is no placeholder here, and stays as it is: write `${{{field}}}`")
+        };
+        let span = node.span_within(&self.source.text, whole.start(), written);
+        self.hints.push(Mistake { message, span: Some(span) });
+    }
+
     pub(super) fn template(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
         let text = self.text(node)?;
+        self.hint_at_other_placeholders(node, text);
         let template = Template::parse(text, offers);
         self.unfaulted(node, text, template)
     }
@@ -360,6 +392,7 @@ impl Forms<'_> {
         }
         let script = Script::parse(text, offers);
         let script = self.unfaulted(node, text, script)?;
+        self.hint_at_other_placeholders(node, text);
         if !script.values.is_empty()
             && let Some(shell) = INTO_A_SHELL.find(text)
         {

@@ -37,7 +37,7 @@ use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
-use self::window::{Tally, Window};
+use self::window::{CallCounts, Window};
 use self::word::{Mode, StateWord};
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
@@ -124,7 +124,7 @@ struct LockedState {
     /// What rates are measured over, if rates decide.
     window: Window,
     /// What the window counted when the breaker was last closed.
-    last_closed: Tally,
+    last_closed: CallCounts,
     forced: bool,
     /// Whether a fleet has set the state.
     by_fleet: bool,

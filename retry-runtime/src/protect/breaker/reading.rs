@@ -5,7 +5,7 @@ use core::time::Duration;
 use retry_rules::BreakerConfig;
 
 use super::snapshot::Snapshot;
-use super::window::Tally;
+use super::window::CallCounts;
 use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
@@ -109,7 +109,7 @@ impl CircuitBreaker {
     /// ```
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
-        let Tally { calls, failures, slow } = if self.word().mode().is_measured() {
+        let CallCounts { calls, failures, slow } = if self.word().mode().is_measured() {
             inner.window.tally(stamp::nanos())
         } else {
             inner.last_closed

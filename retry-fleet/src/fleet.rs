@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use retry_runtime::__private::random_between;
-use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared};
+use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared, TransitionListener};
 use tokio::sync::watch;
 
 use crate::hub::{Hub, HubError, HubResult, Member};
@@ -351,14 +351,18 @@ fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerShari
     if is_new {
         let verdict = VerdictSlot::default();
         let common = &fleet.handle.common;
-        listen(common, known, Arc::downgrade(&verdict));
-        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict));
+        let listener = listen(common, known, Arc::downgrade(&verdict));
+        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict, listener));
     }
     BreakerSharing { opens_at }
 }
 
 /// Wakes the member's task at once on transitions that other members are waiting for.
-fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Option<Verdict>>>) {
+fn listen(
+    common: &Arc<Common>,
+    breaker: &CircuitBreaker,
+    slot: Weak<Mutex<Option<Verdict>>>,
+) -> TransitionListener {
     let common = Arc::downgrade(common);
     breaker.on_transition(move |transition| {
         let (verdict, opens) = match transition.cause {
@@ -373,7 +377,7 @@ fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Optio
         if let (true, Some(common)) = (verdict.is_some() || opens, common.upgrade()) {
             common.wake.notify_one();
         }
-    });
+    })
 }
 
 fn share_quota(fleet: &Fleet, quota: Shared<RetryQuota>) -> QuotaSharing {

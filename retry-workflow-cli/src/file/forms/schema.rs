@@ -144,7 +144,10 @@ fn file_key(name: &'static str) -> Value {
         ),
         "env" => key(&variables(), "Variables of all commands"),
         "env_files" => named("texts", "Files with variables: lines of NAME=value"),
-        "secrets" => key(&secrets(), "Variables that are masked in everything shown or stored"),
+        "secrets" => key(
+            &secrets(),
+            "Variables whose values are masked wherever they are shown or stored, also URL-encoded and JSON-escaped",
+        ),
         "commands" => named("steps", "mode standard: steps, one after another"),
         "setup" => named("steps", "mode mapreduce: steps that run once, before the items"),
         "map" => named("map", "mode mapreduce: the steps for each item"),

@@ -189,7 +189,7 @@ impl WorkflowFile {
             Ok(())
         };
         if reader.is_file() {
-            reader.give(reader.check()?, &mut keep)?;
+            reader.give(&reader.check()?, &mut keep)?;
         } else {
             reader.give_unchecked(&Pipe::default(), &mut keep)?;
         }
@@ -233,7 +233,7 @@ impl WorkflowFile {
 
     /// Checks the input as far as possible before anything runs. Returns the number of items, if it
     /// can be known, and what could not be checked, with the reason.
-    pub(crate) fn looked_at(&self) -> Result<(Option<u64>, Vec<String>), FileError> {
+    pub(crate) fn looked_at(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
         self.environment.read(&self.source, &self.workspace.folder, true)?;
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         let Plan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
@@ -244,8 +244,12 @@ impl WorkflowFile {
                 let file = file.display();
                 match (self.input().is_some_and(|path| path.exists()), &map.setup) {
                     (true, None) => {
-                        let reader = self.reader().map(|reader| reader.check()).transpose()?;
-                        return Ok((reader.map(|checked| checked.items), unseen));
+                        let checked = self.reader().map(|reader| reader.check()).transpose()?;
+                        let items = checked.as_ref().map(|checked| checked.items);
+                        let span = Some(map.input.span);
+                        let hint = checked.and_then(|checked| checked.hint);
+                        self.hints.extend(hint.map(|message| Mistake { message, span }));
+                        return Ok((items, unseen));
                     }
                     (true, Some(_)) => format!("{file}, which `setup` may rewrite"),
                     (false, Some(_)) => {

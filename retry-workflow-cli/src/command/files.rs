@@ -87,7 +87,7 @@ struct Checked {
 }
 
 fn checked(path: &Path) -> Result<Checked, FileError> {
-    let file = WorkflowFile::read(path)?;
+    let mut file = WorkflowFile::read(path)?;
     let (items, unseen) = file.looked_at()?;
     Ok(Checked { file, items, unseen })
 }

@@ -7,7 +7,7 @@ mod redrive;
 mod show;
 
 pub(super) use self::list::ListedItem;
-pub(super) use self::show::show;
+pub(super) use self::show::{Shows, show};
 
 use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
@@ -36,7 +36,9 @@ pub(super) async fn run(
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
-        Dlq::Show(which) => show::show(&looked_at(screen).await?, &which, screen).await,
+        Dlq::Show(which) => {
+            show::show(Shows::DeadLetters, &looked_at(screen).await?, &which, screen).await
+        }
         Dlq::Retry { which, redrive, how } => {
             which.require_condition_or_all(redrive.all, "re-driven", "--all")?;
             let store = address.open().await?;

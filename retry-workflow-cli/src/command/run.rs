@@ -278,6 +278,9 @@ async fn work(
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
     reporter.println(&format!("job {id}: {}", file.path().display()));
+    if let Some(hint) = checked.as_ref().and_then(|checked| checked.hint.as_ref()) {
+        reporter.println(&format!("hint: {hint}"));
+    }
     if how.verbose || how.results.is_some() {
         let tap = Outputs::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));

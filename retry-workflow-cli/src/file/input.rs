@@ -48,10 +48,12 @@ pub(crate) enum InputFrom {
 }
 
 /// The result of checking an input before its items are processed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CheckedInput {
     pub(crate) rule: IdRule,
     pub(crate) items: u64,
+    /// What is no mistake, but most likely not meant.
+    pub(crate) hint: Option<String>,
 }
 
 /// Reads the input of a map.
@@ -104,6 +106,7 @@ impl InputReader {
             self.find_none(&end)?;
         }
         let hint = self.other_list(&end);
+        let odd_id = checks.odd_id();
         let (rule, suspects, mut mistakes) = checks.finish(&hint);
         if !suspects.is_empty() {
             let mut duplicates = Duplicates::new(self.name());
@@ -121,14 +124,18 @@ impl InputReader {
             }
         }
         if mistakes.is_empty() {
-            Ok(CheckedInput { rule, items })
+            Ok(CheckedInput { rule, items, hint: odd_id })
         } else {
             Err(self.wrong(mistakes))
         }
     }
 
     /// Passes on the items of an input that has been checked.
-    pub(crate) fn give(&self, checked: CheckedInput, give: &mut Give<'_>) -> Result<(), FileError> {
+    pub(crate) fn give(
+        &self,
+        checked: &CheckedInput,
+        give: &mut Give<'_>,
+    ) -> Result<(), FileError> {
         let template = self.map.item_id.as_ref();
         let end = self.each(&Pipe::default(), &mut |item| {
             let id = checked.rule.id(&item, template).map_err(|why| {

@@ -46,7 +46,7 @@ impl InputItems {
                 sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
             };
             let read = match checked {
-                Some(checked) => reader.give(checked, &mut give),
+                Some(checked) => reader.give(&checked, &mut give),
                 None => reader.give_unchecked(&stopped, &mut give),
             };
             let read = match read {

@@ -7,6 +7,9 @@ use crate::terminal::text::{cut, one_line, width};
 const GAP: usize = 2;
 /// The width that a cut column keeps.
 const LEAST: usize = 16;
+/// A longer cell is cut, also where there is no terminal: a table is for people, and `--json` has
+/// everything. An id is never that long.
+const MOST: usize = 240;
 
 /// Rows of text. Cells are sanitized when they are added.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ impl Table {
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+        self.rows.push(cells.into_iter().map(|cell| cut(&one_line(&cell), MOST)).collect());
     }
 
     /// The lines, none wider than `terminal` if that is possible. The widest columns are cut: ids

@@ -10,6 +10,7 @@ use retry_rules::elsewhere::{self, Place};
 use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
@@ -266,10 +267,34 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
              `---` and what follows"
                 .to_owned()
         }
+        Error::Budget { breach, .. } => format!(
+            "this file is too large for a workflow, or a part of it is ({}): put lists of items into \
+             a file of their own, and name it under `input`",
+            limit(breach)
+        ),
         other => {
             // Without the location, which we show ourselves.
             format!("this is not valid YAML: {}", DefaultMessageFormatter.format_message(other))
         }
+    }
+}
+
+/// Which limit of the YAML reader was exceeded.
+fn limit(breach: &BudgetBreach) -> String {
+    match breach {
+        BudgetBreach::Events { events: count } | BudgetBreach::Nodes { nodes: count } => {
+            format!("{count} values")
+        }
+        BudgetBreach::Aliases { aliases: count } => format!("{count} aliases"),
+        BudgetBreach::Anchors { anchors: count } => format!("{count} anchors"),
+        BudgetBreach::Depth { depth } => format!("{depth} levels"),
+        BudgetBreach::MergeKeys { merge_keys: count } => format!("{count} merge keys"),
+        BudgetBreach::ScalarBytes { total_scalar_bytes: bytes }
+        | BudgetBreach::InputBytes { input_bytes: bytes } => format!("{bytes} bytes"),
+        BudgetBreach::AliasAnchorRatio { aliases, anchors } => {
+            format!("{aliases} aliases of {anchors} anchors")
+        }
+        _ => "a limit of the YAML reader".to_owned(),
     }
 }
 

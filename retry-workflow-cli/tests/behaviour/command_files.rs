@@ -141,3 +141,26 @@ fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["hints"][0]["line"], &told["ok"]), (&4.into(), &true.into()), "{told}");
 }
+
+#[test]
+fn a_text_that_is_no_id_does_not_silently_become_a_position() {
+    let map = "map:\n  input: items.json\n  agent_template: { shell: 'true' }\n";
+    for (odd, why) in [
+        ("", "is empty"),
+        ("a\nb", "contains a line break or the like"),
+        (&"x".repeat(300), "is 300 bytes long, and 200 are the most"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let items = serde_json::json!([{ "id": "a" }, { "id": odd }]);
+        std::fs::write(folder.path().join("items.json"), items.to_string()).unwrap();
+        std::fs::write(folder.path().join("job.yml"), map).unwrap();
+        for command in ["check", "run"] {
+            let output = run(folder.path(), &[command, "job.yml"]);
+            let told = [output.stdout, output.stderr].map(|out| String::from_utf8(out).unwrap());
+            let told = told.concat();
+            assert_eq!(output.status.code(), Some(0), "{told}");
+            assert!(told.contains("hint") && told.contains("the `id` of item 2 of"), "{told}");
+            assert!(told.contains(why) && told.contains("by their positions"), "{told}");
+        }
+    }
+}

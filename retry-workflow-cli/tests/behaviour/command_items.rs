@@ -61,3 +61,17 @@ fn shells_get_their_completions_and_man_its_pages() {
     assert!(page("retry-workflow.1").contains("Exit codes:"));
     assert!(page("retry-workflow-dlq-retry.1").contains(".TH"));
 }
+
+#[test]
+fn an_item_is_found_without_its_job_and_what_is_not_there_is_said_in_this_command() {
+    let folder = orders();
+    let done = ids(folder.path(), &["--state", "succeeded"]).remove(0);
+    assert!(told(folder.path(), &["items", "show", &done]).contains("state        succeeded"));
+    let output = run(folder.path(), &["items", "show", "17"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        errors.contains("no job has an item 17: `retry-workflow items list` shows"),
+        "{errors}"
+    );
+}

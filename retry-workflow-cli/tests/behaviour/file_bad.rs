@@ -34,3 +34,13 @@ fn each_mistake_is_told_with_its_place_and_what_to_write() {
     assert!(files > 40, "the files are gone");
     assert!(wrong.is_empty(), "told otherwise than in the .txt:\n\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_file_that_is_too_large_is_told_where_its_items_belong() {
+    let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    let lines = format!("  - {list}\n").repeat(40_000);
+    let text = format!("name: job\nx-items:\n{lines}commands: [{{ shell: x }}]\n");
+    let told = WorkflowFile::parse("job.yml", &text).unwrap_err().to_string();
+    assert!(told.contains("this file is too large for a workflow"), "{told}");
+    assert!(told.contains(" values): put lists of items into a file of their own"), "{told}");
+}

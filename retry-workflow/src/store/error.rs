@@ -107,13 +107,10 @@ impl StoreError {
     /// Creates an [`Other`](Self::Other) with this reason: a text, or another error.
     ///
     /// ```
-    /// use std::error::Error;
-    ///
     /// use retry_workflow::StoreError;
     ///
     /// let error = StoreError::other("the connection was closed");
-    /// assert_eq!(error.to_string(), "the store failed");
-    /// assert_eq!(error.source().unwrap().to_string(), "the connection was closed");
+    /// assert_eq!(error.to_string(), "the store failed: the connection was closed");
     /// ```
     pub fn other(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Other { source: source.into().into() }
@@ -172,17 +169,17 @@ impl fmt::Display for StoreError {
                  Nothing was changed",
                 path.display()
             ),
-            Self::Corrupt { path, .. } => write!(
+            Self::Corrupt { path, source } => write!(
                 f,
-                "the store {} is damaged: restore it from a backup, or move it away to start a new \
-                 one. Nothing was changed",
+                "the store {} is damaged ({source}): restore it from a backup, or move it away to \
+                 start a new one. Nothing was changed",
                 path.display()
             ),
-            Self::Access { path, .. } => {
-                write!(f, "the store {} cannot be used", path.display())
+            Self::Access { path, source } => {
+                write!(f, "the store {} cannot be used: {source}", path.display())
             }
             Self::Closed => f.write_str("the store is closed: its thread has ended"),
-            Self::Other { .. } => f.write_str("the store failed"),
+            Self::Other { source } => write!(f, "the store failed: {source}"),
         }
     }
 }
@@ -190,8 +187,9 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            // These already display the inner error, so continue with its source.
             Self::Corrupt { source, .. } | Self::Access { source, .. } | Self::Other { source } => {
-                Some(&**source)
+                source.source()
             }
             _ => None,
         }

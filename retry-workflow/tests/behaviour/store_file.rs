@@ -148,8 +148,8 @@ async fn a_layout_that_no_version_has_written_is_refused() {
         drop(other);
         let error = refused(&path);
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
-        let why = error.source().unwrap().to_string();
-        assert_eq!(why, format!("its layout is {version}, but the first layout is 1"));
+        let why = format!("its layout is {version}, but the first layout is 1");
+        assert!(error.to_string().contains(&why), "{error}");
     }
 }
 

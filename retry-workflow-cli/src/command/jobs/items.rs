@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::command::arguments::{Items, PageArguments};
-use crate::command::letters::{ListedItem, show};
+use crate::command::letters::{ListedItem, Shows, show};
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::table::Table;
@@ -23,7 +23,7 @@ pub(crate) async fn run(
             let filter = which.filter(&letters, Some(states)).await?;
             list(&letters, &filter, page, screen).await
         }
-        Items::Show(which) => show(&letters, &which, screen).await,
+        Items::Show(which) => show(Shows::Items, &letters, &which, screen).await,
     }
 }
 

@@ -7,46 +7,24 @@ use retry_rules::suggest::nearest;
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
-use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Job, Store};
+use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, Job, Store};
 
-/// The classes that failures have without anybody's doing; handlers may give them others.
-const CLASSES: [&str; 10] = [
-    "network",
-    "timeout",
-    "server_error",
-    "rate_limit",
-    "conflict",
-    "panic",
-    "lost",
-    "payload",
-    "dependency",
-    "other",
-];
-
-/// Refuses a class that is not one of the usual ones, if no dead letter has it: most likely, it is
-/// misspelt.
-async fn check_class(
-    letters: &DeadLetters,
-    filter: &Filter,
-    class: &str,
-) -> Result<(), CommandError> {
-    if CLASSES.contains(&class) {
+/// Refuses a class that no dead letter has, if it is like one that there is or may be: most likely,
+/// it is misspelt.
+async fn check_class(letters: &DeadLetters, class: &str) -> Result<(), CommandError> {
+    if Failure::CLASSES.contains(&class) {
         return Ok(());
     }
-    let mut of_any = filter.clone();
-    of_any.class = None;
-    let found = letters.stats(&of_any).await?;
+    let found = letters.stats(&Filter::default()).await?;
     let found: BTreeSet<&str> = found.iter().map(|group| &*group.class).collect();
-    if found.contains(class) {
-        return Ok(());
+    let known = || found.iter().copied().chain(Failure::CLASSES);
+    match nearest(class, known()) {
+        Some(meant) if !found.contains(class) => Err(CommandError::Usage(format!(
+            "no dead letter has the class \"{}\": did you mean `{meant}`?",
+            one_line(class)
+        ))),
+        _ => Ok(()),
     }
-    let known = found.into_iter().chain(CLASSES);
-    let meant = match nearest(class, known) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the usual ones are {}", CLASSES.join(", ")),
-    };
-    let class = one_line(class);
-    Err(CommandError::Usage(format!("no dead letter has the class \"{class}\": {meant}")))
 }
 
 /// How many items are inspected at a time.
@@ -84,7 +62,7 @@ impl FilterArguments {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
         }
         if let Some(class) = &self.class {
-            check_class(letters, &filter, class).await?;
+            check_class(letters, class).await?;
         }
         if self.message.is_some() || self.condition.is_some() {
             filter.ids = Some(self.ids(letters.store(), &filter).await?);

@@ -7,14 +7,32 @@ use crate::terminal::text::{duration, lines, moment, one_line};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState};
 
+/// Which command shows an item, and which items it finds without the name of their job.
+#[derive(Clone, Copy)]
+pub(crate) enum Shows {
+    DeadLetters,
+    Items,
+}
+
+impl Shows {
+    /// The command, and what it shows.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::DeadLetters => ("dlq", "dead letter"),
+            Self::Items => ("items", "item"),
+        }
+    }
+}
+
 pub(crate) async fn show(
+    of: Shows,
     letters: &DeadLetters,
     ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match job {
         Some(job) => job.clone(),
-        None => find_job(letters, id, &screen.flag).await?,
+        None => find_job(of, letters, id, &screen.flag).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {
         return Err(CommandError::Usage(format!(
@@ -32,23 +50,38 @@ pub(crate) async fn show(
     Ok(Exit::Success)
 }
 
-/// Finds the job that has a dead letter with this id, if there is exactly one.
-async fn find_job(letters: &DeadLetters, id: &str, flag: &str) -> Result<String, CommandError> {
-    let any = Filter::default().ids([id]).states([ItemState::Dead, ItemState::Skipped]);
+/// Finds the job that has such an item with this id, if there is exactly one.
+async fn find_job(
+    of: Shows,
+    letters: &DeadLetters,
+    id: &str,
+    flag: &str,
+) -> Result<String, CommandError> {
+    let states = match of {
+        Shows::DeadLetters => [ItemState::Dead, ItemState::Skipped].to_vec(),
+        Shows::Items => ItemState::ALL.to_vec(),
+    };
+    let any = Filter::default().ids([id]).states(states);
     let mut jobs: Vec<_> =
         letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();
     let shown = one_line(id);
-    match jobs.len() {
-        0 => Err(CommandError::Usage(format!(
+    let (command, what) = of.names();
+    match (jobs.len(), of) {
+        (0, Shows::DeadLetters) => Err(CommandError::Usage(format!(
             "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows the dead \
-             letters; for any other item, also name its job: dlq show JOB {shown}"
+             letters, and `retry-workflow{flag} items show {shown}` any other item"
         ))),
-        1 => Ok(jobs.swap_remove(0)),
+        (0, Shows::Items) => Err(CommandError::Usage(format!(
+            "no job has an item {shown}: `retry-workflow{flag} items list` shows the items"
+        ))),
+        (1, _) => Ok(jobs.swap_remove(0)),
         _ => {
             let jobs: Vec<_> = jobs.iter().map(|job| one_line(job)).collect();
             Err(CommandError::Usage(format!(
-                "several jobs have a dead letter {shown}: name one of {}: dlq show JOB {shown}",
-                jobs.join(", ")
+                "several jobs have {what}s {shown}: name one of {}, as in `retry-workflow{flag} \
+                 {command} show {} {shown}`",
+                jobs.join(", "),
+                jobs[0]
             )))
         }
     }

@@ -53,6 +53,8 @@ pub(crate) struct Checks<'a> {
     has_own: bool,
     /// Hashes of ids, with the items' positions.
     ids: Vec<(u64, u64)>,
+    /// Items whose `id` is a text that is no id, where all before them have a usable one.
+    odd: Problem,
     empty: Problem,
     failed: Problem,
 }
@@ -105,6 +107,7 @@ impl<'a> Checks<'a> {
             total: 0,
             has_own: true,
             ids: Vec::new(),
+            odd: Problem::default(),
             empty: Problem::default(),
             failed: Problem::default(),
         }
@@ -112,6 +115,15 @@ impl<'a> Checks<'a> {
 
     pub(crate) fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Why items are named by their positions, though all up to this one have an `id`.
+    pub(crate) fn odd_id(&self) -> Option<String> {
+        let first = self.odd.first.as_ref()?;
+        Some(format!(
+            "the `id` of {first}, so all items are named by their positions: correct it, or say by \
+             `item_id` what tells them apart"
+        ))
     }
 
     /// Checks an item.
@@ -138,6 +150,9 @@ impl<'a> Checks<'a> {
             None if self.has_own => match own_id(&item.value) {
                 Some(id) => id,
                 None => {
+                    if let Some(why) = id_text(&item.value).as_deref().and_then(odd_id) {
+                        self.odd.add(|| format!("{} {why}", describe(name, item)));
+                    }
                     self.has_own = false;
                     self.ids = Vec::new();
                     return;
@@ -244,12 +259,24 @@ fn hash(id: &str) -> u64 {
 
 /// The `id` field, if it is a usable id.
 pub(crate) fn own_id(value: &Value) -> Option<String> {
-    let id = match value.get("id")? {
-        id @ (Value::String(_) | Value::Number(_)) => as_text(id),
-        _ => return None,
-    };
-    let good = !id.is_empty() && id.len() <= LONGEST_ID && !id.contains(char::is_control);
-    good.then_some(id)
+    id_text(value).filter(|id| odd_id(id).is_none())
+}
+
+/// The `id` field, if it is a text or a number.
+fn id_text(value: &Value) -> Option<String> {
+    let id = value.get("id")?;
+    matches!(id, Value::String(_) | Value::Number(_)).then(|| as_text(id))
+}
+
+/// Why a text is not a usable id.
+fn odd_id(id: &str) -> Option<String> {
+    match id.len() {
+        0 => Some("is empty".to_owned()),
+        long if long > LONGEST_ID => {
+            Some(format!("is {long} bytes long, and {LONGEST_ID} are the most"))
+        }
+        _ => id.contains(char::is_control).then(|| "contains a line break or the like".to_owned()),
+    }
 }
 
 fn render(template: &Template, value: &Value) -> Result<String, String> {

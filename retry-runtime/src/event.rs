@@ -75,8 +75,8 @@ pub enum Event<'a> {
     },
     /// A circuit breaker changed state.
     Breaker(&'a Transition),
-    /// A family of breakers is full, and none can be evicted: calls with other keys get
-    /// separate breakers. Reported once, and again only after one could be evicted.
+    /// A family of breakers is full, and none of those looked at can be evicted: calls with other
+    /// keys get separate breakers. Reported once, and again only after one could be evicted.
     #[non_exhaustive]
     BreakersFull {
         /// The name of the breaker that did not fit: [`family`](Name::family) and
@@ -221,8 +221,8 @@ impl fmt::Display for Event<'_> {
             Self::Breaker(transition) => transition.fmt(f),
             Self::BreakersFull { breaker } => write!(
                 f,
-                "circuit breakers `{}`: none can be evicted, because all are in use or not closed; \
-                 calls with `{}` and other new keys share no breaker",
+                "circuit breakers `{}`: none can be evicted, because those looked at are in use or \
+                 not idle; calls with `{}` and other new keys share no breaker",
                 breaker.family(),
                 breaker.key().unwrap_or_default()
             ),

@@ -100,10 +100,13 @@ impl<K: Hash + Eq + Clone> Members<K> {
 
     /// In the order of their keys.
     pub(super) fn snapshots(&self) -> Vec<Snapshot> {
-        let mut all = Vec::new();
+        // Nothing comes or goes meanwhile, so that there are never more than the capacity.
+        let ring = lock(&self.ring);
+        let mut all = Vec::with_capacity(ring.len());
         for shard in &self.shards {
             all.extend(read(&shard.0).breakers().map(CircuitBreaker::snapshot));
         }
+        drop(ring);
         all.sort_by(|one, other| one.name.key().cmp(&other.name.key()));
         all
     }
@@ -115,11 +118,20 @@ struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            let word = <[u8; 8]>::try_from(word).unwrap_or_default();
             self.write_u64(u64::from_ne_bytes(word));
         }
+        let rest = words.remainder();
+        if !rest.is_empty() {
+            let word = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.write_u64(word);
+        }
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.write_u64(byte.into());
     }
 
     fn write_u64(&mut self, word: u64) {

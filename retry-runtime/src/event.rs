@@ -123,6 +123,18 @@ pub enum Event<'a> {
         /// What is wrong, and what to write instead.
         invalid: Invalid,
     },
+    /// A call failed whose policy has one of very many different lists of delays, from the 1,024th on.
+    /// Each is kept until the program ends: [`Backoff::custom`](crate::Backoff::custom). Reported once
+    /// in a program.
+    ///
+    /// Use a curve, or round the delays, so that the lists repeat.
+    #[non_exhaustive]
+    ManyDelayLists {
+        /// The name of the function.
+        name: &'a Name,
+        /// How many lists are kept.
+        lists: usize,
+    },
     /// The policy of a function is known only at run time and has a `timeout`, which is ignored:
     /// the function's error type cannot represent an interruption. Reported once per function.
     ///
@@ -183,6 +195,7 @@ impl<'a> Event<'a> {
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
             | Self::InvalidPolicy { name, .. }
+            | Self::ManyDelayLists { name, .. }
             | Self::TimeoutNotObeyed { name, .. }
             | Self::AwaitsBreaker { name, .. }
             | Self::BlocksTasks { name, .. } => name,
@@ -238,6 +251,9 @@ impl fmt::Display for Event<'_> {
             Self::InvalidPolicy { name, invalid } => {
                 write!(f, "{name}: {INVALID_POLICY}: {invalid}")
             }
+            Self::ManyDelayLists { name, lists } => {
+                write!(f, "{name}: {MANY_DELAY_LISTS} ({lists} are kept)")
+            }
             Self::TimeoutNotObeyed { name, timeout } => {
                 write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
             }
@@ -254,6 +270,11 @@ impl fmt::Display for Event<'_> {
 /// The message of [`Event::InvalidPolicy`], after the function's name.
 pub(crate) const INVALID_POLICY: &str =
     "the policy breaks a rule; the nearest valid policy is used instead";
+
+/// The message of [`Event::ManyDelayLists`], after the function's name.
+pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many different lists of \
+    delays, each of which is kept until the program ends: use a curve, or round the delays, so that \
+    the lists repeat";
 
 /// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \

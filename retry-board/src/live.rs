@@ -34,9 +34,9 @@ type Polling = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
 
 /// The topics that are being watched.
 #[derive(Clone)]
-pub(crate) struct Live(Arc<Inner>);
+pub(crate) struct Live(Arc<Watched>);
 
-struct Inner {
+struct Watched {
     poll: PollFn,
     topics: Mutex<HashMap<String, Arc<Topic>>>,
     clients: AtomicUsize,
@@ -71,7 +71,7 @@ impl Live {
     where
         F: Future<Output = Result<u64, ()>> + Send + 'static,
     {
-        Self(Arc::new(Inner {
+        Self(Arc::new(Watched {
             poll: Arc::new(move |topic| Box::pin(poll(topic))),
             topics: Mutex::default(),
             clients: AtomicUsize::new(0),

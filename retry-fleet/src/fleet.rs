@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use retry_runtime::__private::random_between;
-use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared};
+use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared, TransitionListener};
 use tokio::sync::watch;
 
 use crate::hub::{Hub, HubError, HubResult, Member};
 use crate::member::contact::Contact;
 use crate::member::shared_breaker::{OpensAt, SharedBreaker, Verdict, VerdictSlot};
 use crate::member::shared_quota::SharedQuota;
-use crate::member::task::{Common, Task};
+use crate::member::task::{Common, MemberTask};
 use crate::observe::{FleetEvent, Listeners};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::{ALIVE, REQUEST, SPREAD};
@@ -52,7 +52,7 @@ pub struct Fleet {
 struct Handle {
     common: Arc<Common>,
     /// What is shared, by kind and name.
-    names: Mutex<HashMap<(Kind, String), Named>>,
+    names: Mutex<HashMap<(SharedKind, String), Named>>,
     left: watch::Receiver<()>,
 }
 
@@ -64,7 +64,7 @@ struct Named {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum SharedKind {
     Breaker,
     Quota,
 }
@@ -99,7 +99,7 @@ impl Fleet {
             listeners: Listeners::default(),
         };
         let common = Arc::new(Common::new(contact));
-        let mut task = Task::new(Arc::clone(&common));
+        let mut task = MemberTask::new(Arc::clone(&common));
         tokio::time::sleep(random_between(Duration::ZERO, SPREAD)).await;
         task.begin().await?;
         let (done, left) = watch::channel(());
@@ -226,7 +226,7 @@ impl Fleet {
     }
 
     /// Registers the name of something shared; returns its setting, and whether it is new.
-    fn name_it<T>(&self, kind: Kind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
+    fn name_it<T>(&self, kind: SharedKind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
         let address = ptr::from_ref(known).addr();
         let opens_at = Arc::new(OpensAt::new(OPENS_AT));
         let mut names = self.handle.names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -347,18 +347,22 @@ pub struct QuotaSharing;
 
 fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerSharing {
     let known = breaker.as_ref();
-    let (opens_at, is_new) = fleet.name_it(Kind::Breaker, known.name(), known);
+    let (opens_at, is_new) = fleet.name_it(SharedKind::Breaker, known.name(), known);
     if is_new {
         let verdict = VerdictSlot::default();
         let common = &fleet.handle.common;
-        listen(common, known, Arc::downgrade(&verdict));
-        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict));
+        let listener = listen(common, known, Arc::downgrade(&verdict));
+        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict, listener));
     }
     BreakerSharing { opens_at }
 }
 
 /// Wakes the member's task at once on transitions that other members are waiting for.
-fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Option<Verdict>>>) {
+fn listen(
+    common: &Arc<Common>,
+    breaker: &CircuitBreaker,
+    slot: Weak<Mutex<Option<Verdict>>>,
+) -> TransitionListener {
     let common = Arc::downgrade(common);
     breaker.on_transition(move |transition| {
         let (verdict, opens) = match transition.cause {
@@ -373,12 +377,12 @@ fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Optio
         if let (true, Some(common)) = (verdict.is_some() || opens, common.upgrade()) {
             common.wake.notify_one();
         }
-    });
+    })
 }
 
 fn share_quota(fleet: &Fleet, quota: Shared<RetryQuota>) -> QuotaSharing {
     let known = quota.as_ref();
-    if fleet.name_it(Kind::Quota, known.name(), known).1 {
+    if fleet.name_it(SharedKind::Quota, known.name(), known).1 {
         let common = &fleet.handle.common;
         let is_connected = common.is_connected.load(Ordering::Relaxed);
         common.share_quota(SharedQuota::new(quota, is_connected));

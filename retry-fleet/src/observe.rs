@@ -141,11 +141,11 @@ impl fmt::Debug for FleetEvent<'_> {
     }
 }
 
-type Listener = dyn Fn(&FleetEvent<'_>) + Send + Sync;
+type FleetListener = dyn Fn(&FleetEvent<'_>) + Send + Sync;
 
 /// The listeners for a fleet's events.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<Vec<Arc<Listener>>>);
+pub(crate) struct Listeners(Mutex<Vec<Arc<FleetListener>>>);
 
 impl Listeners {
     pub(crate) fn add(&self, listener: impl Fn(&FleetEvent<'_>) + Send + Sync + 'static) {
@@ -163,7 +163,7 @@ impl Listeners {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Listener>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<FleetListener>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
-use crate::run_time::{Kind, Local, RunTimeExpr, Scope};
+use crate::run_time::{Local, RunTimeExpr, Scope, ValueKind};
 use crate::value::{self, plain};
 
 /// All options as written, except the invalid ones.
@@ -210,7 +210,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
         args.policy.base = Some(match option.scope.run_time(&expr).cloned() {
-            Some(inside) => PolicyBase::RunTime(option.scope.evaluate(Kind::Policy, inside)),
+            Some(inside) => PolicyBase::RunTime(option.scope.evaluate(ValueKind::Policy, inside)),
             None => PolicyBase::Constant(expr),
         });
         Ok(())

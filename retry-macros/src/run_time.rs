@@ -25,13 +25,13 @@ pub(crate) struct Scope {
 pub(crate) struct Local {
     name: Ident,
     expr: Expr,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 /// What an expression is read as: the function of the runtime that accepts the types found in
 /// configurations.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Policy,
     Backoff,
     Attempts,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Bound,
 }
 
-impl Kind {
+impl ValueKind {
     /// The function that makes a part of a policy of the value.
     pub(crate) const fn function(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Kind {
 pub(crate) struct RunTimeExpr {
     pub(crate) written: Expr,
     local: Option<Ident>,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 impl RunTimeExpr {
@@ -126,7 +126,7 @@ impl Scope {
 
     /// Evaluates an expression that is known only at run time: where it stands, if its value cannot
     /// change, and otherwise once.
-    pub(crate) fn evaluate(&mut self, kind: Kind, written: Expr) -> RunTimeExpr {
+    pub(crate) fn evaluate(&mut self, kind: ValueKind, written: Expr) -> RunTimeExpr {
         let local = (!self.is_unchanging(&written)).then(|| {
             let name =
                 quote::format_ident!("value_{}", self.locals.len(), span = Span::mixed_site());

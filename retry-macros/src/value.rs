@@ -10,7 +10,7 @@ use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::hygiene::quote;
-use crate::run_time::{Kind, RunTimeExpr, Scope};
+use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Scope {
     /// `read`.
     pub(crate) fn value<T>(
         &mut self,
-        kind: Kind,
+        kind: ValueKind,
         expr: Expr,
         read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
     ) -> syn::Result<Value<T>> {

@@ -37,7 +37,9 @@ pub use span::Span;
 pub use task::{TaskKeys, TaskStyle};
 pub use workflow::{WorkflowKeys, WorkflowStyle};
 
-/// For overrides.
+/// For overrides, and schemas of files.
+#[doc(hidden)]
+pub use backoff::CURVES;
 #[doc(hidden)]
 pub use command::{KEYS, NotHere};
 #[doc(hidden)]

@@ -125,6 +125,7 @@ pub use classify::{Class, Classify};
 pub use base::name::Name;
 pub use protect::breaker::{
     BreakerOrder, CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot,
+    TransitionListener,
 };
 pub use protect::breakers::Breakers;
 pub use protect::quota::{RetryQuota, Share};

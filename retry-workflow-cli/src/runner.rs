@@ -84,11 +84,11 @@ pub(crate) struct RunSettings {
     pub(crate) lease: Duration,
     /// When to stop.
     pub(crate) deadline: Option<Instant>,
-    pub(crate) listener: Listener,
+    pub(crate) listener: JobListener,
 }
 
 /// Receives the events of a job.
-pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
+pub(crate) type JobListener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
 impl RunSettings {
     /// The runner for this job, with the settings that all jobs of a file have.

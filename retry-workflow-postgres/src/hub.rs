@@ -53,9 +53,9 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// of live members, one of what they report, and one row for each breaker, for each quota and for
 /// each part of a quota that is lent: all of them are small.
 #[derive(Clone)]
-pub struct PostgresHub(Arc<Inner>);
+pub struct PostgresHub(Arc<HubTables>);
 
-struct Inner {
+struct HubTables {
     server: Arc<Server>,
     /// The schema, quoted for SQL.
     schema: String,
@@ -66,7 +66,7 @@ struct Inner {
 /// An operation on a connection.
 type Work<A, T> = for<'a> fn(
     &'a mut PooledClient,
-    &'a (Arc<Inner>, A),
+    &'a (Arc<HubTables>, A),
     bool,
 )
     -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
@@ -129,7 +129,7 @@ impl PostgresHub {
     /// ```
     pub fn on(server: &Arc<Server>, schema: &str) -> Self {
         let server = Arc::clone(server);
-        Self(Arc::new(Inner { server, schema: quoted(schema), ready: OnceCell::new() }))
+        Self(Arc::new(HubTables { server, schema: quoted(schema), ready: OnceCell::new() }))
     }
 
     /// Returns the statements that create the tables in this schema, and let `role` work with
@@ -195,7 +195,7 @@ impl fmt::Debug for PostgresHub {
     }
 }
 
-impl Inner {
+impl HubTables {
     /// A statement on the tables of this hub: `@` stands for their schema, `$now` for the server's
     /// time.
     fn sql(&self, text: &str) -> String {

@@ -41,6 +41,19 @@ use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;
 
+/// Runs `room::operation(client, shared, &kept, copied)` on a connection: all of its arguments are
+/// kept, since it runs again if the connection is lost.
+macro_rules! run {
+    (
+        $store:expr, $room:ident::$operation:ident,
+        [$($kept:ident = $value:expr),*], [$($copied:ident),*]
+    ) => {
+        $store.run(($($value,)* $($copied,)*), |client, (shared, ($($kept,)* $($copied,)*)), _| {
+            Box::pin($room::$operation(client, shared, $($kept,)* $(*$copied),*))
+        })
+    };
+}
+
 /// A store in a Postgres database. A clone is another handle to it.
 ///
 /// Any number of processes and machines may work on its jobs at once. It uses the server's clock,
@@ -142,10 +155,7 @@ impl PostgresStore {
     ///
     /// The server fails.
     pub async fn check(&self) -> StoreResult<StoreCheck> {
-        self.run((), |client, (shared, ()), _| {
-            Box::pin(async move { check::check(client, shared).await })
-        })
-        .await
+        run!(self, check::check, [], []).await
     }
 
     /// Returns the server, to share its connections.
@@ -296,11 +306,8 @@ impl Store for PostgresStore {
         due: Timestamp,
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let added = self
-                .run((job.to_owned(), items, due), |client, (shared, (job, items, due)), _| {
-                    Box::pin(async move { add::enqueue(client, shared, job, items, *due).await })
-                })
-                .await;
+            let added =
+                run!(self, add::enqueue, [job = job.to_owned(), items = items], [due]).await;
             self.rewind_to(due);
             self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
             added
@@ -362,14 +369,7 @@ impl Store for PostgresStore {
         started: Vec<Start>,
         until: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(async move {
-            self.run((leases, started, until), |client, (shared, (leases, started, until)), _| {
-                Box::pin(
-                    async move { settle::extend(client, shared, leases, started, *until).await },
-                )
-            })
-            .await
-        })
+        Box::pin(run!(self, settle::extend, [leases = leases, started = started], [until]))
     }
 
     fn expire<'a>(
@@ -379,11 +379,8 @@ impl Store for PostgresStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let expired = self
-                .run((job.to_owned(), workers, now), |client, (shared, (job, workers, now)), _| {
-                    Box::pin(async move { claim::expire(client, shared, job, workers, *now).await })
-                })
-                .await;
+            let expired =
+                run!(self, claim::expire, [job = job.to_owned(), workers = workers], [now]).await;
             self.rewind_to(now);
             self.notify(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
             expired
@@ -391,19 +388,11 @@ impl Store for PostgresStore {
     }
 
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
-        let arguments = (job.to_owned(), most_waiting);
-        Box::pin(self.run(arguments, |client, (shared, (job, most)), _| {
-            Box::pin(async move {
-                shared.clock.renew(client).await?;
-                read::overview(client, shared, job, *most).await
-            })
-        }))
+        Box::pin(run!(self, read::overview, [job = job.to_owned()], [most_waiting]))
     }
 
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
-        Box::pin(self.run((job.to_owned(), id.to_owned()), |client, (shared, (job, id)), _| {
-            Box::pin(async move { read::item(client, shared, job, id).await })
-        }))
+        Box::pin(run!(self, read::item, [job = job.to_owned(), id = id.to_owned()], []))
     }
 
     /// A page ends early once its payloads and outputs get large (64 MiB).
@@ -413,30 +402,19 @@ impl Store for PostgresStore {
         after: Option<Cursor>,
         max: usize,
     ) -> StoreFuture<'a, Page<ItemRecord>> {
-        Box::pin(self.run(
-            (filter.clone(), after, max),
-            |client, (shared, (filter, after, max)), _| {
-                Box::pin(async move { read::list(client, shared, filter, *after, *max).await })
-            },
-        ))
+        Box::pin(run!(self, read::list, [filter = filter.clone()], [after, max]))
     }
 
     fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
-        Box::pin(self.run(filter.clone(), |client, (shared, filter), _| {
-            Box::pin(async move { dead::stats(client, shared, filter).await })
-        }))
+        Box::pin(run!(self, dead::stats, [filter = filter.clone()], []))
     }
 
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
-        Box::pin(self.run((job.to_owned(), since), |client, (shared, (job, since)), _| {
-            Box::pin(async move { summary::minutes(client, shared, job, *since).await })
-        }))
+        Box::pin(run!(self, summary::minutes, [job = job.to_owned()], [since]))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
-        Box::pin(self.run((after, max), |client, (shared, (after, max)), _| {
-            Box::pin(async move { read::jobs(client, shared, *after, *max).await })
-        }))
+        Box::pin(run!(self, read::jobs, [], [after, max]))
     }
 
     fn redrive<'a>(
@@ -447,16 +425,8 @@ impl Store for PostgresStore {
         every: Duration,
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let redriven = self
-                .run(
-                    (filter.clone(), max, now, every),
-                    |client, (shared, (filter, max, now, every)), _| {
-                        Box::pin(async move {
-                            dead::redrive(client, shared, filter, *max, *now, *every).await
-                        })
-                    },
-                )
-                .await;
+            let redriven =
+                run!(self, dead::redrive, [filter = filter.clone()], [max, now, every]).await;
             self.rewind_to(now);
             self.notify_by(filter, &redriven).await;
             redriven
@@ -465,11 +435,7 @@ impl Store for PostgresStore {
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let purged = self
-                .run(filter.clone(), |client, (shared, filter), _| {
-                    Box::pin(async move { dead::purge(client, shared, filter).await })
-                })
-                .await;
+            let purged = run!(self, dead::purge, [filter = filter.clone()], []).await;
             self.notify_by(filter, &purged).await;
             purged
         })
@@ -483,16 +449,8 @@ impl Store for PostgresStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let skipped = self
-                .run(
-                    (job.to_owned(), max, why, now),
-                    |client, (shared, (job, max, why, now)), _| {
-                        Box::pin(
-                            async move { dead::skip(client, shared, job, *max, why, *now).await },
-                        )
-                    },
-                )
-                .await;
+            let skipped =
+                run!(self, dead::skip, [job = job.to_owned(), why = why], [max, now]).await;
             self.notify(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
             skipped
         })
@@ -500,12 +458,9 @@ impl Store for PostgresStore {
 
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let arguments = (job.to_owned(), id.to_owned(), payload);
-            let edited = self
-                .run(arguments, |client, (shared, (job, id, payload)), _| {
-                    Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
-                })
-                .await;
+            let (name, id) = (job.to_owned(), id.to_owned());
+            let edited =
+                run!(self, dead::edit, [name = name, id = id, payload = payload], []).await;
             self.notify(job, edited == Ok(true)).await;
             edited
         })
@@ -513,11 +468,8 @@ impl Store for PostgresStore {
 
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
         Box::pin(async move {
-            let removed = self
-                .run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
-                    Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
-                })
-                .await;
+            let removed =
+                run!(self, remove::remove, [job = job.to_owned(), keys = keys], [max]).await;
             self.notify(job, removed.is_ok()).await;
             removed
         })
@@ -527,11 +479,7 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
             let jobs: BTreeSet<_> = items.iter().map(|item| item.job.clone()).collect();
-            let added = self
-                .run(items, |client, (shared, items), _| {
-                    Box::pin(async move { add::import(client, shared, items).await })
-                })
-                .await;
+            let added = run!(self, add::import, [items = items], []).await;
             self.rewind_to(now);
             for job in &jobs {
                 self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
@@ -541,9 +489,7 @@ impl Store for PostgresStore {
     }
 
     fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
-        Box::pin(self.run(key.to_owned(), |client, (shared, key), _| {
-            Box::pin(async move { values::get(client, shared, key).await })
-        }))
+        Box::pin(run!(self, values::get, [key = key.to_owned()], []))
     }
 
     fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
@@ -562,9 +508,7 @@ impl Store for PostgresStore {
     }
 
     fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
-        Box::pin(self.run(prefix.to_owned(), |client, (shared, prefix), _| {
-            Box::pin(async move { values::values(client, shared, prefix).await })
-        }))
+        Box::pin(run!(self, values::values, [prefix = prefix.to_owned()], []))
     }
 
     fn find_or_insert<'a>(
@@ -573,14 +517,9 @@ impl Store for PostgresStore {
         choose: Choose,
     ) -> StoreFuture<'a, (String, String)> {
         Box::pin(async move {
-            let arguments = (prefix.to_owned(), Mutex::new(choose));
-            let found = self
-                .run(arguments, |client, (shared, (prefix, choose)), _| {
-                    Box::pin(
-                        async move { values::find_or_insert(client, shared, prefix, choose).await },
-                    )
-                })
-                .await?;
+            let (prefix, choose) = (prefix.to_owned(), Mutex::new(choose));
+            let found =
+                run!(self, values::find_or_insert, [prefix = prefix, choose = choose], []).await?;
             let ((key, value), is_new) = found;
             self.notify_by_key(&key, is_new).await;
             Ok((key, value))

@@ -56,7 +56,7 @@ use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
 use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
-use crate::job::event::{JobEvent, Listener};
+use crate::job::event::{JobEvent, JobListener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
@@ -71,7 +71,7 @@ pub(crate) struct Options {
     pub(crate) deadline: Option<Duration>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) listeners: Vec<JobListener>,
 }
 
 /// A suspect waits until nothing else is due, but no longer than this.

@@ -29,9 +29,9 @@ use crate::visit::{Visit, Wants, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
-struct Here(Arc<Shared>);
+struct Here(Arc<PolicyPages>);
 
-struct Shared {
+struct PolicyPages {
     board: Arc<Board>,
     watch: Watch,
     changes: Changes,
@@ -46,7 +46,7 @@ impl Here {
 }
 
 pub(super) fn router(board: &Arc<Board>) -> Router {
-    let here = Here(Arc::new(Shared {
+    let here = Here(Arc::new(PolicyPages {
         board: Arc::clone(board),
         watch: Watch::new(),
         changes: Changes::default(),

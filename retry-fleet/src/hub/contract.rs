@@ -60,6 +60,7 @@ macro_rules! hub_contract {
             a_bucket_is_full_at_first
             no_more_is_lent_than_there_is
             what_is_returned_is_lent_again
+            a_grant_whose_answer_was_lost_comes_back
             a_lease_ends_and_leaves_a_floor
             who_is_forgotten_has_no_floor
             time_without_anybody_forgets_nobody
@@ -343,6 +344,21 @@ pub async fn what_is_returned_is_lent_again(hub: &impl Hub) {
     assert_eq!((grant.capacity, grant.left, grant.room), (20, 50.0, 30), "30 were spent");
     let grant = lend(hub, &fleet, &ask("b", 1, 0, 100)).await;
     assert_eq!((grant.capacity, grant.tokens), (80, 50));
+}
+
+pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub) {
+    let fleet = fleet();
+    lend(hub, &fleet, &ask("a", 1, 0, 40)).await;
+    // The member has heard nothing since, so it still holds nothing and lacks as much.
+    let again = Ask { acknowledged: 0, ..ask("a", 2, 0, 40) };
+    let grant = lend(hub, &fleet, &again).await;
+    assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 40, 60.0), "the first is undone");
+    let next = lend(hub, &fleet, &ask("a", 3, 40, 40)).await;
+    assert_eq!(
+        (next.capacity, next.tokens, next.left),
+        (40, 0, 60.0),
+        "an answer that arrived is not"
+    );
 }
 
 pub async fn a_lease_ends_and_leaves_a_floor(hub: &impl Hub) {

@@ -32,7 +32,7 @@ use crate::rules::quorum::Tally;
 #[derive(Clone, Debug)]
 pub struct MemoryHub {
     begin: Instant,
-    fleets: Arc<Mutex<BTreeMap<String, Kept>>>,
+    fleets: Arc<Mutex<BTreeMap<String, FleetData>>>,
 }
 
 /// Dead members are kept for this many times the time they count as live.
@@ -40,7 +40,7 @@ const KEPT: u32 = 10;
 
 /// The data of one fleet.
 #[derive(Debug, Default)]
-struct Kept {
+struct FleetData {
     members: BTreeMap<MemberId, Known>,
     breakers: BTreeMap<String, FleetBreaker>,
     quotas: BTreeMap<String, Pool>,
@@ -99,7 +99,7 @@ impl MemoryHub {
         self.begin.elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FleetData>> {
         self.fleets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Default for MemoryHub {
     }
 }
 
-impl Kept {
+impl FleetData {
     fn member(&mut self, id: &MemberId, now: Duration) -> &mut Known {
         let new = || Known { joined: now, seen: None, breakers: BTreeMap::new() };
         self.members.entry(id.clone()).or_insert_with(new)

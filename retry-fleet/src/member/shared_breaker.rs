@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use retry_runtime::__private::random_between;
-use retry_runtime::{BreakerOrder, CircuitBreaker, Shared, Snapshot, State};
+use retry_runtime::{BreakerOrder, CircuitBreaker, Shared, Snapshot, State, TransitionListener};
 use tokio::time::Instant;
 
 use crate::hub::{HubResult, Report};
@@ -48,6 +48,8 @@ pub(crate) struct SharedBreaker {
     name: String,
     opens_at: Arc<OpensAt>,
     verdict: VerdictSlot,
+    /// Fills the slot, for as long as the breaker is shared.
+    listener: TransitionListener,
     /// What was last reported to the hub, and when a call was last reported.
     reported_open: bool,
     reported_called: Option<Instant>,
@@ -72,11 +74,18 @@ struct Probing {
     successes: u32,
 }
 
+impl Drop for SharedBreaker {
+    fn drop(&mut self) {
+        self.breaker.as_ref().remove_listener(&self.listener);
+    }
+}
+
 impl SharedBreaker {
     pub(crate) fn new(
         breaker: Shared<CircuitBreaker>,
         opens_at: Arc<OpensAt>,
         verdict: VerdictSlot,
+        listener: TransitionListener,
     ) -> Self {
         let known = breaker.as_ref();
         known.take_called();
@@ -86,6 +95,7 @@ impl SharedBreaker {
             name,
             opens_at,
             verdict,
+            listener,
             reported_open: false,
             reported_called: None,
             called: false,

@@ -80,7 +80,7 @@ impl Common {
     }
 }
 
-pub(crate) struct Task {
+pub(crate) struct MemberTask {
     common: Arc<Common>,
     breakers: Vec<SharedBreaker>,
     quotas: Vec<SharedQuota>,
@@ -90,7 +90,7 @@ pub(crate) struct Task {
     failures: u32,
 }
 
-impl Task {
+impl MemberTask {
     pub(crate) fn new(common: Arc<Common>) -> Self {
         Self {
             common,

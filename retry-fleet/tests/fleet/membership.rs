@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use retry_fleet::{Fleet, FleetEvent, Hub, HubError, MemoryHub};
-use retry_runtime::{BreakerConfig, CircuitBreaker};
+use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{MILLI, SEC, Wire};
@@ -155,4 +155,24 @@ async fn of_two_breakers_of_one_name_the_first_is_shared() {
 async fn a_share_that_nobody_can_reach_is_refused() {
     let fleet = Fleet::join(MemoryHub::new(), "billing").await.unwrap();
     fleet.share(Arc::new(CircuitBreaker::new("db", BreakerConfig::new()))).opens_at(50.0);
+}
+
+#[test]
+fn a_member_that_has_left_leaves_nothing_behind() {
+    static DB: CircuitBreaker = CircuitBreaker::new("left", BreakerConfig::new());
+    static API: RetryQuota = RetryQuota::new("left", QuotaConfig::new());
+    let membership = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap().block_on(async {
+            let fleet = Fleet::join(MemoryHub::new(), "billing").await.unwrap();
+            fleet.share(&DB);
+            fleet.share(&API);
+            sleep(4 * SEC).await;
+            fleet.leave().await;
+        });
+    };
+    membership();
+    let counted = allocation_counter::measure(|| (0..3).for_each(|_| membership()));
+    // A list that a listener was removed from keeps its place.
+    assert!(counted.bytes_current <= 0, "{counted:?}");
 }

@@ -13,7 +13,7 @@ use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 use crate::errors::Errors;
 use crate::grammar::{self, assigned, nearest, skip_to_comma};
 use crate::hygiene::quote;
-use crate::run_time::{Kind, RunTimeExpr, Scope};
+use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.
@@ -130,7 +130,7 @@ pub(crate) fn read(
         let first = input.cursor().ident();
         let is_curve = first.is_some_and(|(first, _)| NAMES.iter().any(|name| first == name));
         if let (false, Some(inside)) = (is_curve, scope.run_time(&expr).cloned()) {
-            let evaluated = scope.evaluate(Kind::Backoff, inside);
+            let evaluated = scope.evaluate(ValueKind::Backoff, inside);
             input.advance_to(&ahead);
             let tokens = expr.into_token_stream();
             return Ok(BackoffArg { tokens, kind: BackoffKind::RunTime(evaluated) });
@@ -178,14 +178,16 @@ pub(crate) fn read(
             ));
         }
         ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
-            Some(expr) => BackoffKind::Linear(scope.value(Kind::Delay, expr, value::duration)?),
+            Some(expr) => {
+                BackoffKind::Linear(scope.value(ValueKind::Delay, expr, value::duration)?)
+            }
             None => return Err(no_increment(&name)),
         },
         ("linear", None) => return Err(no_increment(&name)),
         ("exponential", Some(content)) => BackoffKind::Exponential(
             setting(&content, &name, "base", "2.0")?
                 .map(|expr| {
-                    scope.value(Kind::Number, expr, |expr| value::float(expr, "base", "2.0"))
+                    scope.value(ValueKind::Number, expr, |expr| value::float(expr, "base", "2.0"))
                 })
                 .transpose()?,
         ),
@@ -266,7 +268,8 @@ fn delays(
     let mut delays = Vec::new();
     let mut wrong = None;
     while !content.is_empty() {
-        match content.parse().and_then(|expr| scope.value(Kind::Delay, expr, value::duration)) {
+        match content.parse().and_then(|expr| scope.value(ValueKind::Delay, expr, value::duration))
+        {
             Ok(delay) => delays.push(delay),
             // All errors but the last are reported here; the last one is returned, and invalidates
             // the option.

@@ -8,7 +8,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
-use crate::run_time::{Kind, Scope};
+use crate::run_time::{Scope, ValueKind};
 use crate::value::{self, Tokens, Value, plain};
 
 /// The value of `jitter`.
@@ -119,7 +119,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                 ));
             }
             let read = |expr| value::float(expr, "jitter", "0.25");
-            JitterKind::Factor(scope.value(Kind::Number, expr, read)?)
+            JitterKind::Factor(scope.value(ValueKind::Number, expr, read)?)
         }
     };
     Ok(JitterArg { tokens, kind })

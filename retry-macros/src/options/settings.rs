@@ -16,7 +16,7 @@ use crate::hygiene::quote;
 use crate::options::backoff;
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
-use crate::run_time::{Kind, RunTimeExpr, Scope};
+use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
@@ -115,7 +115,7 @@ impl<C: 'static> Setting<C> {
         let expr = || assigned(name, input, example);
         Ok(match self.kind {
             SettingKind::Attempts(set) => {
-                let value = scope.value(Kind::Attempts, expr()?, value::attempts)?;
+                let value = scope.value(ValueKind::Attempts, expr()?, value::attempts)?;
                 let call = match value.known {
                     Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
                     Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
@@ -130,7 +130,7 @@ impl<C: 'static> Setting<C> {
             SettingKind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
             SettingKind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
             SettingKind::Time(set) => {
-                let value = scope.value(Kind::Delay, expr()?, value::duration)?;
+                let value = scope.value(ValueKind::Delay, expr()?, value::duration)?;
                 let run_time = self.if_run_time(value.run_time.is_some());
                 Written { run_time, ..literal(&value, set) }
             }
@@ -140,7 +140,7 @@ impl<C: 'static> Setting<C> {
                     let set = known(Some(Bound::Unlimited), set);
                     return Ok(Written::new(&expr, set, Call::Unlimited));
                 }
-                let value = scope.value(Kind::Bound, expr, value::duration)?;
+                let value = scope.value(ValueKind::Bound, expr, value::duration)?;
                 let set = known(value.known.map(Bound::Limited), set);
                 if let Some(run_time) = &value.run_time {
                     let bound = run_time.evaluated();

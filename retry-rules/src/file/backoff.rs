@@ -18,7 +18,25 @@ use super::map_only::from_map;
 use crate::policy::backoff::Backoff;
 use crate::suggest::unknown_word;
 
-const NAMES: &[&str] = &["fixed", "linear", "exponential", "fibonacci", "custom"];
+/// The curves; the settings of each, with all their names; and those that it requires.
+#[doc(hidden)]
+pub const CURVES: [(&str, &[&str], &[&str]); 5] = [
+    ("fixed", &["initial", "delay"], &[]),
+    ("linear", &["initial", "delay", "increment"], &["increment"]),
+    ("exponential", &["initial", "delay", "base", "multiplier"], &[]),
+    ("fibonacci", &["initial", "delay"], &[]),
+    ("custom", &["delays"], &["delays"]),
+];
+
+const NAMES: &[&str] = &{
+    let mut names = [""; CURVES.len()];
+    let mut next = 0;
+    while next < names.len() {
+        names[next] = CURVES[next].0;
+        next += 1;
+    }
+    names
+};
 
 /// The backoff in a file, with the first wait if it is given inside.
 #[derive(Clone, Copy, Debug)]
@@ -52,23 +70,16 @@ struct Inside {
 
 impl Inside {
     fn into_key<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
-        let stray = |there: bool, key: &str| {
-            if there {
-                Err(E::custom(format!("`{key}` is not a setting of the `{name}` backoff")))
-            } else {
-                Ok(())
+        let settings = CURVES.iter().find(|(curve, ..)| *curve == name);
+        for (is_there, key) in [
+            (self.increment.is_some(), "increment"),
+            (self.base.is_some(), "base"),
+            (self.initial.is_some(), "initial"),
+            (self.delays.is_some(), "delays"),
+        ] {
+            if is_there && settings.is_some_and(|(_, settings, _)| !settings.contains(&key)) {
+                return Err(E::custom(format!("`{key}` is not a setting of the `{name}` backoff")));
             }
-        };
-        if name != "linear" {
-            stray(self.increment.is_some(), "increment")?;
-        }
-        if name != "exponential" {
-            stray(self.base.is_some(), "base")?;
-        }
-        if name == "custom" {
-            stray(self.initial.is_some(), "initial")?;
-        } else {
-            stray(self.delays.is_some(), "delays")?;
         }
         let backoff = match name {
             "fixed" => Backoff::Fixed,

@@ -26,7 +26,6 @@ impl<L: ?Sized> Listeners<L> {
         self.any.store(true, Ordering::Release);
     }
 
-    #[cfg(not(retry_loom))]
     pub(crate) fn remove(&self, listener: &Arc<L>) {
         lock(&self.list).retain(|other| !Arc::ptr_eq(other, listener));
     }

@@ -37,7 +37,7 @@ use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
-use self::window::{Tally, Window};
+use self::window::{CallCounts, Window};
 use self::word::{Mode, StateWord};
 use crate::base::cache_line::CacheLine;
 use crate::base::clock;
@@ -103,11 +103,30 @@ pub struct CircuitBreaker {
     /// Whether a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
     inner: CacheLine<Mutex<LockedState>>,
-    listeners: Listeners<TransitionListener>,
+    listeners: Listeners<OnTransition>,
     waiters: Waiters,
 }
 
-type TransitionListener = dyn Fn(&Transition) + Send + Sync;
+type OnTransition = dyn Fn(&Transition) + Send + Sync;
+
+/// A listener added by [`CircuitBreaker::on_transition`]. It stays active until
+/// [`remove_listener`](CircuitBreaker::remove_listener) is called, even if this handle is dropped.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// let listener = breaker.on_transition(|transition| eprintln!("{transition}"));
+/// // …
+/// breaker.remove_listener(&listener);
+/// ```
+pub struct TransitionListener(Arc<OnTransition>);
+
+impl fmt::Debug for TransitionListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TransitionListener")
+    }
+}
 
 /// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
@@ -122,7 +141,7 @@ struct LockedState {
     /// What rates are measured over, if rates decide.
     window: Window,
     /// What the window counted when the breaker was last closed.
-    last_closed: Tally,
+    last_closed: CallCounts,
     forced: bool,
     /// Whether a fleet has set the state.
     by_fleet: bool,

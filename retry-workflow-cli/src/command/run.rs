@@ -25,7 +25,7 @@ use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
-use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
+use crate::runner::{self, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
 use retry_workflow::job::Unit;
@@ -293,7 +293,7 @@ async fn work(
         })
     };
     let (request, requested) = watch::channel(false);
-    let listener: Listener = {
+    let listener: JobListener = {
         let reporter = Arc::clone(&reporter);
         let recorders = Arc::clone(&screen.recorders);
         Arc::new(move |event: &JobEvent<'_>| {

@@ -263,12 +263,12 @@ fn options(path: &Path) -> SqliteOptions {
 }
 
 /// Called every second during a wait for a store, the first time with a message to show.
-type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
+type WaitListener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
 /// The listener of the job that is running.
-static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+static LISTENER: Mutex<Option<WaitListener>> = Mutex::new(None);
 
-fn listener() -> MutexGuard<'static, Option<Listener>> {
+fn listener() -> MutexGuard<'static, Option<WaitListener>> {
     LISTENER.lock()
 }
 

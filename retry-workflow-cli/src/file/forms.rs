@@ -6,6 +6,7 @@ mod steps;
 mod on_failure;
 mod map;
 mod tasks;
+mod keys;
 pub(super) mod schema;
 
 use std::collections::BTreeMap;

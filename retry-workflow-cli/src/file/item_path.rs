@@ -31,11 +31,11 @@ struct Segment {
     range: Range<usize>,
     /// Its place in the workflow file.
     span: SourceSpan,
-    kind: Kind,
+    kind: PathKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     /// Names or indices, which are expected to exist.
     Names,
     /// Part of a list.
@@ -150,18 +150,18 @@ impl Segment {
         let is_any = |value: &&Value| value.is_array() || value.is_object();
         let first = here.first()?;
         match self.kind {
-            Kind::Any if here.iter().any(is_any) => None,
-            Kind::Slice
+            PathKind::Any if here.iter().any(is_any) => None,
+            PathKind::Slice
                 if here.iter().any(|value| is_list(value) || goes_down && is_any(value)) =>
             {
                 None
             }
-            Kind::Any => Some(format!("{parent} {}, not a list", contents(first))),
-            Kind::Slice => {
+            PathKind::Any => Some(format!("{parent} {}, not a list", contents(first))),
+            PathKind::Slice => {
                 let part = short(part);
                 Some(format!("{parent} {}, but `{part}` is part of a list", contents(first)))
             }
-            Kind::Names => {
+            PathKind::Names => {
                 let name = segment_name(part);
                 let what = short(name.unwrap_or(part));
                 if goes_down {
@@ -261,16 +261,16 @@ fn outside_quotes(text: &str, mut each: impl FnMut(usize, usize, char)) {
     }
 }
 
-fn kind(part: &str) -> Kind {
+fn kind(part: &str) -> PathKind {
     if part.starts_with('*') {
-        return Kind::Any;
+        return PathKind::Any;
     }
-    let Some(inside) = part.strip_prefix('[') else { return Kind::Names };
-    let mut kind = Kind::Names;
+    let Some(inside) = part.strip_prefix('[') else { return PathKind::Names };
+    let mut kind = PathKind::Names;
     outside_quotes(inside, |_, depth, c| match c {
         // Anything may follow in a filter; it is not a selector of this list.
-        '*' | '?' if depth == 0 => kind = Kind::Any,
-        ':' if depth == 0 && kind == Kind::Names => kind = Kind::Slice,
+        '*' | '?' if depth == 0 => kind = PathKind::Any,
+        ':' if depth == 0 && kind == PathKind::Names => kind = PathKind::Slice,
         _ => {}
     });
     kind
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_path_falls_into_its_parts() {
-        use Kind::{Any, Names, Slice};
+        use PathKind::{Any, Names, Slice};
 
         for (path, expected) in [
             ("$", &[][..]),

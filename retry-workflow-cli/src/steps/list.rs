@@ -35,9 +35,9 @@ struct Checkpoint {
     step: usize,
     /// The output of the previous step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last: Option<Kept<String>>,
+    last: Option<KeptValue<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    captured: BTreeMap<String, Kept<Captured>>,
+    captured: BTreeMap<String, KeptValue<Captured>>,
     /// Where to find the values that are not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     withheld: Option<Withheld>,
@@ -46,7 +46,7 @@ struct Checkpoint {
     kept: Option<RetryState>,
     /// The step has ended, and the list that follows it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    inner: Option<Box<Inner>>,
+    inner: Option<Box<InnerList>>,
     /// How many times the step's repair has run.
     #[serde(default, skip_serializing_if = "is_zero")]
     repairs: u32,
@@ -57,7 +57,7 @@ struct Checkpoint {
 
 /// A value, and the step that it comes from; `None` if it contains a secret.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept<T> {
+struct KeptValue<T> {
     step: usize,
     value: Option<T>,
 }
@@ -71,7 +71,7 @@ struct Withheld {
 
 /// The list that follows a step, and where it has stopped.
 #[derive(Debug, Serialize, Deserialize)]
-enum Inner {
+enum InnerList {
     Failed { failed: StepFailure, checkpoint: Checkpoint },
     Succeeded { checkpoint: Checkpoint },
 }
@@ -242,8 +242,8 @@ impl Attempt<'_> {
             }
             let mut phase = match inner.take().map(|inner| *inner) {
                 None => Phase::Run,
-                Some(Inner::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
-                Some(Inner::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
+                Some(InnerList::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
+                Some(InnerList::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
             };
             loop {
                 phase = match phase {
@@ -270,7 +270,7 @@ impl Attempt<'_> {
                         match Box::pin(self.list(then, scope.clone(), from)).await {
                             ListEnd::Done(_) => break,
                             ListEnd::Again(wait, checkpoint) => {
-                                let inner = Inner::Succeeded { checkpoint: *checkpoint };
+                                let inner = InnerList::Succeeded { checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
                                 return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
                             }
@@ -296,7 +296,7 @@ impl Attempt<'_> {
                         let ended = Box::pin(self.list(then, failed.scope(&scope), from)).await;
                         match ended {
                             ListEnd::Again(wait, checkpoint) => {
-                                let inner = Inner::Failed { failed, checkpoint: *checkpoint };
+                                let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
                                 return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
                             }
@@ -361,14 +361,14 @@ impl Attempt<'_> {
         let is_lost = held.is_none();
         let held = held.unwrap_or_default();
         let mut again = Vec::new();
-        if let Some(Kept { step, value }) = checkpoint.last.take() {
+        if let Some(KeptValue { step, value }) = checkpoint.last.take() {
             owners.last = Some(step);
             if value.is_none() && is_lost {
                 again.push(step);
             }
             scope.last = value.or(held.last);
         }
-        for (name, Kept { step, value }) in std::mem::take(&mut checkpoint.captured) {
+        for (name, KeptValue { step, value }) in std::mem::take(&mut checkpoint.captured) {
             match value.or_else(|| held.captured.get(&name).cloned()) {
                 Some(value) => {
                     scope.captured.insert(name.clone(), value);
@@ -417,7 +417,7 @@ impl Attempt<'_> {
                 Some(last) if masks.is_in(&last) => (None, Some(last)),
                 last => (Some(last.unwrap_or_default()), None),
             };
-            checkpoint.last = Some(Kept { step, value });
+            checkpoint.last = Some(KeptValue { step, value });
             withheld.last = secret;
         }
         let mut captured = scope.captured;
@@ -429,7 +429,7 @@ impl Attempt<'_> {
             } else {
                 Some(value)
             };
-            checkpoint.captured.insert(name.clone(), Kept { step, value });
+            checkpoint.captured.insert(name.clone(), KeptValue { step, value });
         }
         if withheld.last.is_some() || !withheld.captured.is_empty() {
             let number = self.workspace.vault.put(withheld);
@@ -615,7 +615,7 @@ impl OutputOwners {
 }
 
 impl Checkpoint {
-    fn inside(step: usize, repairs: u32, inner: Inner) -> Self {
+    fn inside(step: usize, repairs: u32, inner: InnerList) -> Self {
         Self { step, repairs, inner: Some(Box::new(inner)), ..Self::default() }
     }
 }

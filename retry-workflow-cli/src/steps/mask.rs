@@ -3,7 +3,11 @@
 //! Whatever is shown or stored is masked before it is cut, because half a secret is a secret, too.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::ops::Range;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Replaces a secret.
 const MASK: &str = "***";
@@ -11,14 +15,21 @@ const MASK: &str = "***";
 /// A shorter secret would match everywhere.
 pub(crate) const SHORTEST: usize = 4;
 
-/// The values to hide.
+/// What RFC 3986 lets stand unencoded in any part of a URL, so that curl, jq and Python do.
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What JavaScript's `encodeURIComponent` lets stand.
+const OF_BROWSERS: AsciiSet =
+    UNRESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+
+/// The values to hide, each as it is and in the forms in which programs put it into a URL or JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Masks(Vec<String>);
 
 impl Masks {
     /// Ignores secrets shorter than [`SHORTEST`], which have been rejected before.
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        Self(secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect())
+        let long = secrets.into_iter().filter(|secret| secret.len() >= SHORTEST);
+        Self(long.flat_map(|secret| forms(&secret)).collect())
     }
 
     /// How many more bytes to read than are kept, so that no secret is cut in half.
@@ -89,6 +100,48 @@ impl Masks {
         }
         merged
     }
+}
+
+/// A secret as it is, URL-encoded and JSON-escaped, in the ways in which that is done.
+fn forms(secret: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::from([secret.to_owned()]);
+    for set in [&UNRESERVED, &OF_BROWSERS] {
+        let encoded = utf8_percent_encode(secret, set).to_string();
+        let lower = lower_hex(&encoded);
+        forms.extend([encoded.replace("%20", "+"), lower.replace("%20", "+"), encoded, lower]);
+    }
+    let quoted = serde_json::Value::from(secret).to_string();
+    let escaped = &quoted[1..quoted.len() - 1];
+    let ascii = only_ascii(escaped);
+    forms.extend([escaped.replace('/', "\\/"), ascii.replace('/', "\\/"), ascii]);
+    forms.insert(escaped.to_owned());
+    forms
+}
+
+/// The same percent-encoded text with its hexadecimal digits in lower case.
+fn lower_hex(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut lower = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(2.min(part.len()));
+        let _infallible = write!(lower, "%{}{rest}", digits.to_ascii_lowercase());
+    }
+    lower
+}
+
+/// JSON text with all other characters as `\uXXXX`, as Python writes it.
+fn only_ascii(json: &str) -> String {
+    let mut ascii = String::new();
+    for character in json.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _infallible = write!(ascii, "\\u{unit:04x}");
+        }
+    }
+    ascii
 }
 
 /// Masks a stream: what may be the beginning of a secret is held back.
@@ -175,6 +228,25 @@ mod tests {
         assert_eq!(masks.masked("geheimlich"), "***", "they overlap");
         assert_eq!(masks.masked("aaaaaa!"), "***!", "one overlaps itself");
         assert_eq!(masks.masked("nothing"), "nothing");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_urls_and_in_json() {
+        let masks = masks(&["p/w d\"ö*"]);
+        for form in [
+            "p/w d\"ö*",
+            "p%2Fw%20d%22%C3%B6%2A",
+            "p%2fw%20d%22%c3%b6%2a",
+            "p%2Fw+d%22%C3%B6%2A",
+            "p%2Fw%20d%22%C3%B6*",
+            r#"p/w d\"ö*"#,
+            r#"p\/w d\"ö*"#,
+            r#"p/w d\"\u00f6*"#,
+        ] {
+            assert_eq!(masks.masked(&format!("<{form}>")), "<***>", "{form}");
+            assert!(masks.is_in(form), "{form}");
+        }
+        assert_eq!(forms("only-letters_1"), BTreeSet::from(["only-letters_1".to_owned()]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
-use self::reader::{Complaint, Only};
+use self::reader::{Only, ReadError};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// A value and its location.
@@ -175,7 +175,7 @@ impl Node {
         from_map(self, what).map_err(|complaint| self.mistake(complaint))
     }
 
-    fn mistake(&self, Complaint { message, span, .. }: Complaint) -> Mistake {
+    fn mistake(&self, ReadError { message, span, .. }: ReadError) -> Mistake {
         Mistake { message, span: Some(span.unwrap_or(self.span)) }
     }
 

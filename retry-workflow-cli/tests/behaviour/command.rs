@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use tempfile::TempDir;
+
 use retry_workflow::{ItemContext, Policy, SqliteStore, Workflow};
 
 /// Runs the command in this folder, without a terminal.
@@ -22,11 +24,26 @@ pub(crate) async fn no_third(item: u32, _: ItemContext) -> std::io::Result<()> {
 }
 
 /// Runs the job `orders-1` in the store of this folder: three items, the third of which fails.
-pub(crate) fn run_orders(folder: &Path) {
+fn run_orders(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = SqliteStore::open(folder.join("retry-workflow.db")).unwrap();
         let orders = Workflow::new("orders").retry(Policy::new().attempts(1)).store(store);
         orders.run([1_u32, 2, 3], no_third).await.unwrap();
     });
+}
+
+/// A folder with a store of the job of [`run_orders`].
+pub(crate) fn orders() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    folder
+}
+
+/// What a command that succeeds prints.
+#[track_caller]
+pub(crate) fn told(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::command::{run, run_orders};
+use crate::command::{orders, run};
 
 /// A running board, and the address of its server.
 struct Board {
@@ -56,8 +56,7 @@ impl Drop for Board {
 
 #[test]
 fn a_store_is_shown_and_not_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+    let folder = orders();
     let board = Board::start(folder.path(), &[]);
     let page = board.ask("GET /jobs", "", "");
     assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("orders-1"), "{page}");
@@ -75,8 +74,7 @@ fn a_store_is_shown_and_not_changed() {
 /// They hold more connections than the board has, each with half the head of a request.
 #[test]
 fn clients_that_never_finish_their_requests_make_it_deaf_for_seconds_only() {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+    let folder = orders();
     let board = Board::start(folder.path(), &[]);
     let half_sent = |_| {
         let mut socket = TcpStream::connect(&board.address).unwrap();
@@ -95,8 +93,7 @@ fn clients_that_never_finish_their_requests_make_it_deaf_for_seconds_only() {
 
 #[test]
 fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+    let folder = orders();
     std::fs::write(folder.path().join("token"), "correct horse battery\n").unwrap();
     let board = Board::start(folder.path(), &["--allow-actions", "--token-file", "token"]);
     assert!(board.ask("GET /api/jobs", "", "").starts_with("HTTP/1.1 401 "));
@@ -110,8 +107,7 @@ fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
 
 #[test]
 fn what_other_machines_reach_needs_a_token() {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+    let folder = orders();
     std::fs::write(folder.path().join("short"), "1234\n").unwrap();
     for (arguments, says) in [
         (&["--listen", "0.0.0.0:0"][..], "--token-file FILE"),
@@ -131,8 +127,7 @@ fn what_other_machines_reach_needs_a_token() {
 #[cfg(unix)]
 #[test]
 fn it_ends_well_when_it_is_asked_to() {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+    let folder = orders();
     for signal in ["-INT", "-TERM"] {
         let mut board = Board::start(folder.path(), &[]);
         // A page that listens for events does not delay the end.

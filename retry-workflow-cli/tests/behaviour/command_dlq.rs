@@ -11,7 +11,7 @@ use retry_workflow::store::{
 use retry_workflow::{Failure, Filter, ItemState, Signature, SqliteStore, Store, Timestamp};
 use serde_json::Value;
 
-use crate::command::run;
+use crate::command::{run, told};
 
 const STORE: &str = "retry-workflow.db";
 
@@ -56,16 +56,6 @@ const LETTERS: [(&str, &str, &str); 3] = [
     ("b", "timeout", "no answer after 31s"),
     ("c", "other", "order 4711 has no customer"),
 ];
-
-/// The output of a successful command, with ages, which depend on the clock, replaced by `?`.
-#[track_caller]
-fn told(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    let told = String::from_utf8(output.stdout).unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {told}{errors}");
-    told
-}
 
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str], says: &str) {

@@ -16,7 +16,7 @@ tasks:
     max_retries: 1
 ";
 
-fn folder() -> tempfile::TempDir {
+fn good_and_bad() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("good.yml"), GOOD).unwrap();
     let bad = GOOD.replace("[fetch]", "[fetsh]").replace("max_retries: 1", "max_retry: 1");
@@ -26,7 +26,7 @@ fn folder() -> tempfile::TempDir {
 
 #[test]
 fn a_good_file_is_ok() {
-    let folder = folder();
+    let folder = good_and_bad();
     let output = run(folder.path(), &["check", "good.yml"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "good.yml: ok (publish, mode graph)\n");
     assert_eq!(output.status.code(), Some(0));
@@ -34,7 +34,7 @@ fn a_good_file_is_ok() {
 
 #[test]
 fn mistakes_are_shown_in_their_places_with_exit_code_2() {
-    let folder = folder();
+    let folder = good_and_bad();
     let output = run(folder.path(), &["check", "good.yml", "bad.yml", "none.yml"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
@@ -46,7 +46,7 @@ fn mistakes_are_shown_in_their_places_with_exit_code_2() {
 
 #[test]
 fn machines_get_an_object_a_file() {
-    let folder = folder();
+    let folder = good_and_bad();
     let output = run(folder.path(), &["check", "good.yml", "bad.yml", "--json"]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8(output.stdout).unwrap();
@@ -59,7 +59,7 @@ fn machines_get_an_object_a_file() {
 
 #[test]
 fn the_policies_of_a_file_are_explained_in_turn() {
-    let folder = folder();
+    let folder = good_and_bad();
     let output = run(folder.path(), &["explain", "good.yml"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.starts_with("tasks, fetch\n3 attempts, exponential (base 2) from 2s"), "{told}");
@@ -70,7 +70,7 @@ fn the_policies_of_a_file_are_explained_in_turn() {
 
 #[test]
 fn placeholders_of_other_tools_are_hinted_at() {
-    let folder = folder();
+    let folder = good_and_bad();
     let told = |step: &str| {
         let text =
             format!("map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - {step}\n");
@@ -94,7 +94,7 @@ fn placeholders_of_other_tools_are_hinted_at() {
 
 #[test]
 fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
-    let folder = folder();
+    let folder = good_and_bad();
     let step = |command: &str| {
         let text = format!(
             "map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - shell: '{command}'\n"

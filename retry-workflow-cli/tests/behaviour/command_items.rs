@@ -4,21 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::command::{run, run_orders};
-
-/// A store with a job of which two items succeeded and one failed.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
-    folder
-}
-
-#[track_caller]
-fn told(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::command::{orders, run, told};
 
 fn ids(folder: &Path, arguments: &[&str]) -> Vec<String> {
     let arguments = [&["items", "list", "--json"], arguments].concat();
@@ -30,7 +16,7 @@ fn ids(folder: &Path, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn items_are_listed_whatever_has_become_of_them() {
-    let folder = folder();
+    let folder = orders();
     assert_eq!(ids(folder.path(), &["orders-1"]).len(), 3);
     assert_eq!(ids(folder.path(), &["--state", "succeeded"]).len(), 2);
     let failed = ids(folder.path(), &["--state", "dead", "--state", "pending"]);
@@ -46,7 +32,7 @@ fn items_are_listed_whatever_has_become_of_them() {
 
 #[test]
 fn an_item_that_succeeded_is_shown_too() {
-    let folder = folder();
+    let folder = orders();
     let done = ids(folder.path(), &["--state", "succeeded"]).swap_remove(0);
     let shown = told(folder.path(), &["items", "show", "orders-1", &done]);
     assert!(shown.contains("state        succeeded, run 0, attempt 1\n"), "{shown}");
@@ -54,7 +40,7 @@ fn an_item_that_succeeded_is_shown_too() {
 
 #[test]
 fn a_state_that_is_none_is_refused_with_those_that_are() {
-    let folder = folder();
+    let folder = orders();
     let output = run(folder.path(), &["items", "list", "--state", "done"]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));

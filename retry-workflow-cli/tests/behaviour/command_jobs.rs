@@ -1,15 +1,13 @@
 //! `jobs` and `status`, with the real command, of jobs that the library has run.
 
-use std::path::Path;
-
 use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
+use tempfile::TempDir;
 
-use crate::command::{no_third, run, run_orders};
+use crate::command::{no_third, orders, run, told};
 
 /// A store with a finished job of three items, and a job that stopped.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    run_orders(folder.path());
+fn orders_and_mails() -> TempDir {
+    let folder = orders();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
@@ -21,13 +19,9 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn told(folder: &Path, arguments: &[&str]) -> String {
-    String::from_utf8(run(folder, arguments).stdout).unwrap()
-}
-
 #[test]
 fn jobs_are_listed_oldest_first() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let jobs = told(folder.path(), &["jobs"]);
     let rows: Vec<Vec<_>> = jobs.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
@@ -41,7 +35,7 @@ fn jobs_are_listed_oldest_first() {
 
 #[test]
 fn a_status_says_what_ended_and_what_to_do() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let orders = told(folder.path(), &["status", "orders-1"]);
     assert!(orders.starts_with("job       orders-1\nstatus    finished at "), "{orders}");
     assert!(orders.contains("\nitems     3: 2 succeeded, 1 dead letter\n"), "{orders}");
@@ -55,7 +49,7 @@ fn a_status_says_what_ended_and_what_to_do() {
 
 #[test]
 fn a_job_of_a_program_that_has_not_ended_is_named_by_resume() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let resumed = run(folder.path(), &["resume"]);
     let why = String::from_utf8(resumed.stderr).unwrap();
     assert_eq!(resumed.status.code(), Some(2), "{why}");
@@ -68,7 +62,7 @@ fn a_job_of_a_program_that_has_not_ended_is_named_by_resume() {
 
 #[test]
 fn machines_get_counts() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let jobs = told(folder.path(), &["jobs", "--json"]);
     let objects: Vec<serde_json::Value> =
         jobs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -81,7 +75,7 @@ fn machines_get_counts() {
 
 #[test]
 fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let output = run(folder.path(), &["jobs", "rm", "orders-1"]);
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8(output.stderr).unwrap();
@@ -103,7 +97,7 @@ fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
 
 #[test]
 fn old_jobs_are_pruned_and_those_with_dead_letters_only_if_asked_for() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let prune = |more: &[&str]| told(folder.path(), &[&["jobs", "prune"], more].concat());
     assert_eq!(prune(&["--older-than", "1h", "--with-dead-letters"]), "");
     std::thread::sleep(std::time::Duration::from_millis(2));
@@ -117,7 +111,7 @@ fn old_jobs_are_pruned_and_those_with_dead_letters_only_if_asked_for() {
 
 #[test]
 fn a_vacuum_gives_the_room_of_what_was_removed_back() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
@@ -139,7 +133,7 @@ fn a_vacuum_gives_the_room_of_what_was_removed_back() {
 
 #[test]
 fn a_job_that_has_ended_is_watched_no_longer() {
-    let folder = folder();
+    let folder = orders_and_mails();
     let once = told(folder.path(), &["status", "orders-1", "--watch"]);
     assert_eq!(once.matches("job       orders-1").count(), 1, "{once}");
 }

@@ -5,7 +5,7 @@ use retry_fleet::{Change, FleetBreaker, MemberId};
 use tokio_postgres::Row;
 
 use super::poll::record;
-use super::{Inner, duration, time};
+use super::{HubTables, duration, time};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
@@ -13,7 +13,7 @@ const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober
 
 pub(super) async fn change(
     client: &mut PooledClient,
-    hub: &Inner,
+    hub: &HubTables,
     (fleet, breaker, member): &(String, String, MemberId),
     change: Change,
 ) -> Result<Changed, PostgresError> {

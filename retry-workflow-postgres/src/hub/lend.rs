@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use retry_fleet::{Ask, Book, Grant, LastGrant};
 
-use super::{Inner, duration, micros};
+use super::{HubTables, duration, micros};
 use crate::server::columns::{column, small, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
@@ -67,7 +67,7 @@ ON CONFLICT (fleet, quota, member) DO UPDATE SET seq = excluded.seq, asked = exc
 
 pub(super) async fn lend(
     client: &mut PooledClient,
-    hub: &Inner,
+    hub: &HubTables,
     fleet: &str,
     ask: &Ask,
 ) -> Result<Option<Grant>, PostgresError> {

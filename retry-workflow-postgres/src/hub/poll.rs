@@ -7,7 +7,7 @@ use retry_fleet::hub::{Beat, View};
 use retry_fleet::{FleetBreaker, OpenLease, Tally};
 use tokio_postgres::Row;
 
-use super::{Inner, duration, member, micros};
+use super::{HubTables, duration, member, micros};
 use crate::server::columns::{column, small, text, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
@@ -63,7 +63,7 @@ ORDER BY kind, c";
 
 pub(super) async fn poll(
     client: &PooledClient,
-    hub: &Inner,
+    hub: &HubTables,
     fleet: &str,
     beat: &Beat,
 ) -> Result<View, PostgresError> {

@@ -18,10 +18,10 @@ const LARGEST_SLEW: i64 = 1_000_000;
 
 /// The server's clock.
 #[derive(Debug)]
-pub(crate) struct ServerClock(Mutex<Inner>);
+pub(crate) struct ServerClock(Mutex<ClockState>);
 
 #[derive(Debug)]
-struct Inner {
+struct ClockState {
     /// When the server's clock was measured, by this machine's clock.
     measured: Instant,
     /// What this clock said then, in microseconds.
@@ -32,7 +32,7 @@ struct Inner {
     last: i64,
 }
 
-impl Inner {
+impl ClockState {
     /// What the clock says this long after the measurement. It makes up for an offset by running at
     /// half speed, or at one and a half times the speed.
     fn after(&self, elapsed: i64) -> i64 {
@@ -55,10 +55,10 @@ impl ServerClock {
     pub(crate) fn new((server, asked, answered): Measurement) -> Self {
         let way = micros(answered.saturating_duration_since(asked)) / 2;
         let at = server.saturating_add(way);
-        Self(Mutex::new(Inner { measured: answered, at, ahead: 0, last: at }))
+        Self(Mutex::new(ClockState { measured: answered, at, ahead: 0, last: at }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ClockState> {
         self.0.lock()
     }
 
@@ -111,8 +111,8 @@ mod tests {
     const SECOND: i64 = 1_000_000;
 
     /// A clock at 1000 s, with the server's ahead by this much.
-    fn clock(ahead: i64) -> Inner {
-        Inner { measured: Instant::now(), at: 1000 * SECOND, ahead, last: 1000 * SECOND }
+    fn clock(ahead: i64) -> ClockState {
+        ClockState { measured: Instant::now(), at: 1000 * SECOND, ahead, last: 1000 * SECOND }
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
     fn it_follows_a_server_that_was_set_forward_and_does_not_go_back() {
         let mut inner = clock(7200 * SECOND);
         assert_eq!(inner.read(1), 8200 * SECOND + 1);
-        inner = Inner { last: inner.last, ..clock(0) };
+        inner = ClockState { last: inner.last, ..clock(0) };
         assert_eq!(inner.read(SECOND), 8200 * SECOND + 1);
     }
 

@@ -160,8 +160,8 @@ pub(crate) async fn skip(
     client: &PooledClient,
     shared: &Shared,
     job: &str,
-    max: usize,
     why: &Failure,
+    max: usize,
     now: Timestamp,
 ) -> Result<u64, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };

@@ -38,10 +38,10 @@ impl Place {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<Inner>);
+pub(crate) struct Places(Mutex<PlaceByJob>);
 
 #[derive(Debug)]
-struct Inner {
+struct PlaceByJob {
     /// By job number: the place, and when a claim last began from the beginning.
     places: HashMap<i64, (Place, Instant)>,
     /// How many claims are under way, and what was due first of all that was added since there was
@@ -50,7 +50,7 @@ struct Inner {
     added: i64,
 }
 
-impl Default for Inner {
+impl Default for PlaceByJob {
     fn default() -> Self {
         Self { places: HashMap::new(), under_way: 0, added: i64::MAX }
     }

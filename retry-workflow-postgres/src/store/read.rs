@@ -33,6 +33,7 @@ pub(crate) async fn overview(
     job: &str,
     most_waiting: u64,
 ) -> Result<Overview, PostgresError> {
+    shared.clock.renew(client).await?;
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
     let sql = format!(
         "SELECT {SUMS}, least({}, {}), {}, (SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 \

@@ -38,8 +38,8 @@ pub(crate) async fn remove(
     client: &PooledClient,
     shared: &Shared,
     job: &str,
-    max: usize,
     keys: &[String],
+    max: usize,
 ) -> Result<u64, PostgresError> {
     let job = shared.find_job(client, job).await?.unwrap_or(NOBODY);
     let keys: Vec<_> = keys.iter().map(|key| encode(key)).collect();

@@ -5,13 +5,13 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use retry_tests_support::ports::Port;
 use retry_workflow_postgres::{PostgresOptions, PostgresStore};
 use tokio_postgres::NoTls;
 
@@ -28,6 +28,7 @@ pub(crate) struct OwnServer {
     options: String,
     /// Stops the server and removes its folder when this process ends in any way.
     keeper: Child,
+    port: Port,
 }
 
 /// The server of these tests; `None`, with a message, if there is none.
@@ -135,10 +136,8 @@ impl OwnServer {
             let given = Command::new("chown").arg(user).arg(&folder).status().expect("chown");
             assert!(given.success());
         }
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("one").port();
-        drop(listener);
-        let mut options = format!("-p {port} -k {}", folder.display());
+        let port = Port::find();
+        let mut options = format!("-p {} -k {}", port.number(), folder.display());
         for setting in [
             "listen_addresses=127.0.0.1",
             "max_connections=200",
@@ -164,8 +163,9 @@ impl OwnServer {
             .stderr(Stdio::null())
             .spawn()
             .expect("a shell");
-        let own = Self { binaries, folder, options, keeper };
-        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
+        let own = Self { binaries, folder, options, keeper, port };
+        let number = own.port.number();
+        let url = format!("postgres://postgres@127.0.0.1:{number}/postgres?sslmode=disable");
         Some((url, own))
     }
 

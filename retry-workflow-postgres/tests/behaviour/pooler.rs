@@ -3,11 +3,12 @@
 //! clear error otherwise.
 
 use std::fmt::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use retry_tests_support::ports::Port;
 use retry_workflow::{Store, Workflow, keyed};
 use retry_workflow_postgres::PostgresStore;
 
@@ -19,6 +20,7 @@ struct Pooler {
     url: String,
     /// Whether the pooler makes prepared statements available on each server connection.
     keeps_prepared: bool,
+    _port: Port,
 }
 
 impl Pooler {
@@ -35,9 +37,8 @@ impl Pooler {
         let (_, after) = place.url.split_once('@').expect("a user");
         let (server, _) = after.split_once('/').expect("a database");
         let (host, server_port) = server.rsplit_once(':').expect("a port");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("one").port();
-        drop(listener);
+        let kept = Port::find();
+        let port = kept.number();
         let mut config = format!(
             "[databases]\npostgres = host={host} port={server_port} user=postgres\n[pgbouncer]\n\
              listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
@@ -63,7 +64,7 @@ impl Pooler {
         }
         let _ = std::fs::remove_dir_all(folder);
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
-        Some((Self { program, url, keeps_prepared }, place))
+        Some((Self { program, url, keeps_prepared, _port: kept }, place))
     }
 }
 

@@ -8,20 +8,19 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use futures_util::{Stream, StreamExt as _, stream};
+use retry_tests_support::kills::{ATTEMPTS, failures, items_until, number};
 use retry_workflow::store::AttemptOutcome;
 use retry_workflow::{Filter, ItemState, Job, JobStatus, Store, Workflow, keyed, policy};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, Place, server};
 
-const ATTEMPTS: u32 = 3;
 const WORKERS: u64 = 4;
 const JOB: &str = "import";
 const URL: &str = "RETRY_TEST_WORKER_OF";
@@ -29,44 +28,16 @@ const SCHEMA: &str = "RETRY_TEST_WORKER_IN";
 /// Names a file: once it is there, the last item comes.
 const LAST: &str = "RETRY_TEST_WORKER_LAST";
 
-fn number(variable: &str, default: u32) -> u32 {
-    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
-}
-
 fn items() -> u32 {
     number("KILL_ITEMS", 2_000)
-}
-
-/// How many attempts of an item fail: from none to all.
-fn failures(item: u32) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    item.hash(&mut hasher);
-    match hasher.finish() % 20 {
-        0 => ATTEMPTS,
-        1 => 2,
-        2 | 3 => 1,
-        _ => 0,
-    }
-}
-
-/// All items; the last one keeps its worker waiting for as long as workers are killed, so that none
-/// of them has finished the job before.
-fn input() -> impl Stream<Item = u32> + Send {
-    let last = stream::once(async {
-        if let Some(file) = std::env::var_os(LAST) {
-            while !Path::new(&file).exists() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        }
-        items()
-    });
-    stream::iter(1..items()).chain(last)
 }
 
 /// A worker on the job, until it is killed or the job is done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
     let Ok(url) = std::env::var(URL) else { return };
+    // Where nobody is killed, the last item comes at once: this file exists.
+    let last = std::env::var_os(LAST).unwrap_or_else(|| "/".into());
     let schema = std::env::var(SCHEMA).unwrap_or_else(|_| "retry".to_owned());
     let options = PostgresStore::options().schema(schema).pool_size(3);
     let store = options.patience(Duration::from_secs(60)).connect(&url).await.unwrap();
@@ -76,15 +47,18 @@ async fn worker() {
         .retry(policy!(attempts = 3, initial_delay = "50ms", backoff = fixed, jitter))
         .lease(Duration::from_secs(1))
         .max_parallel(8)
-        .run(keyed(input(), u32::to_string), |item: u32, cx| async move {
-            // With 2,000 items for six kills, and 10,000 for 25, there is always work to interrupt.
-            tokio::time::sleep(Duration::from_millis(40)).await;
-            if cx.retry_count() < failures(item) {
-                Err(format!("item {item} is not ready"))
-            } else {
-                Ok(())
-            }
-        });
+        .run(
+            keyed(items_until(items(), last.into()), u32::to_string),
+            |item: u32, cx| async move {
+                // With 2,000 items for six kills, and 10,000 for 25, there is always work to interrupt.
+                tokio::time::sleep(Duration::from_millis(40)).await;
+                if cx.retry_count() < failures(item) {
+                    Err(format!("item {item} is not ready"))
+                } else {
+                    Ok(())
+                }
+            },
+        );
     work.await.unwrap();
 }
 

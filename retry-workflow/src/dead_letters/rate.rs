@@ -103,11 +103,11 @@ impl fmt::Display for Rate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRate {
     text: String,
-    complaint: Complaint,
+    complaint: Fault,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Complaint {
+enum Fault {
     NoUnit,
     Unit,
     Zero,
@@ -118,22 +118,22 @@ impl fmt::Display for InvalidRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = OneLine(&self.text);
         match self.complaint {
-            Complaint::NoUnit => {
+            Fault::NoUnit => {
                 write!(
                     f,
                     "\"{text}\" has no unit: write \"{text}/s\", \"{text}/m\" or \"{text}/h\""
                 )
             }
-            Complaint::Unit => write!(
+            Fault::Unit => write!(
                 f,
                 "\"{text}\" has an unknown unit: write a rate per second, minute or hour, such as \
                  \"10/s\", \"600/m\" or \"100/h\""
             ),
-            Complaint::Zero => write!(
+            Fault::Zero => write!(
                 f,
                 "\"{text}\" never makes progress: write a rate of at least 1, such as \"1/h\""
             ),
-            Complaint::Number => write!(
+            Fault::Number => write!(
                 f,
                 "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
                  one every two seconds, write \"30/m\""
@@ -157,17 +157,16 @@ impl FromStr for Rate {
             digits.then(|| number.parse::<u64>().ok()).flatten()
         };
         let Some((number, unit)) = text.split_once('/') else {
-            let complaint =
-                if whole(text).is_some() { Complaint::NoUnit } else { Complaint::Number };
+            let complaint = if whole(text).is_some() { Fault::NoUnit } else { Fault::Number };
             return Err(invalid(complaint));
         };
-        let items = whole(number).ok_or_else(|| invalid(Complaint::Number))?;
-        let items = NonZeroU64::new(items).ok_or_else(|| invalid(Complaint::Zero))?;
+        let items = whole(number).ok_or_else(|| invalid(Fault::Number))?;
+        let items = NonZeroU64::new(items).ok_or_else(|| invalid(Fault::Zero))?;
         let per = match unit.trim() {
             "s" | "sec" | "second" => Unit::Second,
             "m" | "min" | "minute" => Unit::Minute,
             "h" | "hr" | "hour" => Unit::Hour,
-            _ => return Err(invalid(Complaint::Unit)),
+            _ => return Err(invalid(Fault::Unit)),
         };
         Ok(Self { items, per })
     }

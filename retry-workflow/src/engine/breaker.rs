@@ -10,7 +10,7 @@ use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 
 use crate::item::clock::Timestamp;
 use crate::job::breaker_record::BreakerRecord;
-use crate::job::event::{JobEvent, Listener};
+use crate::job::event::{JobEvent, JobListener};
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
@@ -37,7 +37,7 @@ impl Breaker {
         store: &dyn Store,
         job: &Job,
         config: BreakerConfig,
-        listeners: Vec<Listener>,
+        listeners: Vec<JobListener>,
     ) -> Result<Self, StoreError> {
         let breaker = Self {
             circuit: Arc::new(CircuitBreaker::named(job.name.clone(), config)),

@@ -4,18 +4,18 @@ use tracing::warn;
 
 use crate::item::sanitize::OneLine;
 use crate::job::error_policy::ErrorCollection;
-use crate::job::event::{ItemFailure, JobEvent, Listener};
+use crate::job::event::{ItemFailure, JobEvent, JobListener};
 
 /// Emits failures, and all other events.
 pub(super) struct Collector {
-    listeners: Vec<Listener>,
+    listeners: Vec<JobListener>,
     /// The size of a batch; `None` if failures are only in the report.
     size: Option<usize>,
     collected: Vec<ItemFailure>,
 }
 
 impl Collector {
-    pub(super) fn new(collection: ErrorCollection, listeners: Vec<Listener>) -> Self {
+    pub(super) fn new(collection: ErrorCollection, listeners: Vec<JobListener>) -> Self {
         let size = match collection {
             ErrorCollection::Aggregate => None,
             ErrorCollection::Immediate => Some(1),

@@ -12,14 +12,14 @@ use crate::job::record::Baseline;
 
 /// Items that have ended, as far as limits count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct EndedItems {
     ended: u64,
     failed: u64,
     /// Items whose failure stops the job.
     stops: u64,
 }
 
-impl Tally {
+impl EndedItems {
     fn from_completion(completion: &Completion) -> Self {
         let failed = completion.state.is_some_and(|state| state != ItemState::Succeeded);
         Self {
@@ -30,7 +30,7 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
+impl AddAssign for EndedItems {
     fn add_assign(&mut self, more: Self) {
         self.ended += more.ended;
         self.failed += more.failed;
@@ -38,7 +38,7 @@ impl AddAssign for Tally {
     }
 }
 
-impl SubAssign for Tally {
+impl SubAssign for EndedItems {
     fn sub_assign(&mut self, less: Self) {
         self.ended -= less.ended;
         self.failed -= less.failed;
@@ -65,9 +65,9 @@ pub(super) struct Ledger {
     /// What thresholds do not count.
     baseline: Baseline,
     /// What this worker has settled since.
-    settled: Tally,
+    settled: EndedItems,
     /// What it has done but not settled yet.
-    unsettled: Tally,
+    unsettled: EndedItems,
     /// Whether `stored` may already include what is being settled, so that it must not be counted
     /// again.
     is_in_doubt: bool,
@@ -84,8 +84,8 @@ impl Ledger {
             rate: Rate::new(),
             stored,
             baseline,
-            settled: Tally::default(),
-            unsettled: Tally::default(),
+            settled: EndedItems::default(),
+            unsettled: EndedItems::default(),
             is_in_doubt: false,
             changes: 0,
             stored_after: None,
@@ -112,7 +112,7 @@ impl Ledger {
     pub(super) fn counted(&mut self, changes: u64, stored: Counts, is_settling: bool) {
         self.stored = stored;
         self.stored_after = Some(changes);
-        self.settled = Tally::default();
+        self.settled = EndedItems::default();
         self.is_in_doubt = is_settling;
     }
 
@@ -128,12 +128,12 @@ impl Ledger {
 
     /// Counts an item that a handler is done with, and that is to be settled.
     pub(super) fn done(&mut self, completion: &Completion) {
-        self.unsettled += Tally::from_completion(completion);
+        self.unsettled += EndedItems::from_completion(completion);
     }
 
     /// Counts the store's answer for an item: `good` if its lease was still held.
     pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
-        let tally = Tally::from_completion(completion);
+        let tally = EndedItems::from_completion(completion);
         self.unsettled -= tally;
         self.rate.count();
         if good && !self.is_in_doubt {
@@ -149,7 +149,7 @@ impl Ledger {
 
     /// The limit that the settled items exceed.
     pub(super) fn exceeded(&self, policy: &ErrorPolicy) -> Option<Exceeded> {
-        self.exceeded_with(Tally::default(), policy)
+        self.exceeded_with(EndedItems::default(), policy)
     }
 
     /// Whether unsettled items are about to stop the job.
@@ -157,7 +157,7 @@ impl Ledger {
         self.unsettled.stops > 0 || self.exceeded_with(self.unsettled, policy).is_some()
     }
 
-    fn exceeded_with(&self, more: Tally, policy: &ErrorPolicy) -> Option<Exceeded> {
+    fn exceeded_with(&self, more: EndedItems, policy: &ErrorPolicy) -> Option<Exceeded> {
         let ended = self.stored.ended() + self.settled.ended + more.ended;
         let failed = self.stored.failed() + self.settled.failed + more.failed;
         policy.exceeded(
@@ -216,8 +216,8 @@ mod tests {
             ledger.settled(completion, true);
         }
         assert!(!ledger.settlement_ended());
-        assert_eq!(ledger.unsettled, Tally::default());
-        assert_eq!(ledger.settled, Tally { ended: 2, failed: 1, stops: 0 });
+        assert_eq!(ledger.unsettled, EndedItems::default());
+        assert_eq!(ledger.settled, EndedItems { ended: 2, failed: 1, stops: 0 });
         assert!(ledger.exceeded(&at_most(2)).is_some());
         assert_eq!(ledger.exceeded(&at_most(3)), None);
     }
@@ -228,7 +228,10 @@ mod tests {
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
         ledger.settled(&bad, false);
-        assert_eq!((ledger.settled, ledger.unsettled), (Tally::default(), Tally::default()));
+        assert_eq!(
+            (ledger.settled, ledger.unsettled),
+            (EndedItems::default(), EndedItems::default())
+        );
     }
 
     #[test]

@@ -164,4 +164,4 @@ pub enum JobEvent<'a> {
 }
 
 /// A callback for events.
-pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
+pub(crate) type JobListener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;

@@ -60,9 +60,9 @@ use crate::item::summary::{Group, JobRow, Minute, Overview};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct SqliteStore(Arc<Inner>);
+pub struct SqliteStore(Arc<SqliteFile>);
 
-struct Inner {
+struct SqliteFile {
     path: PathBuf,
     clock: Arc<StoreClock>,
     changes: Arc<Changes>,
@@ -453,7 +453,7 @@ impl SqliteOptions {
         };
         let reader = start(reading, Access::Read)?;
         let writer = start(writing, Access::Write)?;
-        Ok(SqliteStore(Arc::new(Inner { path, clock, changes, reader, writer })))
+        Ok(SqliteStore(Arc::new(SqliteFile { path, clock, changes, reader, writer })))
     }
 }
 

@@ -10,28 +10,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt as _, stream};
+use retry_tests_support::kills::{ATTEMPTS, failures, items_until, number};
 use retry_workflow::store::AttemptOutcome;
 use retry_workflow::{
     Filter, ItemState, Job, JobStatus, SqliteStore, Store, Workflow, keyed, policy,
 };
 
-const ATTEMPTS: u32 = 3;
 const JOBS: [&str; 4] = ["one", "two", "three", "four"];
 const FOLDER: &str = "RETRY_WORKFLOW_TEST_FOLDER";
 /// A file in the folder: once it is there, the last item of each job comes.
 const LAST: &str = "last";
-
-fn number(variable: &str, default: u32) -> u32 {
-    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
-}
 
 fn kills() -> u32 {
     number("KILLS", 12)
@@ -39,31 +34,6 @@ fn kills() -> u32 {
 
 fn items() -> u32 {
     number("KILL_ITEMS", 1_500)
-}
-
-/// How many attempts of an item fail: from none to all.
-fn failures(item: u32) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    item.hash(&mut hasher);
-    match hasher.finish() % 20 {
-        0 => ATTEMPTS,
-        1 => 2,
-        2 | 3 => 1,
-        _ => 0,
-    }
-}
-
-/// All items; the last one keeps its worker waiting for as long as workers are killed, so that none
-/// of them has finished its jobs before.
-fn input(folder: &Path) -> impl Stream<Item = u32> + Send + use<> {
-    let file = folder.join(LAST);
-    let last = stream::once(async move {
-        while !file.exists() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        items()
-    });
-    stream::iter(1..items()).chain(last)
 }
 
 /// A worker on four jobs at once, until it is killed or the jobs are done.
@@ -83,20 +53,23 @@ async fn worker() {
                 .retry(policy!(attempts = 3, initial_delay = "50ms", backoff = fixed, jitter))
                 .lease(Duration::from_secs(1))
                 .max_parallel(4)
-                .run(keyed(input(folder), u32::to_string), move |item: u32, cx| {
-                    let log = Arc::clone(&log);
-                    async move {
-                        // A single write, so that lines of several processes do not mix.
-                        let line = format!("{} {} {}\n", cx.id(), cx.attempt(), cx.worker());
-                        (&*log).write_all(line.as_bytes()).unwrap();
-                        tokio::time::sleep(Duration::from_millis(4)).await;
-                        if cx.retry_count() < failures(item) {
-                            Err(format!("item {item} is not ready"))
-                        } else {
-                            Ok(())
+                .run(
+                    keyed(items_until(items(), folder.join(LAST)), u32::to_string),
+                    move |item: u32, cx| {
+                        let log = Arc::clone(&log);
+                        async move {
+                            // A single write, so that lines of several processes do not mix.
+                            let line = format!("{} {} {}\n", cx.id(), cx.attempt(), cx.worker());
+                            (&*log).write_all(line.as_bytes()).unwrap();
+                            tokio::time::sleep(Duration::from_millis(4)).await;
+                            if cx.retry_count() < failures(item) {
+                                Err(format!("item {item} is not ready"))
+                            } else {
+                                Ok(())
+                            }
                         }
-                    }
-                });
+                    },
+                );
             tokio::spawn(work)
         })
         .collect();
@@ -115,6 +88,12 @@ fn start(folder: &Path, worker: &str) -> Child {
         .unwrap()
 }
 
+/// How much the workers have written about attempts that began.
+fn begun(folder: &Path) -> u64 {
+    let written = |job| fs::metadata(folder.join(job)).map_or(0, |log| log.len());
+    JOBS.iter().map(written).sum()
+}
+
 #[tokio::test]
 async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,9 +101,13 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     let store = SqliteStore::open(folder.join("store.db")).unwrap();
     let random = RandomState::new();
     for kill in 0..kills() {
+        let before = begun(folder);
         let mut child = start(folder, "kill::worker");
-        // At a random moment between opening the store and the middle of the work.
-        let moment = 60 + random.hash_one(kill) % 500;
+        // Every other one is hit while it works, the rest at any moment since they start.
+        while kill % 2 == 0 && begun(folder) == before {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let moment = random.hash_one(kill) % if kill % 2 == 0 { 100 } else { 500 };
         tokio::time::sleep(Duration::from_millis(moment)).await;
         child.kill().unwrap();
         let exit = child.wait().unwrap();

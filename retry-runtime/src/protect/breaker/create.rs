@@ -9,7 +9,7 @@ use super::outcomes::Counters;
 use super::probes::Probes;
 use super::streak::Streak;
 use super::waiters::{Waiters, Woken};
-use super::window::{Tally, Window};
+use super::window::{CallCounts, Window};
 use super::word::{FIRST_GENERATION, Mode, StateWord};
 use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::const_panic::const_panic;
@@ -95,7 +95,7 @@ impl CircuitBreaker {
                 successes: 0,
                 streak: 0,
                 window: Window::new(&config),
-                last_closed: Tally::NONE,
+                last_closed: CallCounts::NONE,
                 forced: false,
                 by_fleet: false,
                 loan: None,

@@ -5,9 +5,9 @@ use core::time::Duration;
 use retry_rules::BreakerConfig;
 
 use super::snapshot::Snapshot;
-use super::window::Tally;
+use super::window::CallCounts;
 use super::word::Mode;
-use super::{CircuitBreaker, FOR_EVER};
+use super::{CircuitBreaker, FOR_EVER, OnTransition, TransitionListener};
 use crate::base::clock;
 use crate::base::sync::{Arc, Ordering};
 use crate::event::transition::{State, Transition};
@@ -109,7 +109,7 @@ impl CircuitBreaker {
     /// ```
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
-        let Tally { calls, failures, slow } = if self.word().mode().is_measured() {
+        let CallCounts { calls, failures, slow } = if self.word().mode().is_measured() {
             inner.window.tally(stamp::nanos())
         } else {
             inner.last_closed
@@ -141,8 +141,8 @@ impl CircuitBreaker {
     ///
     /// Listeners are called in the order of the changes, one change after another, by one
     /// of the threads that caused them, with no lock held: a listener may use the
-    /// breaker. A listener that panics is called again at the next change. A listener
-    /// cannot be removed.
+    /// breaker. A listener that panics is called again at the next change.
+    /// [`remove_listener`](Self::remove_listener) ends it.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -156,8 +156,33 @@ impl CircuitBreaker {
     /// breaker.force_open();
     /// assert_eq!(*seen.lock().unwrap(), [State::Open]);
     /// ```
-    pub fn on_transition(&self, listener: impl Fn(&Transition) + Send + Sync + 'static) {
-        self.listeners.add(Arc::new(listener));
+    pub fn on_transition(
+        &self,
+        listener: impl Fn(&Transition) + Send + Sync + 'static,
+    ) -> TransitionListener {
+        let listener: Arc<OnTransition> = Arc::new(listener);
+        self.listeners.add(Arc::clone(&listener));
+        TransitionListener(listener)
+    }
+
+    /// Stops a listener: no later change of state reaches it. One of another breaker is ignored.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+    ///
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// let log = Arc::clone(&seen);
+    /// let listener = breaker.on_transition(move |transition| log.lock().unwrap().push(transition.to));
+    ///
+    /// breaker.force_open();
+    /// breaker.remove_listener(&listener);
+    /// breaker.reset();
+    /// assert_eq!(*seen.lock().unwrap(), [State::Open]);
+    /// ```
+    pub fn remove_listener(&self, listener: &TransitionListener) {
+        self.listeners.remove(&listener.0);
     }
 
     /// Returns the name that appears in events.

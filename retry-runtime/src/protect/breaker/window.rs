@@ -27,13 +27,13 @@ impl Outcome {
 
 /// The number of calls, and of the failed and slow ones among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct CallCounts {
     pub(super) calls: u64,
     pub(super) failures: u64,
     pub(super) slow: u64,
 }
 
-impl Tally {
+impl CallCounts {
     pub(super) const NONE: Self = Self { calls: 0, failures: 0, slow: 0 };
 
     const fn plus(self, other: Self) -> Self {
@@ -100,7 +100,7 @@ impl Window {
         if outcome.is_bad() { self.tally(now).verdict(config) } else { None }
     }
 
-    pub(super) fn tally(&self, now: u64) -> Tally {
+    pub(super) fn tally(&self, now: u64) -> CallCounts {
         match self {
             Self::Calls(calls) => calls.tally(),
             Self::Time(time) => time.tally(now),
@@ -149,8 +149,8 @@ impl Calls {
         self.slow += u64::from(outcome.slow);
     }
 
-    fn tally(&self) -> Tally {
-        Tally { calls: self.outcomes.len() as u64, failures: self.failures, slow: self.slow }
+    fn tally(&self) -> CallCounts {
+        CallCounts { calls: self.outcomes.len() as u64, failures: self.failures, slow: self.slow }
     }
 }
 
@@ -172,12 +172,12 @@ pub(super) struct Time {
 struct Slice {
     /// A [`stamp`].
     begin: u64,
-    tally: Tally,
+    tally: CallCounts,
 }
 
 impl Slice {
     const fn beginning(begin: u64) -> Self {
-        Self { begin, tally: Tally::NONE }
+        Self { begin, tally: CallCounts::NONE }
     }
 
     /// Saturating, because a thread that read the clock later may have recorded its call first.
@@ -215,10 +215,10 @@ impl Time {
         self.present = Slice::beginning(now);
     }
 
-    fn tally(&self, now: u64) -> Tally {
+    fn tally(&self, now: u64) -> CallCounts {
         let slices = self.earlier.iter().chain([&self.present]);
         slices
             .filter(|slice| slice.age(now) < self.span)
-            .fold(Tally::NONE, |sum, slice| sum.plus(slice.tally))
+            .fold(CallCounts::NONE, |sum, slice| sum.plus(slice.tally))
     }
 }

@@ -2,63 +2,20 @@
 //! from the reader's own tables. It accepts everything that the reader accepts, and leaves to the
 //! reader what a schema cannot express.
 
+use std::iter::once;
+
 use serde_json::{Map, Value, json};
 
+use retry_runtime::file::CURVES;
+use retry_runtime::{Class, RetryConfigKeys};
+use retry_workflow::job::ErrorPolicyKeys;
+
+use super::keys::keys_of;
 use super::on_failure::REPAIR;
 use super::tasks::TASK;
 use super::{AGENT, INPUT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
 use crate::file::input::read::Format;
 use crate::steps::step::CaptureFormat;
-
-/// The keys of `retry_config`, in a step and in `error_policy`.
-const RETRY_CONFIG: &[&str] = &[
-    "attempts",
-    "max_attempts",
-    "backoff",
-    "initial_delay",
-    "max_delay",
-    "first_delay",
-    "jitter",
-    "jitter_factor",
-    "retry_budget",
-    "budget",
-    "deadline",
-    "max_elapsed",
-    "timeout",
-    "retry_on",
-    "on_failure",
-];
-const ITEM_RETRY_CONFIG: &[&str] = &[
-    "max_attempts",
-    "backoff",
-    "max_delay",
-    "first_delay",
-    "jitter",
-    "jitter_factor",
-    "retry_budget",
-    "budget",
-    "max_elapsed",
-];
-const ERROR_POLICY: &[&str] = &[
-    "on_item_failure",
-    "continue_on_failure",
-    "max_failures",
-    "failure_threshold",
-    "minimum_items",
-    "error_collection",
-    "circuit_breaker",
-    "retry_config",
-];
-const CIRCUIT_BREAKER: &[&str] =
-    &["failure_threshold", "success_threshold", "timeout", "half_open_requests", "on_open"];
-/// The curves, the settings of each, and those that it requires.
-const CURVES: [(&str, &[&str], &[&str]); 5] = [
-    ("fixed", &["initial", "delay"], &[]),
-    ("linear", &["initial", "delay", "increment"], &["increment"]),
-    ("exponential", &["initial", "delay", "base", "multiplier"], &[]),
-    ("fibonacci", &["initial", "delay"], &[]),
-    ("custom", &["delays"], &["delays"]),
-];
 
 /// Returns the schema, in the draft that every editor supports.
 pub(crate) fn schema() -> Value {
@@ -77,9 +34,9 @@ pub(crate) fn schema() -> Value {
             "task": step(object(&[STEP, TASK].concat(), step_key)),
             "repair": step(object(&[STEP, &REPAIR].concat(), step_key)),
             "map": with(object(MAP, map_key), &json!({ "required": ["input", "agent_template"] })),
-            "error_policy": object(ERROR_POLICY, error_policy_key),
-            "retry_config": object(RETRY_CONFIG, retry_key),
-            "item_retry_config": object(ITEM_RETRY_CONFIG, retry_key),
+            "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
+            "retry_config": object(keys_of::<RetryConfigKeys>(&[]), retry_key),
+            "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
             "backoff": backoff(),
             "duration": {
                 "anyOf": [
@@ -187,7 +144,10 @@ fn file_key(name: &'static str) -> Value {
         ),
         "env" => key(&variables(), "Variables of all commands"),
         "env_files" => named("texts", "Files with variables: lines of NAME=value"),
-        "secrets" => key(&secrets(), "Variables that are masked in everything shown or stored"),
+        "secrets" => key(
+            &secrets(),
+            "Variables whose values are masked wherever they are shown or stored, also URL-encoded and JSON-escaped",
+        ),
         "commands" => named("steps", "mode standard: steps, one after another"),
         "setup" => named("steps", "mode mapreduce: steps that run once, before the items"),
         "map" => named("map", "mode mapreduce: the steps for each item"),
@@ -409,7 +369,7 @@ fn retry_key(name: &'static str) -> Value {
         "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
         "retry_on" => key(
             &json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
-                { "enum": ["transient", "network", "timeout", "server_error", "rate_limit", "conflict"] },
+                { "enum": once("transient").chain(Class::NAMES.map(|(_, name)| name)).collect::<Vec<_>>() },
                 {
                     "type": "object", "required": ["pattern"], "additionalProperties": false,
                     "properties": { "pattern": named("text", "A regular expression") },
@@ -436,7 +396,7 @@ fn backoff() -> Value {
     for (curve, keys, needed) in CURVES {
         let settings = with(object(keys, curve_key), &json!({ "required": needed }));
         let nothing = needed.is_empty().then(|| json!({ "type": "null" }));
-        let inside: Vec<_> = std::iter::once(settings).chain(nothing).collect();
+        let inside: Vec<_> = once(settings).chain(nothing).collect();
         forms.push(json!({
             "type": "object", "required": [curve], "additionalProperties": false,
             "properties": { curve: { "anyOf": inside } },
@@ -503,7 +463,8 @@ fn error_policy_key(name: &'static str) -> Value {
             "When failures are reported [default: aggregate]",
         ),
         "circuit_breaker" => {
-            key(&object(CIRCUIT_BREAKER, breaker_key), "While it is open, no item starts")
+            let keys = keys_of::<ErrorPolicyKeys>(&["circuit_breaker"]);
+            key(&object(keys, breaker_key), "While it is open, no item starts")
         }
         "retry_config" => {
             named("item_retry_config", "How `retry` re-queues items [default: 3 attempts]")

@@ -106,7 +106,7 @@ impl Selection {
     ) -> Result<T, FileError> {
         let directions: Arc<[bool]> = self.sort_by.iter().map(|key| key.descends).collect();
         let most = self.max_items.map(|most| most.saturating_add(self.offset));
-        let mut kinds: Vec<Option<(Kind, u64)>> = vec![None; self.sort_by.len()];
+        let mut kinds: Vec<Option<(SortType, u64)>> = vec![None; self.sort_by.len()];
         let spool_failed = |error: &io::Error| {
             wrong(source, self.sort_span, format!("cannot sort in a temporary file: {error}"))
         };
@@ -179,12 +179,12 @@ fn same_kind(
     value: &Value,
     types: Types,
     position: u64,
-    known: &mut Option<(Kind, u64)>,
+    known: &mut Option<(SortType, u64)>,
 ) -> Result<(), String> {
     let is = match value {
-        Value::Number(_) => Kind::Number,
-        Value::String(_) => Kind::Text,
-        Value::Bool(_) => Kind::Bool,
+        Value::Number(_) => SortType::Number,
+        Value::String(_) => SortType::Text,
+        Value::Bool(_) => SortType::Bool,
         _ => {
             return Err(format!(
                 "`{}` of item {position} is {}, which cannot be ordered: sort by a number or a \
@@ -227,13 +227,13 @@ fn sortable(value: &Value, types: Types) -> Value {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SortType {
     Number,
     Text,
     Bool,
 }
 
-impl Kind {
+impl SortType {
     fn named(self) -> &'static str {
         match self {
             Self::Number => "a number",

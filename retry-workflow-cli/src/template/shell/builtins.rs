@@ -10,13 +10,13 @@ const NEVER_A_COMMAND: &str =
 
 /// The effect of a command on the whole script.
 #[derive(Default)]
-pub(super) struct Verdict {
+pub(super) struct Effect {
     pub(super) refused: Vec<Refusal>,
     /// Why no value is safe anywhere in this script.
     pub(super) makes_values_unsafe: Option<&'static str>,
 }
 
-impl Verdict {
+impl Effect {
     fn refuse(&mut self, words: &[Word], why: &str) {
         let refused = words.iter().flat_map(|word| &word.values);
         self.refused.extend(refused.map(|value| value.refused(why)));
@@ -25,8 +25,8 @@ impl Verdict {
 
 /// Checks that the shell does not parse the values in the words of a simple command, which do not
 /// include its assignments.
-pub(super) fn check_command(words: &[Word]) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(super) fn check_command(words: &[Word]) -> Effect {
+    let mut verdict = Effect::default();
     shells(words, &mut verdict);
     let Some((at, name)) = resolve(words, &mut verdict) else { return verdict };
     let arguments = &words[at + 1..];
@@ -45,7 +45,7 @@ pub(super) fn check_command(words: &[Word]) -> Verdict {
 
 /// The name of the command and its index, after `command`, `builtin` and `exec`; `None` if it is
 /// known only at run time, or if nothing is run.
-fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a str)> {
+fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a str)> {
     let mut at = 0;
     loop {
         let word = words.get(at)?;
@@ -134,7 +134,7 @@ fn makes_values_unsafe(name: &str, arguments: &[Word]) -> Option<&'static str> {
 }
 
 /// `[` and `test`: a value could be taken for an operator.
-fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
+fn test(name: &str, arguments: &[Word], verdict: &mut Effect) {
     const OPERATORS: [&str; 14] =
         ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"];
 
@@ -173,7 +173,7 @@ fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
 }
 
 /// `printf`: checks its format, and the variable that `-v` names.
-fn printf(arguments: &[Word], verdict: &mut Verdict) {
+fn printf(arguments: &[Word], verdict: &mut Effect) {
     let arguments = match arguments {
         [end, rest @ ..] if end.is("--") => rest,
         all => all,
@@ -200,7 +200,7 @@ fn has_percent_n(format: &str) -> bool {
 }
 
 /// `sh -c`: a value must not be code for a shell, wherever in a command the shell is named.
-fn shells(words: &[Word], verdict: &mut Verdict) {
+fn shells(words: &[Word], verdict: &mut Effect) {
     let mut named = 0;
     for (at, word) in words.iter().enumerate() {
         let name = word.text.rsplit('/').next().unwrap_or_default();
@@ -228,7 +228,7 @@ fn shells(words: &[Word], verdict: &mut Verdict) {
 
 /// Checks the words after the name of a shell: options, then code or a script. Returns how many
 /// words there are up to and including the code.
-fn shell(name: &str, words: &[Word], verdict: &mut Verdict) -> usize {
+fn shell(name: &str, words: &[Word], verdict: &mut Effect) -> usize {
     let (mut code, mut options, mut skip) = (false, true, 0);
     for (at, word) in words.iter().enumerate() {
         let text = word.text.as_str();

@@ -14,7 +14,7 @@ use crate::yaml::span::SourceSpan;
 
 /// An error from deserializing a tree.
 #[derive(Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct ReadError {
     pub(super) message: String,
     pub(super) span: Option<SourceSpan>,
     /// The keys that are known where an unknown one is.
@@ -25,7 +25,7 @@ fn unknown_key(key: &str, meant: &str) -> String {
     format!("unknown key `{key}`{meant}")
 }
 
-impl Complaint {
+impl ReadError {
     /// Sets the location, unless an inner one is set already.
     fn at(mut self, span: SourceSpan) -> Self {
         self.span.get_or_insert(span);
@@ -33,15 +33,15 @@ impl Complaint {
     }
 }
 
-impl Display for Complaint {
+impl Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Complaint {}
+impl std::error::Error for ReadError {}
 
-impl de::Error for Complaint {
+impl de::Error for ReadError {
     fn custom<T: Display>(message: T) -> Self {
         Self { message: message.to_string(), span: None, known: None }
     }
@@ -94,9 +94,9 @@ impl de::Error for Complaint {
 }
 
 impl<'de> Deserializer<'de> for &'de Node {
-    type Error = Complaint;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -114,10 +114,10 @@ impl<'de> Deserializer<'de> for &'de Node {
                     .map_err(|error| error.at(last_key.get().unwrap_or(self.span)))
             }
         }
-        .map_err(|error: Complaint| error.at(self.span))
+        .map_err(|error: ReadError| error.at(self.span))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.value {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -128,7 +128,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -137,22 +137,22 @@ impl<'de> Deserializer<'de> for &'de Node {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, ReadError> {
         let variant = match &self.value {
             Value::Text(word) => Variant { name: word, span: self.span, inside: None },
             Value::Map(map) => match map.as_slice() {
                 [(key, value)] => Variant { name: &key.name, span: key.span, inside: Some(value) },
                 [_, (second, _), ..] => {
-                    let error: Complaint = de::Error::custom("this is a choice of one: keep one");
+                    let error: ReadError = de::Error::custom("this is a choice of one: keep one");
                     return Err(error.at(second.span));
                 }
                 [] => {
-                    let error: Complaint = de::Error::custom("this map is empty: write one entry");
+                    let error: ReadError = de::Error::custom("this map is empty: write one entry");
                     return Err(error.at(self.span));
                 }
             },
             _ => {
-                let error: Complaint =
+                let error: ReadError =
                     de::Error::custom(format!("this is {}: write one word", self.kind()));
                 return Err(error.at(self.span));
             }
@@ -176,9 +176,9 @@ pub(super) struct Only<'de> {
 }
 
 impl<'de> Deserializer<'de> for Only<'de> {
-    type Error = Complaint;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
         let is_seen = |key: &Key| self.keys.contains(&key.name.as_str()) && !key.is_ignored();
         let seen = map.iter().filter(|(key, _)| is_seen(key)).map(|(key, value)| {
@@ -202,12 +202,12 @@ impl<'de> Deserializer<'de> for Only<'de> {
 struct Elements<'de>(std::slice::Iter<'de, Node>);
 
 impl<'de> SeqAccess<'de> for Elements<'de> {
-    type Error = Complaint;
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Complaint> {
+    ) -> Result<Option<T::Value>, ReadError> {
         self.0.next().map(|node| seed.deserialize(node)).transpose()
     }
 }
@@ -220,17 +220,17 @@ struct Entries<'de, 'a> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'de, '_> {
-    type Error = Complaint;
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Complaint> {
+    ) -> Result<Option<K::Value>, ReadError> {
         let entry = self.rest.next();
         self.last_key.set(entry.map(|(key, _)| key.span));
         let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(Word(&key.name)).map(Some).map_err(|mut error| {
+        seed.deserialize(KeyName(&key.name)).map(Some).map_err(|mut error| {
             if let Some(known) = error.known.take() {
                 error.message = unknown_key(&key.name, &key_here(&key.name, value, known));
             }
@@ -238,7 +238,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         })
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Complaint> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         match self.value.take() {
             Some(value) => seed.deserialize(value).map_err(|error| error.at(value.span)),
             None => Err(de::Error::custom("a value without a key")),
@@ -253,43 +253,43 @@ struct Variant<'de> {
 }
 
 impl<'de> EnumAccess<'de> for Variant<'de> {
-    type Error = Complaint;
+    type Error = ReadError;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Complaint> {
-        let value = seed.deserialize(Word(self.name)).map_err(|error| error.at(self.span))?;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let value = seed.deserialize(KeyName(self.name)).map_err(|error| error.at(self.span))?;
         Ok((value, self))
     }
 }
 
 impl<'de> Variant<'de> {
-    fn needed(&self) -> Result<&'de Node, Complaint> {
+    fn needed(&self) -> Result<&'de Node, ReadError> {
         self.inside.ok_or_else(|| {
             let message = format!("`{0}` needs a setting: write `{0}: …`", self.name);
-            Complaint { span: Some(self.span), ..de::Error::custom(message) }
+            ReadError { span: Some(self.span), ..de::Error::custom(message) }
         })
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'de> {
-    type Error = Complaint;
+    type Error = ReadError;
 
-    fn unit_variant(self) -> Result<(), Complaint> {
+    fn unit_variant(self) -> Result<(), ReadError> {
         match self.inside {
             None | Some(Node { value: Value::Null, .. }) => Ok(()),
-            Some(inside) => Err(Complaint {
+            Some(inside) => Err(ReadError {
                 span: Some(inside.span),
                 ..de::Error::custom(format!("`{}` has no settings: remove this", self.name))
             }),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Complaint> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         let node = self.needed()?;
         seed.deserialize(node).map_err(|error| error.at(node.span))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Complaint> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
         self.needed()?.deserialize_any(visitor)
     }
 
@@ -297,18 +297,18 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         self,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, ReadError> {
         self.needed()?.deserialize_any(visitor)
     }
 }
 
 /// A key, or the name of a variant.
-struct Word<'de>(&'de str);
+struct KeyName<'de>(&'de str);
 
-impl<'de> Deserializer<'de> for Word<'de> {
-    type Error = Complaint;
+impl<'de> Deserializer<'de> for KeyName<'de> {
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_borrowed_str(self.0)
     }
 

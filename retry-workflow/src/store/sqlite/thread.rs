@@ -91,7 +91,7 @@ impl Thread {
         F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let task = Task { work, done: None, reply, only_if_wanted };
+        let task = QueuedWork { work, done: None, reply, only_if_wanted };
         self.ordered(Order::Do(Box::new(task)), answer).await
     }
 
@@ -153,14 +153,14 @@ trait Command: Send {
     fn answer(self: Box<Self>, committed: StoreResult<()>);
 }
 
-struct Task<T, F> {
+struct QueuedWork<T, F> {
     work: F,
     done: Option<T>,
     reply: oneshot::Sender<StoreResult<T>>,
     only_if_wanted: bool,
 }
 
-impl<T, F> Command for Task<T, F>
+impl<T, F> Command for QueuedWork<T, F>
 where
     T: Send,
     F: FnMut(&mut Transaction<'_>) -> Result<T> + Send,

@@ -168,7 +168,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
         }
         // Created before the lock is taken: showing a key runs its author's code.
         let key = key.to_owned();
-        let name = Name::of_member(&family.name, &key);
+        let name = Name::of_member(members.name(), &key);
         members.insert(key, Arc::new(CircuitBreaker::valid(name, family.config)))
     }
 

@@ -46,6 +46,10 @@ impl<K: Hash + Eq + Clone> Members<K> {
         }
     }
 
+    pub(super) const fn name(&self) -> &Name {
+        &self.name
+    }
+
     pub(super) fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<CircuitBreaker>>
     where
         K: Borrow<Q>,

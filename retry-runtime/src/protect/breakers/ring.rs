@@ -23,7 +23,7 @@ impl<K> Ring<K> {
         Self { keys: Vec::new(), hand: 0 }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
 

@@ -4,6 +4,8 @@ pub(crate) mod arithmetic;
 pub(crate) mod backoff;
 pub(crate) mod bound;
 pub(crate) mod jitter;
+#[cfg(feature = "std")]
+mod kept;
 pub(crate) mod shown;
 
 use core::fmt;

@@ -1,6 +1,7 @@
 //! What everything else builds on: shared memory, time, randomness, names. All reads of the clock
 //! and all random draws happen in here.
 
+pub(crate) mod cache_line;
 pub(crate) mod clock;
 pub(crate) mod const_panic;
 pub(crate) mod first;

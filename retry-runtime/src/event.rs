@@ -75,8 +75,8 @@ pub enum Event<'a> {
     },
     /// A circuit breaker changed state.
     Breaker(&'a Transition),
-    /// A family of breakers is full, and none can be evicted: calls with other keys get
-    /// separate breakers. Reported once, and again only after one could be evicted.
+    /// A family of breakers is full, and none of those looked at can be evicted: calls with other
+    /// keys get separate breakers. Reported once, and again only after one could be evicted.
     #[non_exhaustive]
     BreakersFull {
         /// The name of the breaker that did not fit: [`family`](Name::family) and
@@ -122,6 +122,18 @@ pub enum Event<'a> {
         name: &'a Name,
         /// What is wrong, and what to write instead.
         invalid: Invalid,
+    },
+    /// A call failed whose policy has one of very many different lists of delays, from the 1,024th on.
+    /// Each is kept until the program ends: [`Backoff::custom`](crate::Backoff::custom). Reported once
+    /// in a program.
+    ///
+    /// Use a curve, or round the delays, so that the lists repeat.
+    #[non_exhaustive]
+    ManyDelayLists {
+        /// The name of the function.
+        name: &'a Name,
+        /// How many lists are kept.
+        lists: usize,
     },
     /// The policy of a function is known only at run time and has a `timeout`, which is ignored:
     /// the function's error type cannot represent an interruption. Reported once per function.
@@ -183,6 +195,7 @@ impl<'a> Event<'a> {
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
             | Self::InvalidPolicy { name, .. }
+            | Self::ManyDelayLists { name, .. }
             | Self::TimeoutNotObeyed { name, .. }
             | Self::AwaitsBreaker { name, .. }
             | Self::BlocksTasks { name, .. } => name,
@@ -221,8 +234,8 @@ impl fmt::Display for Event<'_> {
             Self::Breaker(transition) => transition.fmt(f),
             Self::BreakersFull { breaker } => write!(
                 f,
-                "circuit breakers `{}`: none can be evicted, because all are in use or not closed; \
-                 calls with `{}` and other new keys share no breaker",
+                "circuit breakers `{}`: none can be evicted, because those looked at are in use or \
+                 not idle; calls with `{}` and other new keys share no breaker",
                 breaker.family(),
                 breaker.key().unwrap_or_default()
             ),
@@ -237,6 +250,9 @@ impl fmt::Display for Event<'_> {
             Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
             Self::InvalidPolicy { name, invalid } => {
                 write!(f, "{name}: {INVALID_POLICY}: {invalid}")
+            }
+            Self::ManyDelayLists { name, lists } => {
+                write!(f, "{name}: {MANY_DELAY_LISTS} ({lists} are kept)")
             }
             Self::TimeoutNotObeyed { name, timeout } => {
                 write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
@@ -254,6 +270,11 @@ impl fmt::Display for Event<'_> {
 /// The message of [`Event::InvalidPolicy`], after the function's name.
 pub(crate) const INVALID_POLICY: &str =
     "the policy breaks a rule; the nearest valid policy is used instead";
+
+/// The message of [`Event::ManyDelayLists`], after the function's name.
+pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many different lists of \
+    delays, each of which is kept until the program ends: use a curve, or round the delays, so that \
+    the lists repeat";
 
 /// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \

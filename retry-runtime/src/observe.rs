@@ -9,11 +9,12 @@ pub mod metrics;
 mod trace;
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 #[cfg(not(retry_loom))]
 use std::cell::Cell;
 
-use retry_rules::{Attempts, Invalid};
+use retry_rules::{Attempts, Backoff, Invalid};
 
 use crate::base::first::First;
 #[cfg(not(retry_loom))]
@@ -177,6 +178,16 @@ pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
 
     if WARNED.is_first((name.clone(), invalid)) {
         emit(&Event::InvalidPolicy { name, invalid });
+    }
+}
+
+/// A call failed: if its policy has one of very many lists of delays, this is reported once.
+pub(crate) fn many_delay_lists(name: &Name, backoff: Backoff) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+
+    let Some(lists) = backoff.excess_of_lists() else { return };
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        emit(&Event::ManyDelayLists { name, lists });
     }
 }
 

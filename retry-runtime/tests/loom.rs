@@ -237,6 +237,33 @@ fn a_family_lends_one_breaker_for_a_key_and_keeps_what_is_held() {
 }
 
 #[test]
+fn a_family_of_several_shards_never_exceeds_its_capacity() {
+    model(|| {
+        let family = Arc::new(Breakers::<u8>::try_new("loom", BreakerConfig::new(), 2).unwrap());
+        family.of(&1);
+        family.of(&2);
+        let other = Arc::clone(&family);
+        let thread = thread::spawn(move || drop(other.of(&3)));
+        family.of(&4);
+        assert!(family.snapshots().len() <= 2);
+        thread.join().unwrap();
+        assert!(family.snapshots().len() <= 2);
+    });
+}
+
+#[test]
+fn threads_that_bring_the_same_key_share_its_breaker() {
+    model(|| {
+        let family = Arc::new(Breakers::<u8>::try_new("loom", BreakerConfig::new(), 2).unwrap());
+        let other = Arc::clone(&family);
+        let thread = thread::spawn(move || other.of(&1));
+        let own = family.of(&1);
+        family.of(&2);
+        assert!(Arc::ptr_eq(&own, &thread.join().unwrap()));
+    });
+}
+
+#[test]
 fn a_quota_keeps_its_tokens() {
     model(|| {
         let quota = Arc::new(RetryQuota::new(

@@ -2,9 +2,11 @@
 
 use core::time::Duration;
 #[cfg(feature = "std")]
-use std::{borrow::Cow, collections::BTreeSet, sync::Mutex, sync::PoisonError};
+use std::borrow::Cow;
 
 use crate::policy::arithmetic::{fibonacci, min, power, scale, times};
+#[cfg(feature = "std")]
+use crate::policy::kept;
 
 /// The curve that the waits follow, starting from a policy's `initial_delay`.
 ///
@@ -45,8 +47,11 @@ impl Backoff {
 
     /// Creates a [`Custom`](Self::Custom) curve from delays known only at run time.
     ///
-    /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`. In
-    /// a constant, write `Backoff::Custom(&[…])`.
+    /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`: this
+    /// is for lists from configuration, of which there are few. A program that computes a list for
+    /// each call loses the memory of each; use a curve instead, or round the delays, so that the lists
+    /// repeat. Once 1,024 lists are kept, the first failure of a call with a later one is reported
+    /// with the function's name, once in a program. In a constant, write `Backoff::Custom(&[…])`.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -57,19 +62,21 @@ impl Backoff {
     /// ```
     #[cfg(feature = "std")]
     pub fn custom(delays: impl Into<Cow<'static, [Duration]>>) -> Self {
-        static KEPT: Mutex<BTreeSet<&'static [Duration]>> = Mutex::new(BTreeSet::new());
+        Self::Custom(match delays.into() {
+            Cow::Borrowed(delays) => delays,
+            Cow::Owned(delays) => kept::keep(delays),
+        })
+    }
 
-        let delays = match delays.into() {
-            Cow::Borrowed(delays) => return Self::Custom(delays),
-            Cow::Owned(delays) => delays,
-        };
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = kept.get(&*delays).copied();
-        Self::Custom(list.unwrap_or_else(|| {
-            let list: &'static [Duration] = delays.leak();
-            kept.insert(list);
-            list
-        }))
+    /// Returns how many lists [`custom`](Self::custom) keeps, if these are too many and this curve is
+    /// one of those that came last: for the warning.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    pub fn excess_of_lists(self) -> Option<usize> {
+        match self {
+            Self::Custom(list) => kept::excess(list),
+            _ => None,
+        }
     }
 
     /// Returns the `n`-th wait (from 1) of a policy with these delays, before jitter.

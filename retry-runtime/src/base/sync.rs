@@ -6,9 +6,13 @@
 use std::sync::PoisonError;
 
 #[cfg(retry_loom)]
-pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
+};
 #[cfg(not(retry_loom))]
-pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+pub(crate) use std::sync::{
+    Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
+};
 
 // Not modelled: nothing depends on the order of accesses to these.
 pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
@@ -17,6 +21,16 @@ pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
 /// every statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks for reading, under the same condition as [`lock`].
+pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks for writing, under the same condition as [`lock`].
+pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A `const fn`, or a plain one under loom, whose types cannot be created in constants.

@@ -475,6 +475,7 @@ impl SoFar {
         }
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
+        observe::many_delay_lists(plan.origin.name, policy.get_backoff());
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, attempt, verdict) {
             Ok((delay, reservation)) => {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::event::transition::{State, Transition};
-use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY, TIMEOUT_NOT_OBEYED};
+use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED};
 use crate::outcome::error::Reason;
 
 fn millis(duration: Duration) -> u64 {
@@ -86,6 +86,9 @@ pub(crate) fn emit(event: &Event<'_>) {
         }
         Event::InvalidPolicy { name, invalid } => {
             tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{INVALID_POLICY}");
+        }
+        Event::ManyDelayLists { name, lists } => {
+            tracing::warn!(target: "retry", name = name.as_str(), lists, "{MANY_DELAY_LISTS}");
         }
         Event::TimeoutNotObeyed { name, timeout } => {
             tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{TIMEOUT_NOT_OBEYED}");

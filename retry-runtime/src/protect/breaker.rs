@@ -39,10 +39,13 @@ use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
 use self::window::{CallCounts, Window};
 use self::word::{Mode, StateWord};
+use crate::base::cache_line::CacheLine;
+use crate::base::clock;
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::event::transition::Transition;
+use crate::protect::stamp;
 
 pub use self::order::BreakerOrder;
 pub use self::outcomes::Outcomes;
@@ -128,11 +131,6 @@ impl fmt::Debug for TransitionListener {
 /// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
 
-/// Starts a new cache line, so that threads that write to it do not disturb those that only read
-/// the fields before it.
-#[repr(align(64))]
-struct CacheLine<T>(T);
-
 /// What a closed breaker that counts consecutive failures does not need.
 #[repr(C)]
 struct LockedState {
@@ -171,16 +169,28 @@ impl CircuitBreaker {
         &self.name
     }
 
-    /// Whether it is closed, and not forced to be.
+    /// Whether nothing is lost but counts if it is replaced with a new one: it is closed, and not
+    /// forced to be; or it is open, its time is over, and nobody has called it since, which would
+    /// have made it half-open; or it is half-open, and nobody has called it for the time `timeout`.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.word().mode(), Mode::Closed | Mode::Measured | Mode::Timed)
+        match self.word().mode() {
+            Mode::Closed | Mode::Measured | Mode::Timed => true,
+            Mode::Forced => false,
+            Mode::Open => self.remaining().is_zero(),
+            Mode::HalfOpen => {
+                let timeout = self.config.get_timeout();
+                let open_until = self.open_until.load(Ordering::Relaxed);
+                let is_due = open_until.saturating_add(stamp::nanos_of(timeout)) <= stamp::nanos();
+                is_due && self.lock().probes.are_unasked_for(clock::now(), timeout)
+            }
+        }
     }
 
     /// Ends the open time: loom's models must not depend on time.
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn end_open_time(&self) {
-        self.open_until.store(crate::protect::stamp::nanos(), Ordering::Relaxed);
+        self.open_until.store(stamp::nanos(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, LockedState> {

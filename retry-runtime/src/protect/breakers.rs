@@ -1,27 +1,38 @@
 //! A family of circuit breakers by key: one for each host, tenant or shard.
 
+mod members;
+mod ring;
+mod shard;
+
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
-use std::collections::{HashMap, VecDeque};
 
 use retry_rules::{BreakerConfig, Invalid};
 
+use self::members::Members;
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
-use crate::base::sync::{Arc, Mutex, MutexGuard, OnceLock, const_fn, lock};
-use crate::event::Event;
-use crate::observe;
+use crate::base::sync::{Arc, OnceLock, const_fn};
 use crate::protect::breaker::{CircuitBreaker, Snapshot};
 #[cfg(all(feature = "macros", not(retry_loom)))]
-use crate::site::families::{self, Family, Member};
+use crate::site::families;
 
 /// One circuit breaker for each host, tenant or shard, created on first use.
 ///
-/// It holds a limited number of breakers. A new one evicts the least recently used one that is
-/// closed and not held; its counts are lost. An open, half-open, forced or held breaker is never
-/// evicted. If none can be evicted, the caller gets a closed breaker of its own, which is not
-/// shared, and an [`Event`] reports this once.
+/// It never holds more than a given number of breakers. At that limit, a new one takes the place of
+/// one that is idle and has not been asked for lately, whose counts are lost. Idle is one that
+/// nobody holds and that is closed, or open with its open time over and not called since, or
+/// half-open and not called for `timeout`. One that is held, forced, or open with time left is never
+/// evicted.
+///
+/// Which one leaves is decided by a clock with second chances, which is nearly the least recently
+/// used: at most 64 breakers are looked at, so that a new key costs the same however many there are.
+/// If none of these is idle, the caller gets a closed breaker of its own, which is not shared, and an
+/// [`Event`](crate::Event) reports this once; the next new key looks at the next ones.
+///
+/// Calls with keys that the family knows do not exclude each other. From a capacity of 16 on, their
+/// breakers are spread over several locks, up to 16; the limit is that of all together.
 ///
 /// With the feature `testing`, each test gets its own family in place of one created with
 /// [`new`](Self::new), as with a `static` breaker.
@@ -48,25 +59,7 @@ pub struct Breakers<K> {
     /// Whether it belongs to the whole program, so that each test gets its own.
     #[cfg(feature = "testing")]
     is_shared: bool,
-    members: OnceLock<Arc<Mutex<Members<K>>>>,
-}
-
-struct Members<K> {
-    name: Name,
-    by_key: HashMap<K, usize>,
-    slots: Vec<Slot<K>>,
-    /// Which slot was used at which moment, earliest first. An entry whose slot has been used again
-    /// since is stale.
-    uses: VecDeque<(usize, u64)>,
-    moment: u64,
-    /// Whether a full family was reported, with no eviction possible since.
-    reported_full: bool,
-}
-
-struct Slot<K> {
-    key: K,
-    breaker: Arc<CircuitBreaker>,
-    last_used: u64,
+    members: OnceLock<Arc<Members<K>>>,
 }
 
 impl<K> Breakers<K> {
@@ -148,7 +141,7 @@ impl<K> Breakers<K> {
     }
 }
 
-impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
+impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     /// Returns the breaker for this key, creating it if needed.
     ///
     /// It is shared by everyone who asks for the key while the family holds it; a breaker in use is
@@ -169,21 +162,14 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let family = self.current();
-        let mut members = family.lock();
+        let members = family.members();
         if let Some(breaker) = members.find(key) {
             return breaker;
         }
+        // Created before the lock is taken: showing a key runs its author's code.
         let key = key.to_owned();
-        let name = Name::of_member(&members.name, &key);
-        let breaker = Arc::new(CircuitBreaker::valid(name, family.config));
-        let was_full = members.reported_full;
-        members.insert(key, &breaker, family.capacity.max(1));
-        let is_full = members.reported_full;
-        drop(members);
-        if is_full && !was_full {
-            observe::emit(&Event::BreakersFull { breaker: breaker.own_name() });
-        }
-        breaker
+        let name = Name::of_member(members.name(), &key);
+        members.insert(key, Arc::new(CircuitBreaker::valid(name, family.config)))
     }
 
     /// Returns a snapshot of each breaker of the family, in the order of their keys.
@@ -198,7 +184,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
     /// assert_eq!(snapshots[0].state, State::Open);
     /// ```
     pub fn snapshots(&self) -> Vec<Snapshot> {
-        self.current().lock().snapshots()
+        self.current().members().snapshots()
     }
 
     /// The family that calls use: in a test, the test's own.
@@ -217,114 +203,14 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
         self
     }
 
-    fn lock(&self) -> MutexGuard<'_, Members<K>> {
-        lock(self.members.get_or_init(|| {
-            let members = Arc::new(Mutex::new(Members::new(self.name.clone())));
+    fn members(&self) -> &Members<K> {
+        self.members.get_or_init(|| {
+            let members = Arc::new(Members::new(self.name.clone(), self.capacity.max(1)));
             #[cfg(all(feature = "macros", not(retry_loom)))]
             families::register(&members);
             members
-        }))
+        })
     }
-}
-
-impl<K: Hash + Eq + Clone> Members<K> {
-    fn new(name: Name) -> Self {
-        Self {
-            name,
-            by_key: HashMap::new(),
-            slots: Vec::new(),
-            uses: VecDeque::new(),
-            moment: 0,
-            reported_full: false,
-        }
-    }
-
-    fn find<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<Arc<CircuitBreaker>>
-    where
-        K: Borrow<Q>,
-    {
-        let at = *self.by_key.get(key)?;
-        self.mark_used(at);
-        Some(Arc::clone(&self.slots[at].breaker))
-    }
-
-    /// Marks a slot as just used, so that it is the last to be evicted.
-    fn mark_used(&mut self, at: usize) {
-        let slot = &mut self.slots[at];
-        if self.uses.back() == Some(&(at, slot.last_used)) {
-            return;
-        }
-        self.moment += 1;
-        slot.last_used = self.moment;
-        self.uses.push_back((at, self.moment));
-        // Only runs after as many entries were added as are removed, so the amortised cost is
-        // constant.
-        if self.uses.len() > 2 * self.slots.len() + 16 {
-            let slots = &self.slots;
-            self.uses.retain(|(at, moment)| slots[*at].last_used == *moment);
-        }
-    }
-
-    /// Adds a breaker, evicting another at the limit; does nothing if none can be evicted.
-    fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, capacity: usize) {
-        let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), last_used: 0 };
-        let at = if self.slots.len() < capacity {
-            self.slots.push(slot);
-            self.slots.len() - 1
-        } else {
-            let Some(at) = self.eviction_candidate() else {
-                self.reported_full = true;
-                return;
-            };
-            self.by_key.remove(&self.slots[at].key);
-            self.slots[at] = slot;
-            at
-        };
-        self.reported_full = false;
-        self.by_key.insert(key, at);
-        self.mark_used(at);
-    }
-
-    /// The least recently used slot among those that can be evicted.
-    fn eviction_candidate(&mut self) -> Option<usize> {
-        let slots = &mut self.slots;
-        while self.uses.front().is_some_and(|(at, moment)| slots[*at].last_used != *moment) {
-            self.uses.pop_front();
-        }
-        let found = self.uses.iter().position(|(at, moment)| {
-            let slot = &mut slots[*at];
-            // `get_mut` synchronises with the drop of all other handles, so their changes of state
-            // are visible.
-            slot.last_used == *moment
-                && Arc::get_mut(&mut slot.breaker).is_some_and(|breaker| breaker.is_idle())
-        })?;
-        self.uses.remove(found).map(|(at, _)| at)
-    }
-
-    fn snapshots(&self) -> Vec<Snapshot> {
-        let mut all: Vec<_> = self.slots.iter().map(|slot| slot.breaker.snapshot()).collect();
-        all.sort_by(|one, other| one.name.key().cmp(&other.name.key()));
-        all
-    }
-}
-
-/// The report lists the breakers that are not closed, and those with failures.
-#[cfg(all(feature = "macros", not(retry_loom)))]
-impl<K: Hash + Eq + Clone + Send> Family for Mutex<Members<K>> {
-    fn name(&self) -> Name {
-        lock(self).name.clone()
-    }
-
-    fn members(&self) -> Vec<Member> {
-        let snapshots = lock(self).snapshots();
-        snapshots.into_iter().map(member).collect()
-    }
-}
-
-#[cfg(all(feature = "macros", not(retry_loom)))]
-fn member(snapshot: Snapshot) -> Member {
-    let Snapshot { name, state, opened_by, outcomes, .. } = snapshot;
-    Member { name, state, failures: outcomes.failures, rejected: outcomes.rejected, opened_by }
 }
 
 impl<K> fmt::Debug for Breakers<K> {

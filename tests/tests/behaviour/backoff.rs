@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use retry_runtime::{Backoff, Policy, Retrier, retry};
+use tracing::Level;
 
-use crate::support::{Calls, Failure, millis, secs};
+use crate::support::{Calls, Failure, Recorded, listen, millis, secs, take_events};
 
 fn seconds<const N: usize>(waits: [u64; N]) -> Vec<Duration> {
     waits.map(secs).to_vec()
@@ -143,6 +144,54 @@ fn the_waits_of_a_policy_end_where_a_call_would() {
     let endless = policy.unlimited().max_delay(secs(5)).waits();
     assert!(endless.take(5).eq(seconds([1, 2, 4, 5, 5])));
 }
+
+/// Lists of no other test.
+fn computed(millis: u64) -> Policy {
+    let delays = vec![Duration::from_millis(millis), Duration::from_micros(4_567)];
+    Policy::new().attempts(2).backoff(Backoff::custom(delays))
+}
+
+#[tokio::test(start_paused = true)]
+async fn very_many_lists_of_delays_are_reported_once_with_the_function() {
+    #[retry(policy = policy, name = "few.lists")]
+    async fn few(policy: Policy) -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    #[retry(policy = policy, name = "many.lists")]
+    async fn many(policy: Policy, works: bool) -> Result<(), Failure> {
+        if works { Ok(()) } else { Err(Failure::Corrupt) }
+    }
+    let is_told = |event: &Recorded| event.message.contains("lists of delays");
+    listen();
+    let first = computed(0);
+    for millis in 1..900 {
+        computed(millis);
+    }
+    // Few other tests keep lists, and none of them as many as are missing.
+    many(computed(900), false).await.unwrap_err();
+    for millis in 901..1_024 {
+        computed(millis);
+    }
+    many(computed(5_000), true).await.unwrap();
+    few(first).await.unwrap_err();
+    few(Policy::new().backoff(Backoff::Custom(WRITTEN))).await.unwrap_err();
+    assert!(!take_events().iter().any(is_told), "none failed by a list that came late");
+
+    listen();
+    many(computed(5_000), false).await.unwrap_err();
+    many(computed(5_001), false).await.unwrap_err();
+    few(computed(5_002)).await.unwrap_err();
+    let heard = take_events();
+    let told: Vec<_> = heard.iter().filter(|event| is_told(event)).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!((told[0].level, told[0].field("name")), (Level::WARN, Some("many.lists")));
+    assert!(told[0].message.contains("use a curve, or round the delays"), "{}", told[0].message);
+    let lists: usize = told[0].field("lists").unwrap().parse().unwrap();
+    assert!((1_025..1_100).contains(&lists), "{lists}");
+}
+
+/// Equal to a list that is kept.
+const WRITTEN: &[Duration] = &[Duration::from_millis(5_000), Duration::from_micros(4_567)];
 
 #[test]
 fn a_curve_of_run_time_is_kept_once() {

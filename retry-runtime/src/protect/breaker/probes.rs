@@ -17,11 +17,13 @@ pub(super) struct Probes {
     overdue: usize,
     next_id: u64,
     successes: u32,
+    /// When a call last came, whether it was admitted or not.
+    asked_at: Option<Instant>,
 }
 
 impl Probes {
     pub(super) const fn new() -> Self {
-        Self { pending: VecDeque::new(), overdue: 0, next_id: 0, successes: 0 }
+        Self { pending: VecDeque::new(), overdue: 0, next_id: 0, successes: 0, asked_at: None }
     }
 
     /// Discards all probes. Ids are not reused, so permits from before remain unknown.
@@ -29,12 +31,19 @@ impl Probes {
         self.pending.clear();
         self.overdue = 0;
         self.successes = 0;
+        self.asked_at = None;
+    }
+
+    /// Whether no call has asked to be a probe for at least this time.
+    pub(super) fn are_unasked_for(&self, now: Instant, span: Duration) -> bool {
+        self.asked_at.is_none_or(|at| now.saturating_duration_since(at) >= span)
     }
 
     /// Admits a probe and returns its id, unless `limit` are running.
     ///
     /// A probe that has not reported for the time `overdue` no longer holds its slot.
     pub(super) fn admit(&mut self, now: Instant, limit: u32, overdue: Duration) -> Option<u64> {
+        self.asked_at = Some(now);
         self.expire(now, overdue);
         if self.count() >= limit {
             return None;

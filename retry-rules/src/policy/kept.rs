@@ -1,0 +1,43 @@
+//! The lists of delays that are known only at run time: each distinct one is kept until the program
+//! ends, so that a policy can be `Copy`.
+
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::vec::Vec;
+
+/// From this many on, they are most likely computed for each call.
+const MANY: usize = 1_024;
+
+/// Each list with its number, from 1.
+static KEPT: Mutex<BTreeMap<&'static [Duration], usize>> = Mutex::new(BTreeMap::new());
+
+/// How many there are, to be read without the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Keeps a list, unless the same one is kept already.
+pub(super) fn keep(delays: Vec<Duration>) -> &'static [Duration] {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((list, _)) = kept.get_key_value(&*delays) {
+        return list;
+    }
+    let list: &'static [Duration] = delays.leak();
+    let number = kept.len() + 1;
+    kept.insert(list, number);
+    COUNT.store(number, Ordering::Relaxed);
+    list
+}
+
+/// How many lists are kept, if these are many and this one is not among the first.
+pub(super) fn excess(list: &'static [Duration]) -> Option<usize> {
+    let count = COUNT.load(Ordering::Relaxed);
+    if count < MANY {
+        return None;
+    }
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let (present, number) = kept.get_key_value(list)?;
+    // One that is written in a constant may be equal.
+    (ptr::eq(*present, list) && *number >= MANY).then_some(count)
+}

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use retry_runtime::{Breakers, CircuitBreaker, RetryQuota, Shared, Snapshot};
 
 use crate::safety::host;
+use crate::safety::public_url::{InvalidUrl, PublicUrl};
 use crate::safety::secret::Secret;
 use crate::safety::token::Token;
 
@@ -19,6 +20,7 @@ use crate::safety::token::Token;
 /// | [`allow_actions`](Self::allow_actions) | nothing can be changed |
 /// | [`token`](Self::token) | none: everyone who can reach the port is served |
 /// | [`host`](Self::host) | the names of the machine itself |
+/// | [`public_url`](Self::public_url) | what the request says |
 /// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they have been empty |
 ///
 /// ```
@@ -37,6 +39,7 @@ pub struct Board {
     pub(crate) allows_actions: bool,
     pub(crate) token: Option<Token>,
     hosts: Hosts,
+    pub(crate) public_url: Option<PublicUrl>,
     pub(crate) breakers: Vec<Shared<CircuitBreaker>>,
     pub(crate) families: Vec<(String, Family)>,
     pub(crate) quotas: Vec<Shared<RetryQuota>>,
@@ -101,6 +104,7 @@ impl Board {
             allows_actions: false,
             token: None,
             hosts: Hosts::These(Vec::new()),
+            public_url: None,
             breakers: Vec::new(),
             families: Vec::new(),
             quotas: Vec::new(),
@@ -147,6 +151,23 @@ impl Board {
             names.push(name.into());
         }
         self
+    }
+
+    /// Sets the address under which browsers find the board behind a proxy that changes the header
+    /// `Host`. Forms of its pages are then accepted, the board answers to its host, and with `https`
+    /// the cookie of a session is only sent encrypted. By default, `Host` is what browsers ask for.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// let board = Board::new().public_url("https://ops.example.com/board")?;
+    /// # Ok::<(), retry_board::InvalidUrl>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The text is not the address of a page: `http` or `https`, and a host.
+    pub fn public_url(mut self, url: &str) -> Result<Self, InvalidUrl> {
+        self.public_url = Some(PublicUrl::new(url)?);
+        Ok(self)
     }
 
     /// Answers to any host name. Use it only behind a proxy that checks host names, or with a
@@ -215,7 +236,12 @@ impl Board {
         let is_own = |own: &String| host::without_port(own).eq_ignore_ascii_case(name);
         match &self.hosts {
             Hosts::Any => true,
-            Hosts::These(names) => host::is_loopback(name) || names.iter().any(is_own),
+            Hosts::These(names) => {
+                let public = self.public_url.as_ref().map(PublicUrl::authority);
+                host::is_loopback(name)
+                    || names.iter().any(is_own)
+                    || public.is_some_and(|own| host::without_port(own).eq_ignore_ascii_case(name))
+            }
         }
     }
 

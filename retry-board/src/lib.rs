@@ -57,4 +57,5 @@ mod routes;
 
 pub use board::Board;
 pub use routes::{jobs, policies};
+pub use safety::public_url::InvalidUrl;
 pub use safety::token::{InvalidToken, Token};

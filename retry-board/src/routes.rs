@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::assets;
 use crate::board::Board;
 use crate::page_group::PageGroup;
-use crate::pages::sign_in::{SignInForm, sign_in};
+use crate::pages::sign_in::{SignInForm, SignOutForm, sign_in, sign_out};
 use crate::visit::Visit;
 use crate::visit::query::Sent;
 use axum::Extension;
@@ -84,10 +84,15 @@ fn common(page_group: PageGroup) -> Router {
             &format!("/{page_group}-sign-in"),
             post(
                 move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
-                    visit.is_own_page()?;
-                    sign_in(&visit, &form, page_group.as_str())
+                    sign_in(&visit, &form)
                 },
             ),
+        )
+        .route(
+            &format!("/{page_group}-sign-out"),
+            post(|Extension(visit): Extension<Visit>, Sent(form): Sent<SignOutForm>| async move {
+                sign_out(&visit, &form)
+            }),
         )
         .route(
             &format!("/api/{page_group}/session"),

@@ -4,6 +4,7 @@
 pub(crate) mod headers;
 pub(crate) mod host;
 pub(crate) mod origin;
+pub(crate) mod public_url;
 pub(crate) mod secret;
 pub(crate) mod session;
 pub(crate) mod token;

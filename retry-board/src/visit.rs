@@ -15,6 +15,7 @@ use serde::Serialize;
 use self::problem::Problem;
 use crate::board::Board;
 use crate::page_group::PageGroup;
+use crate::safety::public_url::PublicUrl;
 use crate::safety::session::Session;
 use crate::safety::{host, origin};
 
@@ -61,10 +62,16 @@ pub(crate) struct Visit {
     pub(crate) is_new: bool,
     /// The path from the page to the folder of all pages: empty, or `../` once per level.
     pub(crate) root: String,
+    /// The address of the page, relative to that folder.
+    pub(crate) here: String,
+    /// Whether the browser has reached the board by https.
+    pub(crate) is_https: bool,
     /// Whether the request itself carried the token, which a foreign page cannot make a browser do.
     has_token: bool,
     /// Whether the request came from a page of the board, or from no page at all.
     is_own: bool,
+    /// For an error: the page that the request came from, and the host that it asked for.
+    came: Option<(String, String)>,
 }
 
 impl Visit {
@@ -80,14 +87,13 @@ impl Visit {
         }
         let secret = board.secret();
         let mut visit = Self {
-            wants: Wants::of(parts),
-            board: Arc::clone(board),
-            page_group,
             session: Session::find(&parts.headers, secret),
-            is_new: false,
-            root: root(parts.uri.path()),
-            has_token: false,
-            is_own: origin::is_own(&parts.headers, host::authority(parts)),
+            is_own: origin::is_own(
+                &parts.headers,
+                host::authority(parts),
+                board.public_url.as_ref(),
+            ),
+            ..Self::stranger(board, page_group, parts)
         };
         if let Some(token) = &board.token {
             let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -119,7 +125,7 @@ impl Visit {
         self.is_from_here(csrf)
     }
 
-    /// A visit that was not admitted, used to render the error.
+    /// A visit that is not admitted yet; it also renders the error if it never is.
     pub(crate) fn stranger(board: &Arc<Board>, page_group: PageGroup, parts: &Parts) -> Self {
         Self {
             wants: Wants::of(parts),
@@ -128,8 +134,16 @@ impl Visit {
             session: None,
             is_new: false,
             root: root(parts.uri.path()),
+            here: here(parts),
+            is_https: board
+                .public_url
+                .as_ref()
+                .map_or_else(|| origin::is_https(&parts.headers), PublicUrl::is_https),
             has_token: false,
             is_own: false,
+            came: origin::of(&parts.headers)
+                .zip(host::authority(parts))
+                .map(|(from, to)| (from.to_owned(), to.to_owned())),
         }
     }
 
@@ -140,7 +154,17 @@ impl Visit {
 
     /// Requires that the request came from a page of the board, or from no page at all.
     pub(crate) fn is_own_page(&self) -> Result<(), Problem> {
-        if self.is_own { Ok(()) } else { Err(Problem::foreign_origin()) }
+        if self.is_own { Ok(()) } else { Err(Problem::foreign_origin(self.came.as_ref())) }
+    }
+
+    /// Whether the visitor has signed in by the form, and can sign out.
+    pub(crate) fn is_signed_in(&self) -> bool {
+        self.board.token.is_some() && self.session.is_some()
+    }
+
+    /// The address that ends the session.
+    pub(crate) fn sign_out(&self) -> String {
+        format!("{}{}-sign-out", self.root, self.page_group)
     }
 
     /// The address that the token is sent to.
@@ -149,7 +173,7 @@ impl Visit {
     }
 
     /// Requires that the form was made here, for this browser.
-    fn is_from_here(&self, csrf: Option<&str>) -> Result<(), Problem> {
+    pub(crate) fn is_from_here(&self, csrf: Option<&str>) -> Result<(), Problem> {
         self.is_own_page()?;
         if self.has_token {
             return Ok(());
@@ -180,6 +204,15 @@ fn is_open(page_group: PageGroup, path: &str) -> bool {
 /// The path from a page to the folder of all pages.
 fn root(path: &str) -> String {
     "../".repeat(path.bytes().filter(|&byte| byte == b'/').count().saturating_sub(1))
+}
+
+/// The address of a page, relative to the folder of all pages. Nobody goes back to an action.
+fn here(parts: &Parts) -> String {
+    let address = parts.uri.path_and_query().map_or("", |address| address.as_str());
+    match parts.method {
+        Method::GET => address.trim_start_matches('/').to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// The problem for a status without a response body.

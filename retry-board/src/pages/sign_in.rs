@@ -1,4 +1,4 @@
-//! The sign-in page, which asks for the token.
+//! Signing in, by a page that asks for the token, and signing out.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,16 +12,72 @@ use crate::visit::problem::Problem;
 #[serde(default)]
 pub(crate) struct SignInForm {
     token: String,
+    /// The page that was asked for.
+    to: String,
 }
 
-/// Begins a session for a visitor who knows the token.
-pub(crate) fn sign_in(visit: &Visit, form: &SignInForm, to: &str) -> Result<Response, Problem> {
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SignOutForm {
+    csrf: String,
+}
+
+/// Begins a session for a visitor who knows the token, and leads to the page that was asked for.
+pub(crate) fn sign_in(visit: &Visit, form: &SignInForm) -> Result<Response, Problem> {
+    visit.is_own_page()?;
     let is_right = visit.board.token.as_ref().is_some_and(|token| token.is(&form.token));
     if !is_right {
-        return Err(Problem::wrong_token());
+        return Err(Problem::wrong_token(&form.to));
     }
+    let to = if is_page(&form.to) { form.to.as_str() } else { visit.page_group.as_str() };
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     let secret = visit.board.secret();
-    Session::begin(secret).keep(response.headers_mut(), secret);
+    Session::begin(secret).keep(response.headers_mut(), secret, visit.is_https);
     Ok(response)
+}
+
+/// Ends the session of a browser.
+pub(crate) fn sign_out(visit: &Visit, form: &SignOutForm) -> Result<Response, Problem> {
+    visit.is_from_here(Some(&form.csrf))?;
+    let to = visit.page_group.as_str();
+    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
+    Session::end(response.headers_mut(), visit.is_https);
+    Ok(response)
+}
+
+/// Whether this is an address of the board, relative to the folder of its pages, and nothing that a
+/// browser could take for an address of somebody else.
+fn is_page(to: &str) -> bool {
+    let path = to.split(['?', '#']).next().unwrap_or_default();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'/');
+    path.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && path.bytes().all(is_name)
+        && to.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_page;
+
+    #[test]
+    fn nothing_leads_away_from_the_board() {
+        for to in ["jobs", "job?id=import-1", "item?job=a%2Fb&id=3#history", "dead-letters"] {
+            assert!(is_page(to), "{to}");
+        }
+        for to in [
+            "",
+            "/jobs",
+            "//evil.test",
+            "https://evil.test",
+            "javascript:alert(1)",
+            "jobs:x",
+            "\\\\evil.test",
+            "../other",
+            "jobs/../../other",
+            "jobs\r\nset-cookie: x",
+            "jobs?a=b c",
+        ] {
+            assert!(!is_page(to), "{to}");
+        }
+    }
 }

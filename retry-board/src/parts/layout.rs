@@ -84,6 +84,12 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                     } @else {
                         span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
                     }
+                    @if visit.is_signed_in() {
+                        form.sign-out method="post" action=(visit.sign_out()) {
+                            (form::hidden([("csrf", visit.csrf())]))
+                            button { "Sign out" }
+                        }
+                    }
                     @if mounted.has_jobs() {
                         " " a href=(format!("{root}api/openapi.json")) { "API" }
                     }
@@ -107,7 +113,7 @@ pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
                 form method="post" action=(visit.sign_in()) {
                     label for="token" { "Token" }
                     input #token type="password" name="token" autocomplete="current-password" required autofocus;
-                    (form::hidden([("csrf", visit.csrf())]))
+                    (form::hidden([("to", problem.to.as_deref().unwrap_or(&visit.here))]))
                     button.primary { "Sign in" }
                 }
             } @else if visit.board.mounted.has_jobs() {

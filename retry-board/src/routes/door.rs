@@ -57,7 +57,7 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
         response = answer;
     }
     if let Some(session) = visit.session.as_ref().filter(|_| visit.is_new) {
-        session.keep(response.headers_mut(), door.board.secret());
+        session.keep(response.headers_mut(), door.board.secret(), visit.is_https);
     }
     let has_forms = door.board.allows_actions || door.board.token.is_some();
     headers::add(response.headers_mut(), has_forms);

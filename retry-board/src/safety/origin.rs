@@ -3,18 +3,26 @@
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 
+use super::public_url::PublicUrl;
+
 /// Whether the page that sent a request belongs to `authority`. Programs other than browsers do not
 /// send an origin, but they still need the form's token.
-pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
+pub(crate) fn is_own(
+    headers: &HeaderMap,
+    authority: Option<&str>,
+    public: Option<&PublicUrl>,
+) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site = text("sec-fetch-site");
     match text(ORIGIN.as_str()) {
         // Browsers hide the origin if the page has a strict referrer policy.
         Some("null") => site == Some("same-origin"),
         Some(origin) => {
-            let is_own = origin.split_once("://").zip(authority).is_some_and(|(origin, own)| {
-                let (scheme, origin) = origin;
-                without_default_port(scheme, origin) == without_default_port(scheme, own)
+            let is_own = origin.split_once("://").is_some_and(|(scheme, origin)| {
+                let is_here =
+                    |own| without_default_port(scheme, origin) == without_default_port(scheme, own);
+                authority.is_some_and(is_here)
+                    || public.is_some_and(|public| public.is_origin(scheme, origin))
             });
             is_own && site.is_none_or(|site| site == "same-origin")
         }
@@ -22,8 +30,21 @@ pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
     }
 }
 
+/// The page that sent a request.
+pub(crate) fn of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ORIGIN).and_then(|origin| origin.to_str().ok())
+}
+
+/// Whether the browser has reached the board by https: its page says so, or the proxy that has
+/// decrypted the request.
+pub(crate) fn is_https(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    text(ORIGIN.as_str()).is_some_and(|origin| origin.starts_with("https://"))
+        || text("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+}
+
 /// Browsers leave out the port that a scheme has by itself; proxies may add it.
-fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
+pub(super) fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
     let port = match scheme {
         "https" => ":443",
         "http" => ":80",
@@ -47,7 +68,7 @@ mod tests {
                     headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
                 }
             }
-            is_own(&headers, Some(authority))
+            is_own(&headers, Some(authority), None)
         };
         let is_own = |origin, site| is_own_of("localhost:7878", origin, site);
         assert!(is_own(None, None), "curl");

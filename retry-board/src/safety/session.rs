@@ -44,12 +44,22 @@ impl Session {
     }
 
     /// Sets the cookie for the board's own path. Scripts cannot read it, and forms of other sites
-    /// do not send it.
-    pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret) {
+    /// do not send it; after https, it is not sent without.
+    pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret, is_https: bool) {
         let signature = secret.sign("session", &self.nonce);
-        let cookie = format!("{COOKIE_NAME}={}.{signature}; HttpOnly; SameSite=Lax", self.nonce);
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            headers.append(header::SET_COOKIE, cookie);
-        }
+        set(headers, &format!("{}.{signature}", self.nonce), "", is_https);
+    }
+
+    /// Lets the browser forget its cookie.
+    pub(crate) fn end(headers: &mut HeaderMap, is_https: bool) {
+        set(headers, "", "; Max-Age=0", is_https);
+    }
+}
+
+fn set(headers: &mut HeaderMap, value: &str, lasts: &str, is_https: bool) {
+    let secure = if is_https { "; Secure" } else { "" };
+    let cookie = format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Lax{secure}{lasts}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        headers.append(header::SET_COOKIE, cookie);
     }
 }

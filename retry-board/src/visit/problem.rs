@@ -20,11 +20,13 @@ pub(crate) struct Problem {
     pub(crate) signs_in: bool,
     /// The number of seconds after which a retry may succeed.
     pub(crate) retry_after: Option<u32>,
+    /// Where a visitor wanted to go who has to sign in, if that is not the page itself.
+    pub(crate) to: Option<String>,
 }
 
 impl Problem {
     fn new(status: StatusCode, title: &'static str, text: impl Into<String>) -> Self {
-        Self { status, title, text: text.into(), signs_in: false, retry_after: None }
+        Self { status, title, text: text.into(), signs_in: false, retry_after: None, to: None }
     }
 
     pub(crate) fn foreign_host(name: &str) -> Self {
@@ -49,8 +51,9 @@ impl Problem {
         problem
     }
 
-    pub(crate) fn wrong_token() -> Self {
+    pub(crate) fn wrong_token(to: &str) -> Self {
         let mut problem = Self::signed_out();
+        problem.to = Some(to.to_owned());
         "That is not the token. It was set where the board was started: with --token-file or Board::token."
             .clone_into(&mut problem.text);
         problem
@@ -65,13 +68,21 @@ impl Problem {
         )
     }
 
-    pub(crate) fn foreign_origin() -> Self {
-        Self::new(
-            StatusCode::FORBIDDEN,
-            "Not from this board",
-            "Another site sent this request, and nothing was changed. Use the forms of the board \
-             itself.",
-        )
+    /// `came` is the page's origin, and the host that the request asked for.
+    pub(crate) fn foreign_origin(came: Option<&(String, String)>) -> Self {
+        let mut text = "Another site sent this request, and nothing was changed. Use the forms of \
+                        the board itself."
+            .to_owned();
+        if let Some((from, to)) = came {
+            let [from, to] = [from, to].map(|name| cut(&OneLine(name).to_string(), 200));
+            text = format!(
+                "This request came from a page of {from}, but asks for the host {to}, and nothing \
+                 was changed. Use the forms of the board itself. If a proxy in between changes the \
+                 header Host, let it pass the browser's on, or name the address that browsers use \
+                 with Board::public_url or retry-workflow board --public-url."
+            );
+        }
+        Self::new(StatusCode::FORBIDDEN, "Not from this board", text)
     }
 
     pub(crate) fn no_form() -> Self {

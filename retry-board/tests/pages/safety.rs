@@ -85,6 +85,84 @@ async fn with_a_token_nobody_reads_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_signs_in_gets_to_the_page_that_was_asked_for_and_signs_out() {
+    let token = "correct horse battery";
+    let app = Board::new().token(Token::new(token).unwrap()).jobs(store().await);
+    let asked = get(&app, "/job?id=import-1").await;
+    assert_eq!(asked.status, StatusCode::UNAUTHORIZED);
+    let to = asked.between("name=\"to\" value=\"", "\"").to_owned();
+    assert_eq!(to, "job?id=import-1");
+    // Also after the wrong one.
+    let wrong = send(&app, "/jobs-sign-in", "", "token=wrong&to=job%3Fid%3Dimport-1").await;
+    assert_eq!(wrong.between("name=\"to\" value=\"", "\""), to);
+    let form = "token=correct+horse+battery&to=job%3Fid%3Dimport-1";
+    let right = send(&app, "/jobs-sign-in", "", form).await;
+    assert_eq!((right.status, right.header("location")), (StatusCode::SEE_OTHER, to.as_str()));
+    for elsewhere in ["%2F%2Fevil.test", "https%3A%2F%2Fevil.test", "..%2Fother"] {
+        let form = format!("token=correct+horse+battery&to={elsewhere}");
+        assert_eq!(send(&app, "/jobs-sign-in", "", &form).await.header("location"), "jobs");
+    }
+
+    let cookie = right.cookie();
+    let page = ask(&app, Method::GET, "/jobs", &[("cookie", &cookie)], "").await;
+    page.says("Sign out");
+    let csrf = page.between("name=\"csrf\" value=\"", "\"");
+    let forged = send(&app, "/jobs-sign-out", &cookie, "csrf=x").await;
+    assert_eq!(forged.status, StatusCode::FORBIDDEN);
+    let out = send(&app, "/jobs-sign-out", &cookie, &format!("csrf={csrf}")).await;
+    assert_eq!((out.status, out.header("location")), (StatusCode::SEE_OTHER, "jobs"));
+    assert!(out.header("set-cookie").starts_with("retry-board=;"), "{}", out.header("set-cookie"));
+    assert!(out.header("set-cookie").ends_with("; Max-Age=0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_https_the_cookie_is_only_sent_encrypted() {
+    let board = || Board::new().token(Token::new("correct horse battery").unwrap()).any_host();
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let sign_in = async |board: Board, headers: &[(&str, &str)]| {
+        let app = board.jobs(store().await);
+        let headers = [&[kind], headers].concat();
+        let form = "token=correct+horse+battery";
+        ask(&app, Method::POST, "/jobs-sign-in", &headers, form).await
+    };
+    let is_secure = async |board: Board, headers: &[(&str, &str)]| {
+        let answer = sign_in(board, headers).await;
+        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
+        answer.header("set-cookie").contains("; Secure")
+    };
+    let host = ("host", "ops.example.com");
+    assert!(!is_secure(board(), &[host]).await);
+    assert!(!is_secure(board(), &[host, ("origin", "http://ops.example.com")]).await);
+    assert!(is_secure(board(), &[host, ("origin", "https://ops.example.com")]).await);
+    let with_port = ("host", "ops.example.com:443");
+    assert!(is_secure(board(), &[with_port, ("origin", "https://ops.example.com")]).await);
+    assert!(is_secure(board(), &[host, ("x-forwarded-proto", "https")]).await);
+
+    // The proxy has changed the host.
+    let (changed, origin) = (("host", "10.0.0.7:7878"), ("origin", "https://ops.example.com"));
+    let refused = sign_in(board(), &[changed, origin]).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    refused.says("asks for the host 10.0.0.7:7878").says("Board::public_url");
+    let public = || board().public_url("https://ops.example.com/board").unwrap();
+    assert!(is_secure(public(), &[changed, origin]).await);
+    assert!(is_secure(public(), &[changed]).await);
+    let other = sign_in(public(), &[changed, ("origin", "https://evil.test")]).await;
+    assert_eq!(other.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_board_answers_to_the_host_of_its_public_url() {
+    let app = Board::new().public_url("https://ops.example.com/board").unwrap();
+    let app = app.jobs(store().await);
+    for (host, status) in
+        [("ops.example.com", StatusCode::OK), ("evil.test", StatusCode::FORBIDDEN)]
+    {
+        let answer = ask(&app, Method::GET, "/jobs", &[("host", host)], "").await;
+        assert_eq!(answer.status, status, "{host}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stranger_cannot_sign_somebody_in() {
     let token = "correct horse battery";
     let app = Board::new().token(Token::new(token).unwrap()).jobs(store().await);

@@ -20,7 +20,7 @@ pub(super) async fn board(
     arguments: &BoardArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let BoardArguments { listen, allow_actions, token_file, hosts } = arguments;
+    let BoardArguments { listen, allow_actions, token_file, hosts, public_url } = arguments;
     let mut board = Board::new();
     if *allow_actions {
         board = board.allow_actions();
@@ -37,6 +37,11 @@ pub(super) async fn board(
     }
     for host in hosts {
         board = board.host(host);
+    }
+    if let Some(url) = public_url {
+        board = board
+            .public_url(url)
+            .map_err(|invalid| CommandError::Usage(format!("--public-url: {invalid}")))?;
     }
     // On a public address, other machines may reach the board under any host name; the token keeps
     // foreign pages out.

@@ -68,10 +68,9 @@ pub(crate) struct Visit {
     pub(crate) is_https: bool,
     /// Whether the request itself carried the token, which a foreign page cannot make a browser do.
     has_token: bool,
-    /// Whether the request came from a page of the board, or from no page at all.
-    is_own: bool,
-    /// For an error: the page that the request came from, and the host that it asked for.
-    came: Option<(String, String)>,
+    /// Why the request changes nothing, unless it came from a page of the board, or from no page at
+    /// all.
+    foreign: Option<Problem>,
 }
 
 impl Visit {
@@ -88,11 +87,7 @@ impl Visit {
         let secret = board.secret();
         let mut visit = Self {
             session: Session::find(&parts.headers, secret),
-            is_own: origin::is_own(
-                &parts.headers,
-                host::authority(parts),
-                board.public_url.as_ref(),
-            ),
+            foreign: foreign(board, parts),
             ..Self::stranger(board, page_group, parts)
         };
         if let Some(token) = &board.token {
@@ -140,10 +135,7 @@ impl Visit {
                 .as_ref()
                 .map_or_else(|| origin::is_https(&parts.headers), PublicUrl::is_https),
             has_token: false,
-            is_own: false,
-            came: origin::of(&parts.headers)
-                .zip(host::authority(parts))
-                .map(|(from, to)| (from.to_owned(), to.to_owned())),
+            foreign: None,
         }
     }
 
@@ -154,7 +146,7 @@ impl Visit {
 
     /// Requires that the request came from a page of the board, or from no page at all.
     pub(crate) fn is_own_page(&self) -> Result<(), Problem> {
-        if self.is_own { Ok(()) } else { Err(Problem::foreign_origin(self.came.as_ref())) }
+        self.foreign.clone().map_or(Ok(()), Err)
     }
 
     /// Whether the visitor has signed in by the form, and can sign out.
@@ -204,6 +196,15 @@ fn is_open(page_group: PageGroup, path: &str) -> bool {
 /// The path from a page to the folder of all pages.
 fn root(path: &str) -> String {
     "../".repeat(path.bytes().filter(|&byte| byte == b'/').count().saturating_sub(1))
+}
+
+/// Why a request is not one of the board's own pages.
+fn foreign(board: &Board, parts: &Parts) -> Option<Problem> {
+    let authority = host::authority(parts);
+    if origin::is_own(&parts.headers, authority, board.public_url.as_ref()) {
+        return None;
+    }
+    Some(Problem::foreign_origin(origin::of(&parts.headers).zip(authority)))
 }
 
 /// The address of a page, relative to the folder of all pages. Nobody goes back to an action.

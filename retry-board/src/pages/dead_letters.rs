@@ -131,7 +131,7 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
                                 @if group.signature.is_empty() { "(no message)" } @else { (line(&group.signature)) }
                             }
                             div.under {
-                                span.class { (line(&group.class)) } " " code { (group.id) }
+                                (badge::class(&group.class)) " " code { (group.id) }
                             }
                             p.advice { (group.advice) }
                         }
@@ -211,7 +211,7 @@ fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
             td data-label="State" { (badge::item(item.state)) }
             td.number data-label="Run" { (item.run) }
             td.number data-label="Attempts" { (item.attempt) }
-            td data-label="Class" { @if let Some(class) = &item.class { span.class { (line(class)) } } @else { span.zero { "–" } } }
+            td data-label="Class" { @if let Some(class) = &item.class { (badge::class(class)) } @else { span.zero { "–" } } }
             td.number data-label="When" { @match item.ended.or(item.due) { Some(at) => { (time::relative(now, at)) } None => span.zero { "–" } } }
             td.wide.message data-label="Message" { (item.message.as_deref().map(line).unwrap_or_default()) }
         }

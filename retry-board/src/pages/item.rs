@@ -48,7 +48,7 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
             div { dt { "correlation id" } dd { code { (line(&item.correlation)) } } }
             @if let Some(ended) = item.ended { div { dt { "ended" } dd { (time::at(ended)) } } }
             @if let Some(due) = item.due {
-                div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) " (" (time::relative(item.now, due)) ")" } }
+                div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) } }
             }
         }
         @if let Some(failure) = &item.failure {
@@ -83,7 +83,7 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
 
 fn failure_text(failure: &FailureText) -> Markup {
     html! {
-        p { span.class { (line(&failure.class)) } }
+        p { (badge::class(&failure.class)) }
         (block(&failure.message, "Message"))
         @for inner in &failure.chain {
             p.cause { "caused by" }
@@ -134,7 +134,7 @@ fn attempt_row(attempt: &AttemptLine) -> Markup {
             }
             @if let Some(failure) = &attempt.failure {
                 details {
-                    summary { span.class { (line(&failure.class)) } " " (line(&retry_workflow::words::cut(&failure.message.text, 200))) }
+                    summary { (badge::class(&failure.class)) " " (line(&retry_workflow::words::cut(&failure.message.text, 200))) }
                     (failure_text(failure))
                 }
             }

@@ -50,7 +50,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
                     ("succeeded", "succeeded", counts.succeeded),
                     ("dead", "dead", counts.dead),
                     ("skipped", "skipped", counts.skipped),
-                    ("leased", "in progress", counts.leased),
+                    ("leased", "with a worker", counts.leased),
                     ("pending", "waiting", counts.pending),
                 ] {
                     li {

@@ -208,7 +208,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                 p.muted { (count(u64::try_from(policies.changed.len()).unwrap_or(0), "override")) ", on top of those that the program itself has set." }
             }
             @if visit.shows_forms() {
-                form.filter #override-form method="get" action="override" {
+                form.filter #override-form method="get" action="override" autocomplete="off" {
                     div.field {
                         label for="override-name" { "Function" }
                         select #override-name name="name" {

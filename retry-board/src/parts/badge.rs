@@ -4,6 +4,8 @@ use maud::{Markup, html};
 use retry_workflow::ItemState;
 use retry_workflow::store::AttemptOutcome;
 
+use super::text::line;
+
 /// The kind of a state, shown as a colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tone {
@@ -66,4 +68,14 @@ pub(crate) fn breaker(state: &str) -> Markup {
         _ => Tone::Waiting,
     };
     badge(tone, state)
+}
+
+/// The class of a failure. One that is of several kinds may continue on the next line after a `+`.
+pub(crate) fn class(name: &str) -> Markup {
+    let mut kinds = name.split_inclusive('+').peekable();
+    html! {
+        span.class {
+            @while let Some(kind) = kinds.next() { (line(kind)) @if kinds.peek().is_some() { wbr; } }
+        }
+    }
 }

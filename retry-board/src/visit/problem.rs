@@ -69,7 +69,7 @@ impl Problem {
     }
 
     /// `came` is the page's origin, and the host that the request asked for.
-    pub(crate) fn foreign_origin(came: Option<&(String, String)>) -> Self {
+    pub(crate) fn foreign_origin(came: Option<(&str, &str)>) -> Self {
         let mut text = "Another site sent this request, and nothing was changed. Use the forms of \
                         the board itself."
             .to_owned();

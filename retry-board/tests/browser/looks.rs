@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use retry_board::Board;
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
-use retry_workflow::MemoryStore;
+use retry_workflow::{MemoryStore, Workflow, policy};
 
 use crate::jobs::{board, import, release};
 use crate::page::{Look, Page};
@@ -80,6 +80,108 @@ fn pages_of_policies_are_for_everybody() {
     page.press("Enter");
     page.wait_until("document.querySelector('#override-error') !== null");
     page.assert_accessible("a change that is refused");
+}
+
+#[test]
+fn a_choice_that_is_not_sent_yet_survives_what_happens_meanwhile() {
+    let Some(mut page) = Page::open() else { return };
+    let board = Board::new().allow_actions().breaker(&BANK).quota(&OUTBOUND);
+    let server = Server::start(board.jobs(MemoryStore::new()).merge(board.policies()));
+    server.block_on(async {
+        assert!(charge().await.is_err());
+        assert!(mail(&Mutex::new(0)).await.is_ok());
+    });
+    page.go(&server.url("/policies"));
+    // No field has the focus.
+    let chosen = page.eval(
+        "(() => {
+            const select = document.querySelector('#override-name');
+            const names = [...select.options].map(option => option.value);
+            select.selectedIndex = names.findLastIndex(name => name !== '*');
+            document.activeElement?.blur();
+            window.heard = 0;
+            const events = new EventSource(document.querySelector('#live').dataset.url);
+            events.addEventListener('hello', () => window.listens = true);
+            events.addEventListener('change', () => window.heard += 1);
+            return select.value;
+        })()",
+    );
+    page.wait_until("window.listens === true");
+    server.block_on(async { assert!(mail(&Mutex::new(0)).await.is_ok()) });
+    page.wait_until("window.heard > 0");
+    assert_eq!(page.eval("document.querySelector('#override-name').value"), chosen);
+    // What is sent is for that function, and says so before anything changes.
+    page.click("#override-value");
+    page.type_text("2");
+    page.press("Enter");
+    page.wait_for_text("h1", chosen.as_str().expect("a name"));
+}
+
+#[test]
+fn pictures_and_their_legends_are_seen_in_forced_colours() {
+    let Some(mut page) = Page::open() else { return };
+    let store = MemoryStore::new();
+    let server = Server::start(board(&store));
+    import(&server, &store);
+    for is_dark in [false, true] {
+        page.force_colours(is_dark);
+        page.go(&server.url("/job?id=import-1"));
+        // Keys of the legend and bars of the picture have the same colours, which differ.
+        let colours = page.eval(
+            "['succeeded', 'dead', 'skipped'].map(state => [
+                getComputedStyle(document.querySelector(`#states .key.${state}`)).backgroundColor,
+                getComputedStyle(document.querySelector(`svg.states .${state}`) ?? document.body).fill,
+            ])",
+        );
+        let colours: Vec<[String; 2]> = serde_json::from_value(colours).unwrap();
+        assert_eq!(colours[0][0], colours[0][1], "{colours:?}");
+        assert_eq!(colours[1][0], colours[1][1], "{colours:?}");
+        assert_ne!(colours[0][0], colours[1][0], "{colours:?}");
+        // Texts in pictures are on a ground that they can be read on.
+        page.go(&server.url("/policies"));
+        let grounds = page.eval(
+            "[...document.querySelectorAll('svg text')].map(text => [
+                getComputedStyle(text).fill, getComputedStyle(text.closest('svg')).backgroundColor,
+                getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor,
+            ])",
+        );
+        let grounds: Vec<[String; 4]> = serde_json::from_value(grounds).unwrap();
+        assert!(!grounds.is_empty(), "this page has a picture with texts");
+        for [fill, ground, text, body] in grounds {
+            assert_eq!((&fill, &ground), (&text, &body), "as the page's own texts");
+        }
+    }
+}
+
+#[test]
+fn names_of_classes_are_not_broken() {
+    let Some(mut page) = Page::open() else { return };
+    let store = MemoryStore::new();
+    let server = Server::start(board(&store));
+    let flood = Workflow::new("flood").retry(policy!(attempts = 1)).store(store.clone());
+    let flooded = flood.run(0..3_u32, |_, _| async {
+        Err::<(), _>("429 Too Many Requests: a gateway timed out, 504 Gateway Timeout, later")
+    });
+    server.block_on(Box::pin(flooded)).expect("it runs");
+    for look in Look::ALL {
+        page.look(look);
+        page.go(&server.url("/dead-letters"));
+        assert!(page.text(".class").contains('_'), "a name that could be broken");
+        let broken = page.eval(
+            "[...document.querySelectorAll('.class')].flatMap(name => [...name.childNodes])
+              .filter(node => node.nodeType === Node.TEXT_NODE).flatMap(text => {
+                const range = document.createRange();
+                const top = at => {
+                    range.setStart(text, at);
+                    range.setEnd(text, at + 1);
+                    return range.getBoundingClientRect().top;
+                };
+                return [...text.data].keys().filter(at => at > 0 && top(at) > top(at - 1))
+                    .map(at => text.data.slice(at - 1, at + 1)).toArray();
+            })",
+        );
+        assert_eq!(broken, serde_json::json!([]), "{}", look.name());
+    }
 }
 
 #[test]

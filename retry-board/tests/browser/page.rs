@@ -236,6 +236,16 @@ impl Page {
         must(self.tools.call("Emulation.setEmulatedMedia", media));
     }
 
+    /// Shows pages in the few colours that somebody has chosen, as a system's contrast themes do.
+    pub(crate) fn force_colours(&mut self, is_dark: bool) {
+        let colours = if is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [
+            { "name": "forced-colors", "value": "active" },
+            { "name": "prefers-color-scheme", "value": colours },
+        ] });
+        must(self.tools.call("Emulation.setEmulatedMedia", media));
+    }
+
     /// The elements that make the page scroll sideways.
     pub(crate) fn too_wide(&mut self) -> Vec<String> {
         let found = self.eval(

@@ -210,7 +210,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn report_progress(&self) {
+    pub(super) fn report_progress(&mut self) {
         let (counts, running) = (self.ledger.stored(), self.tasks.len());
         #[cfg(feature = "metrics")]
         self.metrics.progress(counts, running, self.store.now());

@@ -5,7 +5,7 @@
 //! | `retry_job_running` | gauge | `workflow`, `job_id` | 1 while this process works on the job, else 0 |
 //! | `retry_job_items` | gauge | `workflow`, `job_id`, `state` | items of the job: `pending`, `leased`, `succeeded`, `dead`, `skipped` |
 //! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
-//! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long the next item could have been claimed by now; 0 if none is due |
+//! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long an item has been due without any attempt having ended; 0 if none is due |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
 //!
 //! The gauges are set about once a second while this process works on the job. When it leaves the
@@ -43,7 +43,11 @@ pub fn describe() {
     describe_gauge!(RUNNING, "1 while this process works on a job");
     describe_gauge!(ITEMS, "Items of a job, by state");
     describe_gauge!(HANDLERS, "Handlers of a job that are running in this process");
-    describe_gauge!(OVERDUE, Unit::Seconds, "How long the next item of a job has been due");
+    describe_gauge!(
+        OVERDUE,
+        Unit::Seconds,
+        "How long an item of a job has been due without any attempt having ended"
+    );
     describe_counter!(ATTEMPTS, "Attempts at items of a job, by the state that follows");
 }
 
@@ -57,6 +61,8 @@ pub(crate) struct JobMetrics {
     attempts: Vec<Key>,
     /// When the next item can be claimed, as the store last said.
     next_due: Option<Timestamp>,
+    /// How many attempts had ended when that number last changed, and when that was.
+    ended: (u64, Timestamp),
 }
 
 impl JobMetrics {
@@ -72,13 +78,14 @@ impl JobMetrics {
             });
             states.collect()
         };
-        let metrics = Self {
+        let mut metrics = Self {
             running: key(RUNNING),
             handlers: key(HANDLERS),
             overdue: key(OVERDUE),
             items: by_state(ITEMS),
             attempts: by_state(ATTEMPTS),
             next_due: None,
+            ended: (counts.attempts, Timestamp::default()),
         };
         set(&metrics.running, 1.0);
         metrics.progress(counts, 0, Timestamp::default());
@@ -107,13 +114,17 @@ impl JobMetrics {
         self.next_due = due;
     }
 
-    pub(crate) fn progress(&self, counts: Counts, handlers: usize, now: Timestamp) {
+    pub(crate) fn progress(&mut self, counts: Counts, handlers: usize, now: Timestamp) {
         let Counts { pending, leased, succeeded, dead, skipped, .. } = counts;
         for (key, items) in self.items.iter().zip([pending, leased, succeeded, dead, skipped]) {
             set(key, number(items));
         }
         set(&self.handlers, number(handlers as u64));
-        let overdue = self.next_due.map_or(Duration::ZERO, |due| now.since(due));
+        if counts.attempts != self.ended.0 {
+            self.ended = (counts.attempts, now);
+        }
+        // A backlog is due all the time; it is overdue once nothing comes of it.
+        let overdue = self.next_due.map_or(Duration::ZERO, |due| now.since(due.max(self.ended.1)));
         set(&self.overdue, overdue.as_secs_f64());
     }
 }

@@ -370,6 +370,30 @@ async fn a_job_that_waits_for_its_handler_says_how_long_its_next_item_is_due() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_backlog_that_is_worked_on_is_not_overdue() {
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let looks = seen.clone();
+    let working = Workflow::new("orders").max_parallel(2).run(0..400_u32, move |item, _| {
+        let looks = looks.clone();
+        async move {
+            tokio::time::sleep(secs(3)).await;
+            if item % 10 == 0 {
+                let measured = measured_of_jobs(&looks);
+                let mut lines = measured.iter();
+                let overdue =
+                    lines.find_map(|line| line.strip_prefix("gauge retry_job_overdue_seconds{…} "));
+                let overdue: f64 = overdue.unwrap().parse().unwrap();
+                assert!(overdue <= 5.0, "item {item}: {overdue} s");
+            }
+            Ok::<_, Failure>(())
+        }
+    });
+    assert!(working.await.unwrap().is_success());
+}
+
 #[test]
 fn registered_counters_of_every_function_begin_at_zero() {
     #[retry(name = "metrics.registered")]

@@ -24,8 +24,11 @@ pub(crate) struct BoardArguments {
     /// Answer under this name as well, such as jobs.example.org; may be given several times
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
-    /// Where browsers find the board behind a proxy, such as https://ops.example.com/board; needed
-    /// if the proxy changes the header Host
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Where browsers find the board behind a proxy that changes the header Host, such as \
+                https://ops.example.com/board"
+    )]
     pub(crate) public_url: Option<String>,
 }

@@ -82,7 +82,7 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             run::resume(&address.open().await?, (job.as_deref(), file.as_deref()), &how, screen)
                 .await
         }
-        Command::Jobs { what: None } => jobs::jobs(&*address.open().await?, screen).await,
+        Command::Jobs { what: None } => jobs::jobs(&*address.open_to_look().await?, screen).await,
         Command::Jobs { what: Some(what) } => {
             jobs::removal::run(what, &*address.open().await?, screen).await
         }

@@ -137,3 +137,38 @@ fn a_job_that_has_ended_is_watched_no_longer() {
     let once = told(folder.path(), &["status", "orders-1", "--watch"]);
     assert_eq!(once.matches("job       orders-1").count(), 1, "{once}");
 }
+
+/// What another user sees who may read the store, but write nothing in its folder.
+#[cfg(unix)]
+#[test]
+fn who_may_only_read_a_store_can_look_at_it() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::process::Command;
+
+    let folder = orders_and_mails();
+    let program = folder.path().join("retry-workflow");
+    std::fs::copy(env!("CARGO_BIN_EXE_retry-workflow"), &program).unwrap();
+    let store = folder.path().join("retry-workflow.db");
+    set_permissions(&store, Permissions::from_mode(0o444)).unwrap();
+    set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    for (arguments, says) in [
+        (&["jobs"][..], "orders-1"),
+        (&["status", "orders-1"], "3: 2 succeeded, 1 dead letter"),
+        (&["items", "list"], "succeeded"),
+        (&["dlq", "list"], "no customer"),
+        (&["store", "check"], "the newest"),
+    ] {
+        // Root may write everywhere.
+        let mut command = if is_root { Command::new("setpriv") } else { Command::new(&program) };
+        if is_root {
+            command.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]);
+            command.arg(&program);
+        }
+        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(told.contains(says), "{arguments:?}: {output:?}");
+    }
+    set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+}

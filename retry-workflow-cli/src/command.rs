@@ -19,8 +19,6 @@ mod manual;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser as _;
-
 use self::arguments::{Arguments, Command};
 use self::outcome::{CommandError, Exit};
 use self::recorders::Recorders;
@@ -30,7 +28,7 @@ use self::store::Address;
 
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments::parse();
     let tasks = if arguments.command.works() {
         match keeper::begin() {
             Role::Keeper(code) => return code,

@@ -4,6 +4,7 @@ mod begin;
 #[cfg(feature = "board")]
 mod board;
 mod condition;
+mod elsewhere;
 mod explain;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
 #[cfg(feature = "board")]
 pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;
+pub(crate) use self::elsewhere::parse;
 pub(crate) use self::explain::ExplainArguments;
 use crate::steps::stream::Excerpt;
 use retry_workflow::job::InvalidTimestamp;

@@ -61,6 +61,15 @@ impl Address {
                 Ok(Self::File(file.into()))
             };
         }
+        if let Some(scheme) =
+            ["postgres:", "postgresql:"].iter().find(|scheme| text.starts_with(**scheme))
+            && !text.starts_with(&format!("{scheme}//"))
+        {
+            return Err(format!(
+                "`{text}` is no address of a server: write one such as \
+                 {scheme}//user@db.example.com/jobs"
+            ));
+        }
         match text.split_once("://") {
             #[cfg(feature = "postgres")]
             Some(("postgres" | "postgresql", _)) => {

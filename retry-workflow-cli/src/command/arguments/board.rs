@@ -9,7 +9,7 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BoardArguments {
     /// The address and the port; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Let visitors take dead letters back or empty them, pause and cancel jobs
     #[arg(long)]
@@ -31,4 +31,15 @@ pub(crate) struct BoardArguments {
                 https://ops.example.com/board"
     )]
     pub(crate) public_url: Option<String>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    let meant = match (port.parse::<u16>(), text.strip_prefix("localhost:")) {
+        (Ok(port), _) => format!("127.0.0.1:{port}"),
+        (_, Some(port)) => format!("127.0.0.1:{port}"),
+        _ => "127.0.0.1:7878".to_owned(),
+    };
+    text.parse()
+        .map_err(|_| format!("this is no IP address with a port: write one such as {meant}"))
 }

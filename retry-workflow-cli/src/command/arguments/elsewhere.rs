@@ -1,0 +1,176 @@
+//! What people write who know other tools: their names of commands and options, and what is called
+//! so here. They are never accepted, so that scripts have one spelling.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Error, Parser as _};
+
+use super::Arguments;
+
+/// Commands of other tools: below which command of ours, their names, and what to write.
+const COMMANDS: &[(&str, &[&str], &str)] = &[
+    ("", &["start", "exec", "execute", "launch", "apply", "submit"], "run FILE"),
+    ("", &["retry", "replay", "requeue", "redrive", "rerun"], "dlq retry JOB"),
+    ("", &["list", "ls", "ps", "job"], "jobs"),
+    ("", &["delete", "remove", "rm"], "jobs rm JOB"),
+    ("", &["clean", "prune", "gc"], "jobs prune --older-than 30d"),
+    ("", &["stop", "suspend"], "pause JOB"),
+    ("", &["kill", "abort", "terminate"], "cancel JOB"),
+    ("", &["continue", "restart", "unpause"], "resume JOB"),
+    ("", &["validate", "lint", "test", "verify"], "check FILE"),
+    ("", &["dead", "failed", "failures", "errors", "dead-letters"], "dlq list"),
+    ("", &["logs", "log", "history", "show", "inspect", "describe"], "items show JOB ITEM"),
+    ("", &["serve", "server", "ui", "web", "dashboard"], "board"),
+    ("", &["progress", "info", "watch", "top"], "status JOB --watch"),
+    ("jobs", &["delete", "remove"], "jobs rm JOB"),
+    ("jobs", &["list", "ls"], "jobs"),
+    ("jobs", &["clean", "gc", "purge"], "jobs prune --older-than 30d"),
+    ("jobs", &["show", "status"], "status JOB"),
+    ("dlq", &["redrive", "replay", "requeue", "resubmit"], "dlq retry JOB"),
+    ("dlq", &["delete", "remove", "rm", "clear", "empty", "drop"], "dlq purge JOB"),
+    ("dlq", &["ls"], "dlq list"),
+    ("items", &["ls"], "items list"),
+    ("items", &["get", "logs", "log"], "items show JOB ITEM"),
+];
+
+/// Options of other tools: their names, and what to write.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (
+        &["-j", "-P", "--jobs", "--parallel", "--concurrency", "--workers", "--max-procs"],
+        "--max-parallel N",
+    ),
+    (&["-n", "--dry-run", "--check"], "check FILE"),
+    (&["-f", "--file"], "run FILE"),
+    (&["--job", "--id"], "resume JOB"),
+    (&["--db", "--database", "--state"], "--store FILE"),
+    (&["--format", "--output", "-o"], "--json"),
+    (&["--port", "-p"], "board --listen 127.0.0.1:7878"),
+    (&["--retries", "--max-retries"], "`retry_config: { attempts: 4 }` in a step of the file"),
+    (&["--delay", "--rate-limit"], "dlq retry JOB --rate 10/s"),
+    (&["--force", "-y"], "--yes"),
+];
+
+/// Parses the arguments of this process; where they are wrong, the process ends.
+pub(crate) fn parse() -> Arguments {
+    let words: Vec<_> = std::env::args_os().collect();
+    Arguments::try_parse_from(&words).unwrap_or_else(|error| meant(error, &words).exit())
+}
+
+/// Adds to an error what was meant, if that is known.
+pub(super) fn meant(mut error: Error, words: &[OsString]) -> Error {
+    let (kind, suggests): (_, &[_]) = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            (ContextKind::InvalidSubcommand, &[ContextKind::SuggestedSubcommand])
+        }
+        ErrorKind::UnknownArgument => (
+            ContextKind::InvalidArg,
+            &[ContextKind::SuggestedArg, ContextKind::Suggested, ContextKind::TrailingArg],
+        ),
+        _ => return error,
+    };
+    let Some(ContextValue::String(given)) = error.get(kind) else { return error };
+    let tip = match kind {
+        ContextKind::InvalidSubcommand => command(given, words),
+        _ => option(given.split('=').next().unwrap_or(given), words),
+    };
+    if let Some(tip) = tip {
+        for kind in suggests {
+            error.remove(*kind);
+        }
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+fn command(given: &str, words: &[OsString]) -> Option<String> {
+    let is_file =
+        |name: &str| Path::new(name).extension().is_some_and(|end| end == "yml" || end == "yaml");
+    if is_file(given) {
+        return Some(format!("to run a workflow file, write `retry-workflow run {given}`"));
+    }
+    let at = words.iter().position(|word| word == given)?;
+    let above = words.get(at.checked_sub(1)?)?.to_str()?;
+    let above = if ["jobs", "dlq", "items"].contains(&above) { above } else { "" };
+    let row =
+        COMMANDS.iter().find(|(below, names, _)| *below == above && names.contains(&given))?;
+    Some(format!("that is called `retry-workflow {}` here", row.2))
+}
+
+fn option(given: &str, words: &[OsString]) -> Option<String> {
+    let at = words.iter().position(|word| {
+        word.to_str().is_some_and(|word| word == given || word.starts_with(&format!("{given}=")))
+    });
+    let is_first = at
+        .is_some_and(|at| words[1..at].iter().all(|word| word.to_string_lossy().starts_with('-')));
+    if is_first
+        && ["--verbose", "-v", "--quiet", "-q", "--results", "--max-parallel"].contains(&given)
+    {
+        return Some(format!("it belongs to a command: write `retry-workflow run FILE {given}`"));
+    }
+    let (_, here) = OPTIONS.iter().find(|(names, _)| names.contains(&given))?;
+    let mut tip = String::from("that is ");
+    let _infallible = match here {
+        option if option.starts_with("--") => write!(tip, "called `{option}` here"),
+        text if text.starts_with('`') => write!(tip, "written as {text}"),
+        command => write!(tip, "written as `retry-workflow {command}`"),
+    };
+    Some(tip)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn told(line: &str) -> String {
+        let words: Vec<OsString> =
+            std::iter::once("retry-workflow").chain(line.split(' ')).map(Into::into).collect();
+        let error = Arguments::try_parse_from(&words).map(|_| ()).unwrap_err();
+        meant(error, &words).to_string()
+    }
+
+    #[test]
+    fn names_of_other_tools_are_told_what_they_are_called_here() {
+        for (line, tip) in [
+            ("start job.yml", "tip: that is called `retry-workflow run FILE` here"),
+            ("logs import-1", "`retry-workflow items show JOB ITEM`"),
+            ("retry", "`retry-workflow dlq retry JOB`"),
+            ("job.yml", "write `retry-workflow run job.yml`"),
+            ("jobs delete import-1", "`retry-workflow jobs rm JOB`"),
+            ("dlq redrive", "`retry-workflow dlq retry JOB`"),
+            ("run job.yml -j 4", "tip: that is called `--max-parallel N` here"),
+            ("run job.yml --concurrency=4", "`--max-parallel N`"),
+            ("run job.yml --dry-run", "tip: that is written as `retry-workflow check FILE`"),
+            ("--verbose run job.yml", "write `retry-workflow run FILE --verbose`"),
+            ("resume --job import-1", "`retry-workflow resume JOB`"),
+        ] {
+            let told = told(line);
+            assert!(told.contains(tip), "{line}: {told}");
+            assert_eq!(told.matches("tip:").count(), 1, "{line}: {told}");
+        }
+        // What nobody knows is told as before.
+        assert!(!told("walk").contains("tip:"));
+    }
+
+    #[test]
+    fn what_is_to_be_written_exists_and_what_was_written_does_not() {
+        let commands = Arguments::command();
+        for (above, names, here) in COMMANDS {
+            let below = match *above {
+                "" => &commands,
+                above => commands.find_subcommand(above).unwrap(),
+            };
+            for name in *names {
+                assert!(below.find_subcommand(name).is_none(), "{above} {name} is ours");
+            }
+            let words = here.split(' ').filter(|word| word.bytes().all(|b| b.is_ascii_lowercase()));
+            words.fold(&commands, |at, word| {
+                at.find_subcommand(word).unwrap_or_else(|| panic!("there is no `{here}`"))
+            });
+        }
+    }
+}

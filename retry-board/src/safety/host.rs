@@ -23,6 +23,16 @@ pub(crate) fn without_port(authority: &str) -> &str {
     }
 }
 
+/// Browsers leave out the port that a scheme has by itself; proxies may add it.
+pub(super) fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
+    let port = match scheme {
+        "https" => ":443",
+        "http" => ":80",
+        _ => return authority,
+    };
+    authority.strip_suffix(port).unwrap_or(authority)
+}
+
 /// Whether a name always means this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_end_matches('.');

@@ -3,6 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 
+use super::host::without_default_port;
 use super::public_url::PublicUrl;
 
 /// Whether the page that sent a request belongs to `authority`. Programs other than browsers do not
@@ -41,16 +42,6 @@ pub(crate) fn is_https(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text(ORIGIN.as_str()).is_some_and(|origin| origin.starts_with("https://"))
         || text("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
-}
-
-/// Browsers leave out the port that a scheme has by itself; proxies may add it.
-pub(super) fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
-    let port = match scheme {
-        "https" => ":443",
-        "http" => ":80",
-        _ => return authority,
-    };
-    authority.strip_suffix(port).unwrap_or(authority)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::http::Uri;
 
-use super::origin::without_default_port;
+use super::host::without_default_port;
 
 /// Where browsers find the board: its scheme, and its host with the port.
 #[derive(Clone, Debug)]

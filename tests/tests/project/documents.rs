@@ -233,6 +233,26 @@ fn links_of_the_guide_stay_in_the_documentation() {
 }
 
 #[test]
+fn the_page_on_observing_lists_every_reason_and_every_metric() {
+    let page = root().join("retry-runtime/src/guide/observing.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (_, reasons) = text.split_once("`reason` is one of ").unwrap();
+    let (reasons, _) = reasons.split_once(". ").unwrap();
+    let listed: Vec<_> = reasons.split(',').map(|one| one.trim().trim_matches('`')).collect();
+    let all: Vec<_> = retry_runtime::Reason::ALL.iter().map(|one| one.as_str()).collect();
+    assert_eq!(listed, all);
+    let code = root().join("retry-runtime/src/observe/metrics.rs");
+    let code = std::fs::read_to_string(code).unwrap();
+    let metrics = code.lines().filter_map(|line| line.strip_prefix("const ")?.split('"').nth(1));
+    let metrics: Vec<_> = metrics.filter(|name| name.starts_with("retry_")).collect();
+    assert!(metrics.len() > 8, "{metrics:?}");
+    for metric in metrics {
+        let row = format!("| `{metric}` |");
+        assert!(text.contains(&row), "OpenTelemetry's name of {metric}");
+    }
+}
+
+#[test]
 fn the_number_of_judged_cases_is_the_one_of_its_page() {
     let read = |page| fs::read_to_string(root().join(page)).expect("a page");
     let (readme, table) = (read("README.md"), read("CLASSIFICATION.md"));

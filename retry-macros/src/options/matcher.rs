@@ -1,6 +1,7 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
+use retry_rules::elsewhere::matcher_of_status;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
@@ -113,12 +114,7 @@ fn until_comma(input: ParseStream) -> TokenStream {
 
 fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
-        let class = match number.base10_parse::<u16>().unwrap_or_default() {
-            408 | 504 => "timeout",
-            429 => "rate_limit",
-            500..=599 => "server_error",
-            _ => "transient",
-        };
+        let class = matcher_of_status(number.base10_parse().unwrap_or_default());
         let message = format!(
             "a status is not a matcher: write `{class}`, or `when(…)` with a function of the error"
         );

@@ -183,49 +183,98 @@ impl Matcher {
 /// The form in a file: `network`, or `pattern: "…"`.
 #[cfg(feature = "serde")]
 mod file {
-    use serde::de::Error as _;
+    use std::fmt;
+
+    use retry_rules::elsewhere::matcher_of_status;
+    use retry_rules::suggest::unknown_word;
+    use serde::de::{Error, MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::{Class, Matcher, MatcherKind, pattern};
 
-    #[derive(Deserialize, Serialize)]
-    #[serde(rename_all = "snake_case")]
-    enum Form {
-        Network,
-        Timeout,
-        ServerError,
-        RateLimit,
-        Conflict,
-        Transient,
-        Pattern(String),
-    }
+    const WORDS: [(&str, Matcher); 6] = [
+        ("network", super::network),
+        ("timeout", super::timeout),
+        ("server_error", super::server_error),
+        ("rate_limit", super::rate_limit),
+        ("conflict", super::conflict),
+        ("transient", super::transient),
+    ];
 
     impl<'de> Deserialize<'de> for Matcher {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            Ok(match Form::deserialize(deserializer)? {
-                Form::Network => super::network,
-                Form::Timeout => super::timeout,
-                Form::ServerError => super::server_error,
-                Form::RateLimit => super::rate_limit,
-                Form::Conflict => super::conflict,
-                Form::Transient => super::transient,
-                Form::Pattern(text) => pattern(&text).map_err(D::Error::custom)?,
-            })
+            /// By hand, because people write statuses and texts here.
+            struct MatcherVisitor;
+
+            impl<'de> Visitor<'de> for MatcherVisitor {
+                type Value = Matcher;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(
+                        "network, timeout, server_error, rate_limit, conflict, transient, or \
+                         `pattern: \"(?i)not ready\"`",
+                    )
+                }
+
+                fn visit_str<E: Error>(self, word: &str) -> Result<Matcher, E> {
+                    if let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == word) {
+                        return Ok(known.clone());
+                    }
+                    let status = word.replace(['x', 'X'], "0");
+                    match status.parse() {
+                        Ok(status) => self.visit_u64(status),
+                        Err(_) if word.contains(' ') => Err(E::custom(format!(
+                            "to match the text of a failure, write `pattern: {word:?}`"
+                        ))),
+                        Err(_) => Err(unknown_word(word, &WORDS.map(|(word, _)| word), &self)),
+                    }
+                }
+
+                fn visit_u64<E: Error>(self, status: u64) -> Result<Matcher, E> {
+                    let word = matcher_of_status(u16::try_from(status).unwrap_or_default());
+                    Err(E::custom(format!("a status is not a matcher: write `{word}`")))
+                }
+
+                fn visit_i64<E: Error>(self, status: i64) -> Result<Matcher, E> {
+                    self.visit_u64(u64::try_from(status).unwrap_or_default())
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Matcher, A::Error> {
+                    let matcher = match map.next_key::<String>()? {
+                        Some(key) if key == "pattern" => {
+                            pattern(&map.next_value::<String>()?).map_err(A::Error::custom)?
+                        }
+                        // `network: null`, which some writers produce for a bare word.
+                        Some(key) => {
+                            let matcher = Self.visit_str(&key)?;
+                            map.next_value::<()>()?;
+                            matcher
+                        }
+                        None => return Err(A::Error::invalid_length(0, &self)),
+                    };
+                    match map.next_key::<String>()? {
+                        None => Ok(matcher),
+                        Some(_) => Err(A::Error::custom("each matcher is an entry of its own")),
+                    }
+                }
+            }
+
+            deserializer.deserialize_any(MatcherVisitor)
         }
     }
 
     impl Serialize for Matcher {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let form = match &self.0 {
-                MatcherKind::Pattern(regex) => Form::Pattern(regex.as_str().to_owned()),
-                MatcherKind::Class(class) if *class == Class::NETWORK => Form::Network,
-                MatcherKind::Class(class) if *class == Class::TIMEOUT => Form::Timeout,
-                MatcherKind::Class(class) if *class == Class::SERVER_ERROR => Form::ServerError,
-                MatcherKind::Class(class) if *class == Class::RATE_LIMIT => Form::RateLimit,
-                MatcherKind::Class(class) if *class == Class::CONFLICT => Form::Conflict,
-                MatcherKind::Class(_) => Form::Transient,
+            let word = |class: Class| {
+                let known = Class::NAMES.iter().find(|(known, _)| *known == class);
+                known.map_or("transient", |(_, word)| *word)
             };
-            form.serialize(serializer)
+            match &self.0 {
+                MatcherKind::Pattern(regex) => {
+                    serializer.serialize_newtype_variant("Matcher", 0, "pattern", regex.as_str())
+                }
+                MatcherKind::Class(class) => serializer.serialize_str(word(*class)),
+            }
         }
     }
 }

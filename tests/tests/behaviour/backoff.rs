@@ -191,7 +191,7 @@ async fn very_many_lists_of_delays_are_reported_once_with_the_function() {
 }
 
 /// Equal to a list that is kept.
-const WRITTEN: &[Duration] = &[Duration::from_millis(5_000), Duration::from_micros(4_567)];
+const WRITTEN: &[Duration] = &[Duration::from_secs(5), Duration::from_micros(4_567)];
 
 #[test]
 fn a_curve_of_run_time_is_kept_once() {

@@ -67,7 +67,7 @@ async fn whoever_may_not_create_tables_is_told_who_has_to() {
     execute(&place.url, &format!("CREATE ROLE {role} LOGIN")).await;
     let url = place.url.replace("postgres://postgres@", &format!("postgres://{role}@"));
     let error = place.options().connect(&url).await.unwrap_err();
-    let why = std::error::Error::source(&error).expect("a reason").to_string();
+    let why = error.to_string();
     assert!(why.contains("may not change them") && why.contains("permission denied"), "{why}");
 }
 

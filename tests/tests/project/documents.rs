@@ -232,6 +232,35 @@ fn links_of_the_guide_stay_in_the_documentation() {
     assert_none(&mistakes);
 }
 
+/// The tables of MIGRATING that come from the names which errors recognise.
+///
+/// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.
+#[test]
+fn the_settings_of_other_libraries_by_name_are_those_that_errors_recognise() {
+    use retry_rules::elsewhere::{BREAKER, Elsewhere, Place, RETRY, instead};
+
+    let table = |rows: &[Elsewhere]| {
+        let rows = rows.iter().map(|row| {
+            let names: Vec<_> = row.names.iter().map(|name| format!("`{name}`")).collect();
+            let here =
+                instead(row.names[0], "", rows, Place::Attribute).expect("it is in the table");
+            format!("| {} | `{}` |\n", names.join(", "), here.replace('|', "\\|"))
+        });
+        format!("| there | here |\n| --- | --- |\n{}", rows.collect::<String>())
+    };
+    let path = root().join("MIGRATING.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- by name -->\n").expect("where they begin");
+    let (_, after) = rest.split_once("<!-- end -->\n").expect("where they end");
+    let tables = format!("{}\nIn a breaker:\n\n{}", table(RETRY), table(BREAKER));
+    let wanted = format!("{before}<!-- by name -->\n{tables}<!-- end -->\n{after}");
+    if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert!(text == wanted, "MIGRATING.md is not what errors say: run with UPDATE_DOCUMENTS=1");
+    }
+}
+
 #[test]
 fn the_page_on_observing_lists_every_reason_and_every_metric() {
     let page = root().join("retry-runtime/src/guide/observing.md");

@@ -4,11 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
 
 /// How many connections there are at a time: fewer than the files that a process may have open, of
 /// which 1,024 is a common limit. Others wait.
@@ -17,10 +22,17 @@ const MAX_CONNECTIONS: usize = 512;
 /// How long the head of a request may take. A connection on which none arrives is closed.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a request may take until its response begins, with the arrival of its body.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a client may read nothing while there is more for it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How long to wait after a connection could not be accepted, because there are too many files.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(listener: TcpListener, app: Router) {
+    let app = app.layer(from_fn(in_time));
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         // Never closed, so there is always one in the end.
@@ -30,14 +42,21 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
             continue;
         };
         let service = TowerToHyperService::new(app.clone());
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(WRITE_TIMEOUT));
         tokio::spawn(async move {
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
+                .serve_connection(TokioIo::new(Box::pin(stream)), service);
             // A client that breaks off, or sends no request, is nobody's business.
             let _broken = served.await;
             drop(place);
         });
     }
+}
+
+async fn in_time(request: Request, next: Next) -> Response {
+    let answered = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
+    answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response())
 }

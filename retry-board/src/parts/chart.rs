@@ -7,6 +7,8 @@ use retry_workflow::store::{HourCount, Minute};
 use retry_workflow::words::{count, moment, thousands};
 use retry_workflow::{Counts, Timestamp};
 
+use super::time;
+
 /// Formats a coordinate to a hundredth of a pixel.
 pub(crate) fn px(number: f64) -> String {
     let digits = format!("{number:.2}");
@@ -146,7 +148,7 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
                     polyline.failed points=(points.join(" ")) {}
                 }
             }
-            div.x aria-hidden="true" { span { (clock(begin, span)) } span { (clock(end, span)) } }
+            div.x aria-hidden="true" { (time::clock(begin, span)) (time::clock(end, span)) }
         }
         ul.legend {
             li { span.key.succeeded {} (thousands(good)) " succeeded" }
@@ -154,13 +156,6 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
             li { span.key.line {} (count(failed, "attempt")) " failed" }
         }
     }
-}
-
-/// A time without the parts that are obvious within such a period.
-fn clock(time: Timestamp, span: Duration) -> String {
-    let text = moment(time);
-    let text = if span > Duration::from_secs(86_400) { text.get(5..16) } else { text.get(11..16) };
-    format!("{} UTC", text.unwrap_or_default())
 }
 
 /// Rounds up to 1, 2 or 5 times a power of ten.

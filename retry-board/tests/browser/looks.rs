@@ -126,6 +126,7 @@ fn pictures_and_their_legends_are_seen_in_forced_colours() {
     for is_dark in [false, true] {
         page.force_colours(is_dark);
         page.go(&server.url("/job?id=import-1"));
+        assert!(!page.text(".chart .x").contains("UTC"), "times are the visitor's everywhere");
         // Keys of the legend and bars of the picture have the same colours, which differ.
         let colours = page.eval(
             "['succeeded', 'dead', 'skipped'].map(state => [

@@ -5,9 +5,9 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-use retry_runtime::{OnFailure, Retrier, RetryConfig};
+use retry_runtime::{CommandConfig, OnFailure, Retrier};
 
-fn read(file: &str) -> Result<RetryConfig, Box<dyn Error>> {
+fn read(file: &str) -> Result<CommandConfig, Box<dyn Error>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(file);
     Ok(serde_saphyr::from_str(&std::fs::read_to_string(path)?)?)
 }
@@ -15,9 +15,9 @@ fn read(file: &str) -> Result<RetryConfig, Box<dyn Error>> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let config = read("fetch.yml")?;
-    println!("fetch.yml: {}", config.policy);
+    println!("fetch.yml: {}", config.retry.bare_policy);
 
-    let retrier = Retrier::from_config(&config).name("fetch");
+    let retrier = Retrier::from_config(&config.retry).name("fetch");
     let mut call = 0;
     let rows = retrier.run(|| {
         call += 1;

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use retry_rules::file::{TaskStyle, WorkflowStyle};
 use retry_rules::{Attempts, Policy};
-use retry_runtime::RetryConfig;
+use retry_runtime::CommandConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,10 +24,10 @@ pub(crate) fn check(text: &str) {
         if let Some(style) = format.read::<TaskStyle>(text) {
             keeps_the_rules_and_comes_back(style.into(), text);
         }
-        if let Some(config) = format.read::<RetryConfig>(text) {
-            keeps_the_rules_and_comes_back(config.policy, text);
+        if let Some(config) = format.read::<CommandConfig>(text) {
+            keeps_the_rules_and_comes_back(config.retry.bare_policy, text);
             for again in comes_back(&config, text) {
-                assert!(same(again.policy, config.policy), "{text}");
+                assert!(same(again.retry.bare_policy, config.retry.bare_policy), "{text}");
                 assert_eq!(again.on_failure, config.on_failure, "{text}");
                 // Matchers cannot be compared, but their text can.
                 assert_eq!(Format::Json.write(&again, text), Format::Json.write(&config, text));

@@ -57,11 +57,28 @@ impl ValueKind {
     const fn reader(self) -> &'static str {
         match self {
             // Not `policy`, which is for the failure path.
-            Self::Policy => "read_policy",
+            Self::Policy => "keep",
             // What a bound is made of; whether there is one is asked apart.
             Self::Bound => "limit",
             kind => kind.function(),
         }
+    }
+
+    /// Passes a value to a function of the runtime.
+    fn read(self, function: &str, value: &impl ToTokens) -> TokenStream {
+        let function = quote::format_ident!("{function}", span = Span::mixed_site());
+        let place = SpanRange::of(value);
+        let borrowed = place.call(quote!(&), value);
+        let argument = match self {
+            // Its type may be one of several.
+            Self::Policy => {
+                let mut held = place.call(quote!(__retry::run_time::given), borrowed);
+                held.extend(place.locate(quote!(.__held())));
+                held
+            }
+            _ => borrowed,
+        };
+        place.call(quote!(__retry::run_time::#function), argument)
     }
 }
 
@@ -77,12 +94,12 @@ pub(crate) struct RunTimeExpr {
 impl RunTimeExpr {
     /// Calls the runtime's function for the value, as a part of a policy.
     pub(crate) fn evaluated(&self) -> TokenStream {
-        read(self.kind.function(), self)
+        self.kind.read(self.kind.function(), self)
     }
 
     /// Calls another function of the runtime for the value.
     pub(crate) fn asked(&self, question: &str) -> TokenStream {
-        read(question, self)
+        self.kind.read(question, self)
     }
 }
 
@@ -97,17 +114,9 @@ impl ToTokens for RunTimeExpr {
 
 impl ToTokens for Local {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let (name, value) = (&self.name, read(self.kind.reader(), &self.expr));
+        let (name, value) = (&self.name, self.kind.read(self.kind.reader(), &self.expr));
         tokens.extend(quote!(let #name = #value;));
     }
-}
-
-/// Passes a value to a function of the runtime.
-fn read(function: &str, value: &impl ToTokens) -> TokenStream {
-    let function = quote::format_ident!("{function}", span = Span::mixed_site());
-    let place = SpanRange::of(value);
-    let borrowed = place.call(quote!(&), value);
-    place.call(quote!(__retry::run_time::#function), borrowed)
 }
 
 impl Scope {
@@ -127,6 +136,14 @@ impl Scope {
     /// Evaluates an expression that is known only at run time: where it stands, if its value cannot
     /// change, and otherwise once.
     pub(crate) fn evaluate(&mut self, kind: ValueKind, written: Expr) -> RunTimeExpr {
+        let written = match (kind, written) {
+            // A policy is borrowed anyway, and lends its lists for longer than a reference to this
+            // reference would live.
+            (ValueKind::Policy, Expr::Reference(borrowed)) if borrowed.mutability.is_none() => {
+                *borrowed.expr
+            }
+            (_, written) => written,
+        };
         let local = (!self.is_unchanging(&written)).then(|| {
             let name =
                 quote::format_ident!("value_{}", self.locals.len(), span = Span::mixed_site());

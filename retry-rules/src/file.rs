@@ -1,4 +1,4 @@
-//! The three forms of a policy in a file (feature `serde`).
+//! Settings in files (feature `serde`): a policy in three forms, a breaker, a quota.
 //!
 //! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
 //!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, and
@@ -9,8 +9,11 @@
 //! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
 //!   `max_retry_delay` in seconds.
 //!
+//! A [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)` in the attribute as its
+//! keys, and a [`QuotaConfig`](crate::QuotaConfig) those of its builder.
+//!
 //! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a limit may also be
-//! `unlimited`. Unknown keys are errors, and every policy must obey the rules of
+//! `unlimited`. Unknown keys are errors, and all settings must obey the rules of
 //! [`Rule`](crate::Rule).
 //!
 //! A policy is `Copy` and can be used in a `const`, so custom delays from a file are kept until the
@@ -30,6 +33,10 @@ mod command;
 mod workflow;
 mod task;
 
+mod changed;
+mod breaker;
+mod quota;
+
 pub use command::CommandKeys;
 pub use invalid_keys::InvalidKeys;
 pub use map_only::from_map;
@@ -41,6 +48,6 @@ pub use workflow::{WorkflowKeys, WorkflowStyle};
 #[doc(hidden)]
 pub use backoff::CURVES;
 #[doc(hidden)]
-pub use command::{KEYS, NotHere};
+pub use command::{KEYS, NotHere, OnlyForCommands};
 #[doc(hidden)]
 pub use draft::Draft;

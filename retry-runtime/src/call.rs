@@ -13,5 +13,6 @@ pub(crate) mod cancel;
 pub(crate) mod session;
 pub(crate) mod breaker_wait;
 pub(crate) mod tracked;
+pub(crate) mod given;
 pub(crate) mod run_time;
 pub(crate) mod run_time_timer;

@@ -37,7 +37,7 @@
 //! | `pattern` | yes | `pattern("…")`: regular expressions over an error's text |
 //! | `tracing` | yes | events through the `tracing` facade |
 //! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
-//! | `serde` | | policies and `RetryConfig` from files |
+//! | `serde` | | policies, breakers and quotas from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |
 //! | `reqwest`, `hyper`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
 //! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; enabled by `reqwest` and `tungstenite` |
@@ -110,7 +110,9 @@ pub use call::attempt::Attempt;
 #[doc(inline)]
 pub use retrier::Retrier;
 #[cfg(feature = "serde")]
-pub use retrier::config::{OnFailure, RetryConfig, RetryConfigKeys};
+pub use retrier::config::{
+    CommandConfig, CommandConfigKeys, OnFailure, RetryConfig, RetryConfigKeys,
+};
 #[doc(inline)]
 pub use retrier::durable;
 

@@ -57,6 +57,7 @@ pub mod registered {
 }
 
 pub mod run_time {
+    pub use crate::call::given::*;
     pub use crate::call::run_time::*;
 }
 

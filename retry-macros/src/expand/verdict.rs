@@ -66,7 +66,19 @@ impl Expansion<'_> {
         let judged = self.args.classify.as_ref().filter(|_| typed);
         // A function that says the kind makes up for a type that does not reveal it.
         let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
-        let probed = self.probe(how, "__probe", typed);
+        let base = self.args.policy.run_time_base();
+        let probed = match base {
+            // A configuration lists failures too: it knows whether the error has to reveal its kind.
+            Some(base) => {
+                let lists = base.asked("lists");
+                lets.extend(quote!(let lists = #lists;));
+                match (how, judged) {
+                    ("lenient", None) => self.probe_by(&quote!(lists.__probe), "__probe", typed),
+                    _ => self.probe(how, "__probe", typed),
+                }
+            }
+            None => self.probe(how, "__probe", typed),
+        };
         lets.extend(quote!(let probed = #probed;));
         if let Some(classify) = judged {
             let said = call(classify, quote!(#private::kind_of), quote!(error));
@@ -85,6 +97,15 @@ impl Expansion<'_> {
             Some(matchers) => {
                 let abort = self.any_of(matchers, typed);
                 quote!(!(#abort) && (#retry))
+            }
+            None => retry,
+        };
+        let retry = match base {
+            // What is written in the attribute overrules the `retry_on` of a configuration.
+            Some(_) => {
+                let is_overruled = self.args.retry_on.is_some();
+                let (class, view) = (self.class(typed), self.probe("lenient", "__view", typed));
+                quote!((#retry) && lists.permit(#is_overruled, || (#class, #view)))
             }
             None => retry,
         };
@@ -124,10 +145,15 @@ impl Expansion<'_> {
     pub(super) fn probe(&self, how: &str, what: &str, typed: bool) -> TokenStream {
         let private = &self.private;
         let how = format_ident!("{how}");
+        self.probe_by(&quote!(#private::probe::#how), what, typed)
+    }
+
+    /// Probes with the function at `how`.
+    fn probe_by(&self, how: &TokenStream, what: &str, typed: bool) -> TokenStream {
         // For a type that cannot answer, the error is reported on the return type.
         let span = if typed { self.error_place.start() } else { Span::mixed_site() };
         let what = Ident::new(what, span);
-        quote!(#private::probe::#how(error).#what())
+        quote!(#how(error).#what())
     }
 
     pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {

@@ -27,8 +27,8 @@ macro_rules! command_keys {
         /// The keys of the command style as written in a file, parsed but not yet checked.
         ///
         /// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
-        /// `retry_on` and `on_failure` accompany a policy's keys in some files; `R` and `F` are
-        /// their types, and a bare policy has neither.
+        /// `retry_on`, `abort_on` and `on_failure` accompany a policy's keys in some files; `R` is
+        /// the type of the first two, `F` that of the last, and a bare policy has none of them.
         // The keys are fields of this struct, not of a flattened one, because flattening loses the
         // place of an error and accepts unknown keys.
         #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -41,6 +41,9 @@ macro_rules! command_keys {
             /// Which failures are retried.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub retry_on: Option<R>,
+            /// Which failures are not retried, whatever `retry_on` says.
+            #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+            pub abort_on: Option<R>,
             /// What happens when the retries end.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub on_failure: Option<F>,
@@ -78,7 +81,7 @@ macro_rules! command_keys {
 
         impl<R, F> Default for CommandKeys<R, F> {
             fn default() -> Self {
-                Self { $( $key: None, )* retry_on: None, on_failure: None }
+                Self { $( $key: None, )* retry_on: None, abort_on: None, on_failure: None }
             }
         }
 
@@ -119,16 +122,32 @@ command_keys! {
     timeout: BoundKey => Timeout timeout,
 }
 
-/// The type of a key that accompanies a policy's keys in some files, but not in this one.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub enum NotHere {}
+/// Declares the type of a key that accompanies a policy's keys in some files, but not in this one:
+/// reading it is an error with these words.
+macro_rules! not_here {
+    ($(#[$docs:meta])* $NotHere:ident: $message:literal) => {
+        $(#[$docs])*
+        #[derive(Clone, Copy, Debug, Serialize)]
+        pub enum $NotHere {}
 
-impl<'de> Deserialize<'de> for NotHere {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Err(D::Error::custom(
-            "`retry_on` and `on_failure` are not part of a bare policy: remove the key",
-        ))
-    }
+        impl<'de> Deserialize<'de> for $NotHere {
+            fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+                Err(D::Error::custom($message))
+            }
+        }
+    };
+}
+
+not_here! {
+    /// A key that a bare policy does not have.
+    NotHere: "`retry_on`, `abort_on` and `on_failure` are not part of a bare policy: remove the key, \
+              or read a `RetryConfig`"
+}
+
+not_here! {
+    /// A key that the settings of a function do not have.
+    OnlyForCommands: "`on_failure` is only for commands (`CommandConfig`): for a function, remove it \
+                      here and write it in the attribute, as in `on_failure = fallback(f)`"
 }
 
 /// Converts the value of a field to its key, if it was set.

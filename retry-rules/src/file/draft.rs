@@ -126,6 +126,6 @@ impl Draft {
         if broken.is_empty() {
             return Ok(self.policy);
         }
-        Err(InvalidKeys::broken(broken, &self.policy, self.written, style))
+        Err(InvalidKeys::broken(broken, Some(&self.policy), self.written, style))
     }
 }

@@ -1,4 +1,4 @@
-//! [`InvalidKeys`]: what is wrong with a policy's keys, and which keys are to blame.
+//! [`InvalidKeys`]: what is wrong with the keys of settings, and which keys are to blame.
 
 use core::error::Error;
 use core::fmt;
@@ -10,7 +10,7 @@ use crate::rules::field::{Field, Fields};
 use crate::rules::table::Rules;
 use crate::rules::words::Style;
 
-/// Keys that can be parsed, but do not form a valid policy: they break rules, or contradict one
+/// Keys that can be parsed, but do not form valid settings: they break rules, or contradict one
 /// another.
 ///
 /// Its `Display` is the message, worded in the style of the keys.
@@ -41,16 +41,26 @@ impl InvalidKeys {
         self.keys.iter().copied()
     }
 
-    /// Creates the error for the `broken` rules of a policy, of which the fields `written` are in
-    /// the file.
-    pub(super) fn broken(broken: Rules, policy: &Policy, written: Fields, style: Style) -> Self {
+    /// Creates the error for the `broken` rules of settings, of which the fields `written` are in
+    /// the file. If they are those of a policy, its numbers are shown.
+    pub(super) fn broken(
+        broken: Rules,
+        policy: Option<&Policy>,
+        written: Fields,
+        style: Style,
+    ) -> Self {
         let blamed = broken
             .iter()
             .flat_map(super::super::rules::table::Rule::fields)
             .filter(|field| written.contains(whole(**field)))
             .flat_map(|field| keys(style, *field));
-        let complaints: Vec<_> =
-            broken.iter().map(|rule| rule.explained(style, policy).to_string()).collect();
+        let complaints: Vec<_> = broken
+            .iter()
+            .map(|rule| match policy {
+                Some(policy) => rule.explained(style, policy).to_string(),
+                None => rule.worded(style).to_string(),
+            })
+            .collect();
         Self { keys: blamed.collect(), message: complaints.join("; ") }
     }
 }

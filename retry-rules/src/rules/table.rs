@@ -219,7 +219,7 @@ rules! {
 
         rule SlowRateOutOfRange of [slow_rate slow_call]
             message ["a rate of slow calls must be above 0.0 and at most 1.0, and needs " (slow_call) ": \
-                  write `slow_call = \"2s\", slow_rate = 0.5`"]
+                  write " (slow_call = "2s") " and " (slow_rate = 0.5)]
             when matches!(breaker.slow_calls, Some(slow) if !is_share(slow.rate));
 
         rule SuccessThresholdZero of [success_threshold]

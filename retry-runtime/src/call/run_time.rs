@@ -20,45 +20,6 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
     nearest
 }
 
-/// A policy, or something that holds one.
-#[diagnostic::on_unimplemented(
-    message = "`policy` must be a `Policy`, not a `{Self}`",
-    label = "this is not a `Policy`",
-    note = "write an expression of type `Policy`, or of a type that implements `Borrow<Policy>`, \
-            such as `&Policy` or `Arc<Policy>`"
-)]
-pub trait HoldsPolicy {
-    /// The policy.
-    fn held(&self) -> &Policy;
-}
-
-#[diagnostic::do_not_recommend]
-impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
-    #[inline(always)]
-    fn held(&self) -> &Policy {
-        self.borrow()
-    }
-}
-
-/// The policy behind a value, a reference or a pointer, as it is read before the first attempt.
-#[inline(always)]
-pub fn read_policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
-    *policy.held()
-}
-
-/// The policy behind a value, a reference or a pointer, read when it is needed.
-#[cold]
-pub fn policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
-    *policy.held()
-}
-
-/// Whether the policy has a time limit, so that the call has to know when it began.
-#[inline(always)]
-pub fn is_timed<P: HoldsPolicy + ?Sized>(policy: &P) -> bool {
-    let policy = policy.held();
-    policy.is_timed() || policy.has_max_elapsed()
-}
-
 /// A backoff from a configuration.
 #[inline(always)]
 pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {

@@ -1,29 +1,62 @@
-//! [`RetryConfig`]: a policy from a file, with its matchers and its action on failure.
+//! [`RetryConfig`]: a policy from a file, with its matchers; [`CommandConfig`]: also with an action
+//! on failure.
 
 use core::fmt;
+use std::sync::Arc;
 
 use retry_rules::Policy;
-use retry_rules::file::{CommandKeys, InvalidKeys, from_map};
+use retry_rules::file::{CommandKeys, InvalidKeys, OnlyForCommands, from_map};
 use retry_rules::suggest::unknown_word;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::call::given;
 use crate::classify::matchers::Matcher;
 
 /// The retry settings in a file: a policy in the command style, with the keys `retry_on` and
-/// `on_failure`.
+/// `abort_on`.
 ///
 /// ```
-/// use retry_runtime::{OnFailure, RetryConfig};
+/// use retry_runtime::RetryConfig;
 ///
 /// let json = r#"{
 ///     "attempts": 5, "backoff": "exponential", "jitter": true, "retry_budget": "5m",
-///     "retry_on": ["network", { "pattern": "(?i)database is locked" }],
-///     "on_failure": { "fallback": { "command": "./save-locally.sh" } }
+///     "retry_on": ["network", { "pattern": "(?i)database is locked" }]
 /// }"#;
 /// let config: RetryConfig = serde_json::from_str(json).unwrap();
 /// assert_eq!(config.retry_on.unwrap().len(), 2);
-/// assert_eq!(config.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
+/// ```
+///
+/// `policy = self.config.http` in the attribute takes it, or a reference, an `Arc` or a guard of it,
+/// and obeys both lists; a `retry_on` in the attribute takes the place of the file's, and the `abort_on`
+/// of both always counts. In a [`Retrier`](crate::Retrier) it is
+/// [`from_config`](crate::Retrier::from_config).
+///
+/// ```
+/// use retry_runtime::{RetryConfig, retry};
+///
+/// #[retry(policy = config)]
+/// fn load(config: &RetryConfig, calls: &mut u32) -> Result<(), String> {
+///     *calls += 1;
+///     Err("no such table".to_owned())
+/// }
+///
+/// let config: RetryConfig = serde_json::from_str(r#"{ "retry_on": ["network"] }"#).unwrap();
+/// let mut calls = 0;
+/// assert!(load(&config, &mut calls).is_err());
+/// assert_eq!(calls, 1);
+/// ```
+///
+/// An error that reveals nothing about itself could match no list, so it does not compile:
+///
+/// ```compile_fail,E0277
+/// # use retry_runtime::{RetryConfig, retry};
+/// struct Mute;
+///
+/// #[retry(policy = config)]
+/// fn load(config: &RetryConfig) -> Result<(), Mute> {
+///     Err(Mute)
+/// }
 /// ```
 ///
 /// Unknown keys are errors, and the policy has to obey the same rules as in the attribute:
@@ -36,10 +69,33 @@ use crate::classify::matchers::Matcher;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// How often to retry, how long to wait, and when to give up early.
-    pub policy: Policy,
+    /// How often to retry, how long to wait, and when to give up early, without the lists: a
+    /// function that is given this alone does not know them.
+    pub bare_policy: Policy,
     /// Which failures are retried; `None` for every failure.
-    pub retry_on: Option<Vec<Matcher>>,
+    pub retry_on: Option<Arc<[Matcher]>>,
+    /// Which failures are not retried, whatever `retry_on` says.
+    pub abort_on: Option<Arc<[Matcher]>>,
+}
+
+/// The settings of a command in a file: those of [`RetryConfig`], with the key `on_failure`.
+///
+/// ```
+/// use retry_runtime::{CommandConfig, OnFailure};
+///
+/// let json = r#"{
+///     "attempts": 5, "jitter": true,
+///     "on_failure": { "fallback": { "command": "./save-locally.sh" } }
+/// }"#;
+/// let config: CommandConfig = serde_json::from_str(json).unwrap();
+/// assert_eq!(config.retry.bare_policy.get_attempts().to_string(), "5");
+/// assert_eq!(config.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CommandConfig {
+    /// How the command is retried.
+    pub retry: RetryConfig,
     /// What to do when the retries end, for whoever runs the command. Default: stop.
     pub on_failure: OnFailure,
 }
@@ -50,9 +106,9 @@ pub struct RetryConfig {
 /// command (`retry-workflow` does).
 ///
 /// ```
-/// use retry_runtime::{OnFailure, RetryConfig};
+/// use retry_runtime::{CommandConfig, OnFailure};
 ///
-/// let config: RetryConfig = serde_json::from_str(r#"{ "on_failure": "continue" }"#).unwrap();
+/// let config: CommandConfig = serde_json::from_str(r#"{ "on_failure": "continue" }"#).unwrap();
 /// assert_eq!(config.on_failure, OnFailure::Continue);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -125,13 +181,38 @@ impl<'de> Deserialize<'de> for OnFailure {
 
 impl From<Policy> for RetryConfig {
     fn from(policy: Policy) -> Self {
-        Self { policy, ..Self::default() }
+        Self { bare_policy: policy, ..Self::default() }
+    }
+}
+
+impl given::Config for RetryConfig {
+    fn policy(&self) -> &Policy {
+        &self.bare_policy
+    }
+
+    fn lists(&self) -> given::Lists<'_> {
+        given::Lists { retry_on: self.retry_on.as_deref(), abort_on: self.abort_on.as_deref() }
+    }
+}
+
+impl given::HoldsConfig for RetryConfig {
+    type Config = Self;
+
+    fn config(&self) -> &Self {
+        self
     }
 }
 
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: RetryConfigKeys = from_map(deserializer, "a map of retry settings")?;
+        keys.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for CommandConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys: CommandConfigKeys = from_map(deserializer, "a map of retry settings")?;
         keys.try_into().map_err(D::Error::custom)
     }
 }
@@ -147,31 +228,72 @@ impl<'de> Deserialize<'de> for RetryConfig {
 /// let invalid = RetryConfig::try_from(keys).unwrap_err();
 /// assert_eq!(invalid.keys().next(), Some("retry_on"));
 /// ```
-pub type RetryConfigKeys = CommandKeys<Vec<Matcher>, OnFailure>;
+pub type RetryConfigKeys = CommandKeys<Vec<Matcher>, OnlyForCommands>;
+
+/// The keys of a [`CommandConfig`] as written in a file, parsed but not yet checked.
+///
+/// For readers that know where each key is, like [`RetryConfigKeys`].
+pub type CommandConfigKeys = CommandKeys<Vec<Matcher>, OnFailure>;
 
 impl TryFrom<RetryConfigKeys> for RetryConfig {
     type Error = InvalidKeys;
 
     fn try_from(keys: RetryConfigKeys) -> Result<Self, InvalidKeys> {
-        if keys.retry_on.as_ref().is_some_and(Vec::is_empty) {
-            return Err(InvalidKeys::new(
-                "retry_on",
-                "`retry_on` is empty: list at least one matcher, as in [network, timeout], or \
-                 leave it out",
-            ));
-        }
-        let policy = keys.policy()?;
-        let CommandKeys { retry_on, on_failure, .. } = keys;
-        Ok(Self { policy, retry_on, on_failure: on_failure.unwrap_or_default() })
+        read(keys).map(|(config, _)| config)
     }
+}
+
+impl TryFrom<CommandConfigKeys> for CommandConfig {
+    type Error = InvalidKeys;
+
+    fn try_from(keys: CommandConfigKeys) -> Result<Self, InvalidKeys> {
+        let (retry, on_failure) = read(keys)?;
+        Ok(Self { retry, on_failure: on_failure.unwrap_or_default() })
+    }
+}
+
+/// Checks the keys.
+fn read<F>(keys: CommandKeys<Vec<Matcher>, F>) -> Result<(RetryConfig, Option<F>), InvalidKeys> {
+    let empty = |list: &Option<Vec<Matcher>>| list.as_ref().is_some_and(Vec::is_empty);
+    if empty(&keys.retry_on) {
+        return Err(InvalidKeys::new(
+            "retry_on",
+            "`retry_on` is empty: list at least one matcher, as in [network, timeout], or leave it \
+             out",
+        ));
+    }
+    if empty(&keys.abort_on) {
+        return Err(InvalidKeys::new(
+            "abort_on",
+            "`abort_on` is empty: list at least one matcher, as in [conflict], or leave it out",
+        ));
+    }
+    let bare_policy = keys.policy()?;
+    let CommandKeys { retry_on, abort_on, on_failure, .. } = keys;
+    let [retry_on, abort_on] = [retry_on, abort_on].map(|list| list.map(Arc::from));
+    Ok((RetryConfig { bare_policy, retry_on, abort_on }, on_failure))
 }
 
 impl Serialize for RetryConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let on_failure = Some(&self.on_failure).filter(|action| **action != OnFailure::Stop);
-        let mut style = CommandKeys::<&Vec<Matcher>, &OnFailure>::from(self.policy);
-        style.retry_on = self.retry_on.as_ref();
-        style.on_failure = on_failure;
-        style.serialize(serializer)
+        self.keys::<OnlyForCommands>().serialize(serializer)
+    }
+}
+
+impl Serialize for CommandConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys = self.retry.keys();
+        keys.on_failure = Some(&self.on_failure).filter(|action| **action != OnFailure::Stop);
+        keys.serialize(serializer)
+    }
+}
+
+impl RetryConfig {
+    /// The keys to write.
+    fn keys<F>(&self) -> CommandKeys<&[Matcher], F> {
+        let mut keys = CommandKeys::from(self.bare_policy);
+        keys.retry_on = self.retry_on.as_deref();
+        keys.abort_on = self.abort_on.as_deref();
+        keys
     }
 }

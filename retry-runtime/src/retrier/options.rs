@@ -52,11 +52,10 @@ impl Retrier {
     /// ```
     #[cfg(feature = "serde")]
     pub fn from_config(config: &RetryConfig) -> Self {
-        let retrier = Self::new(config.policy);
-        match &config.retry_on {
-            Some(matchers) => retrier.retry_on(matchers.iter().cloned()),
-            None => retrier,
-        }
+        let mut retrier = Self::new(config.bare_policy);
+        let lists = &mut retrier.common.settings.lists;
+        (lists.retry_on, lists.abort_on) = (config.retry_on.clone(), config.abort_on.clone());
+        retrier
     }
 }
 

@@ -1,10 +1,14 @@
 //! Retry settings from files: the accepted forms, and the messages about mistakes.
 
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, RwLock};
 use std::time::Duration;
 
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
 use retry_runtime::{
-    Attempts, Backoff, Bound, Jitter, OnFailure, Policy, Reason, Retrier, RetryConfig,
+    Attempts, Backoff, Bound, BreakerConfig, CommandConfig, Jitter, OnFailure, Policy, QuotaConfig,
+    Reason, Retrier, RetryConfig, retry,
 };
 use serde::Deserialize;
 
@@ -12,10 +16,10 @@ use crate::support::{millis, secs};
 
 #[derive(Deserialize)]
 struct Step {
-    retry_config: Option<RetryConfig>,
+    retry_config: Option<CommandConfig>,
 }
 
-fn yaml(text: &str) -> RetryConfig {
+fn yaml(text: &str) -> CommandConfig {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -35,30 +39,33 @@ fn every_form_of_the_command_level_is_read() {
     }
     let text = include_str!("../../data/config/command-level.yml");
     let file: File = serde_saphyr::from_str(text).unwrap();
-    let configs: Vec<RetryConfig> = file
+    let configs: Vec<CommandConfig> = file
         .commands
         .into_iter()
         .map(|step| step.retry_config.expect("every one has it"))
         .collect();
-    let [fetch, query, index, mail, upload] = <[RetryConfig; 5]>::try_from(configs).unwrap();
+    let [fetch, query, index, mail, upload] = <[CommandConfig; 5]>::try_from(configs).unwrap();
 
     let policy = Policy::new().attempts(5).jitter(Jitter::Proportional(0.3)).budget(secs(300));
-    assert_eq!(fetch.policy, policy);
+    assert_eq!(fetch.retry.bare_policy, policy);
     assert_eq!(fetch.on_failure, OnFailure::Stop);
-    assert_eq!(fetch.retry_on.as_ref().map(Vec::len), Some(2));
+    assert_eq!(fetch.retry.retry_on.as_ref().map(|list| list.len()), Some(2));
 
     let linear = Backoff::Linear { increment: secs(2) };
-    assert_eq!(query.policy, Policy::new().attempts(5).backoff(linear));
-    assert_eq!(query.retry_on.as_ref().map(Vec::len), Some(3));
+    assert_eq!(query.retry.bare_policy, Policy::new().attempts(5).backoff(linear));
+    assert_eq!(query.retry.retry_on.as_ref().map(|list| list.len()), Some(3));
 
-    assert_eq!(index.policy, Policy::new().attempts(6).backoff(Backoff::Fibonacci));
-    assert_eq!((index.on_failure, index.retry_on.is_none()), (OnFailure::Continue, true));
+    assert_eq!(index.retry.bare_policy, Policy::new().attempts(6).backoff(Backoff::Fibonacci));
+    assert_eq!((index.on_failure, index.retry.retry_on.is_none()), (OnFailure::Continue, true));
 
     let fixed = Policy::new().attempts(4).backoff(Backoff::Fixed).initial_delay(secs(2));
-    assert_eq!(mail.policy, fixed);
+    assert_eq!(mail.retry.bare_policy, fixed);
 
     let custom = Backoff::Custom(const { &[millis(500), secs(3)] });
-    assert_eq!(upload.policy, Policy::new().attempts(5).backoff(custom).max_delay(secs(60)));
+    assert_eq!(
+        upload.retry.bare_policy,
+        Policy::new().attempts(5).backoff(custom).max_delay(secs(60))
+    );
     assert_eq!(upload.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
 }
 
@@ -83,8 +90,8 @@ fn every_form_of_the_workflow_level_is_read() {
 
     let [process, validate] = <[Step; 2]>::try_from(file.map.agent_template).ok().unwrap();
     let process = process.retry_config.unwrap();
-    assert_eq!(process.policy, Policy::new().jitter(Jitter::DEFAULT));
-    assert_eq!(process.retry_on.map(|matchers| matchers.len()), Some(2));
+    assert_eq!(process.retry.bare_policy, Policy::new().jitter(Jitter::DEFAULT));
+    assert_eq!(process.retry.retry_on.map(|matchers| matchers.len()), Some(2));
     assert!(validate.retry_config.is_none());
 }
 
@@ -101,7 +108,7 @@ fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
         ),
         ("timeout: unlimited", Policy::new().with_timeout(Bound::Unlimited)),
     ] {
-        assert_eq!(yaml(text).policy, policy, "{text}");
+        assert_eq!(yaml(text).retry.bare_policy, policy, "{text}");
         let written = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&written).unwrap(), policy, "{written}");
     }
@@ -121,7 +128,7 @@ fn fixed_minute() -> Policy {
 #[tokio::test(start_paused = true)]
 async fn a_retrier_does_what_the_file_says() {
     let config = yaml("attempts: 4\nretry_on: [network, pattern: '(?i)database is LOCKED']\n");
-    let retrier = Retrier::from_config(&config);
+    let retrier = Retrier::from_config(&config.retry);
     for (text, attempts, reason) in [
         ("connection refused", 4, Reason::Attempts),
         ("the database is locked", 4, Reason::Attempts),
@@ -130,7 +137,7 @@ async fn a_retrier_does_what_the_file_says() {
         let error = retrier.run(|| async { Err::<(), _>(text) }).await.unwrap_err();
         assert_eq!((error.attempts(), error.reason()), (attempts, reason), "{text}");
     }
-    let all = Retrier::from_config(&yaml("attempts: 2"));
+    let all = Retrier::from_config(&yaml("attempts: 2").retry);
     let error = all.run(|| async { Err::<(), _>("whatever") }).await.unwrap_err();
     assert_eq!(error.attempts(), 2);
 }
@@ -144,15 +151,15 @@ fn forms_that_mean_the_same_are_the_same() {
         "backoff:\n  fixed:\n",
         "backoff: { fixed: {} }",
     ] {
-        assert_eq!(yaml(text).policy, fixed, "{text}");
+        assert_eq!(yaml(text).retry.bare_policy, fixed, "{text}");
     }
     let factor = Policy::new().jitter(Jitter::Proportional(0.2));
     for text in ["jitter: 0.2", "jitter: true\njitter_factor: 0.2"] {
-        assert_eq!(yaml(text).policy, factor, "{text}");
+        assert_eq!(yaml(text).retry.bare_policy, factor, "{text}");
     }
     for text in ["jitter: false", "jitter: none", ""] {
         let text = format!("attempts: 3\n{text}");
-        assert_eq!(yaml(&text).policy, Policy::new(), "{text}");
+        assert_eq!(yaml(&text).retry.bare_policy, Policy::new(), "{text}");
     }
     for text in [
         "max_delay: 90s",
@@ -160,14 +167,14 @@ fn forms_that_mean_the_same_are_the_same() {
         "max_delay: 1m 30s",
         "max_delay: { secs: 90 }",
     ] {
-        assert_eq!(yaml(text).policy, Policy::new().max_delay(secs(90)), "{text}");
+        assert_eq!(yaml(text).retry.bare_policy, Policy::new().max_delay(secs(90)), "{text}");
     }
     assert_eq!(
-        yaml("attempts: unlimited\nbudget: 5m").policy,
+        yaml("attempts: unlimited\nbudget: 5m").retry.bare_policy,
         Policy::new().unlimited().budget(secs(300))
     );
     assert_eq!(
-        yaml("deadline: 30s\ntimeout: 2s").policy,
+        yaml("deadline: 30s\ntimeout: 2s").retry.bare_policy,
         Policy::new().deadline(secs(30)).timeout(secs(2))
     );
 }
@@ -182,11 +189,11 @@ fn what_is_written_is_read_again() {
         yaml(&serde_saphyr::to_string(&config).unwrap()),
         serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap(),
     ] {
-        assert_eq!(again.policy, config.policy);
+        assert_eq!(again.retry.bare_policy, config.retry.bare_policy);
         assert_eq!(again.on_failure, config.on_failure);
-        assert_eq!(format!("{:?}", again.retry_on), format!("{:?}", config.retry_on));
+        assert_eq!(format!("{:?}", again.retry), format!("{:?}", config.retry));
     }
-    assert_eq!(config.policy.wait(2), secs(3) + Duration::from_nanos(5));
+    assert_eq!(config.retry.bare_policy.wait(2), secs(3) + Duration::from_nanos(5));
 }
 
 /// Each mistake, with words that its message has to contain.
@@ -261,7 +268,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
     ];
     let mut bad = Vec::new();
     for (text, words) in mistakes {
-        let complaint = complaint::<RetryConfig>(text);
+        let complaint = complaint::<CommandConfig>(text);
         println!("--- {}\n{complaint}\n", text.replace('\n', " / "));
         assert!(!complaint.contains(" = "), "no attribute is written in a file: {complaint}");
         for word in *words {
@@ -318,4 +325,242 @@ fn the_task_style_counts_retries_and_speaks_seconds() {
     assert_eq!(read("retry_delay: 0.5").get_initial_delay(), millis(500));
     assert_eq!(read("retry_delay: 0").wait(3), secs(0));
     assert_eq!(read("max_retries: 4294967295").get_attempts(), Attempts::Limited(u32::MAX));
+}
+
+/// A service's settings, all in one file.
+#[derive(Deserialize)]
+struct Service {
+    http: Arc<RetryConfig>,
+    breaker: BreakerConfig,
+    quota: QuotaConfig,
+}
+
+const SERVICE: &str = "\
+http: { attempts: 4, backoff: fixed, initial_delay: 0s, retry_on: [network, timeout], abort_on: [pattern: refused] }
+breaker: { failure_rate: 0.5, window_time: 10s, minimum_calls: 20, slow_call: 2s, slow_rate: 0.8, timeout: 5s,
+           timeout_growth: 2.0, max_timeout: 1m, timeout_jitter: 0.2, half_open_requests: 1, success_threshold: 2,
+           observe_only: true }
+quota: { capacity: 100, retry_cost: 10, timeout_cost: 20, throttling_cost: 5, success_refund: 2, refill_per_sec: 0.5 }
+";
+
+#[test]
+fn breakers_and_quotas_are_read_from_the_same_file() {
+    let service: Service = serde_saphyr::from_str(SERVICE).unwrap();
+    let breaker = BreakerConfig::new()
+        .failure_rate(0.5)
+        .window_time(secs(10))
+        .minimum_calls(20)
+        .slow_calls(secs(2), 0.8)
+        .timeout(secs(5))
+        .timeout_growth(2.0)
+        .max_timeout(secs(60))
+        .timeout_jitter(0.2)
+        .half_open_requests(1)
+        .success_threshold(2)
+        .observe_only();
+    let quota = QuotaConfig::new()
+        .capacity(100)
+        .retry_cost(10)
+        .timeout_cost(20)
+        .throttling_cost(5)
+        .success_refund(2)
+        .refill_per_sec(0.5);
+    assert_eq!(service.http.abort_on.as_ref().map(|list| list.len()), Some(1));
+    assert_eq!((service.breaker, service.quota), (breaker, quota));
+    for breaker in [
+        breaker,
+        BreakerConfig::new(),
+        BreakerConfig::new()
+            .failure_rate(0.2)
+            .window_calls(7)
+            .minimum_calls(7)
+            .failure_threshold(3),
+        // Useless settings are not written, because reading them is an error.
+        BreakerConfig::new().failure_threshold(9),
+    ] {
+        let written = serde_json::to_string(&breaker).unwrap();
+        assert_eq!(serde_json::from_str::<BreakerConfig>(&written).unwrap(), breaker, "{written}");
+    }
+    for quota in [quota, QuotaConfig::new()] {
+        let written = serde_json::to_string(&quota).unwrap();
+        assert_eq!(serde_json::from_str::<QuotaConfig>(&written).unwrap(), quota, "{written}");
+    }
+    assert_eq!(serde_json::to_string(&BreakerConfig::new()).unwrap(), "{}");
+}
+
+#[test]
+fn mistakes_in_breakers_and_quotas_are_told_so_that_they_can_be_mended() {
+    for (text, words) in [
+        ("failure_threshold: 0", "`failure_threshold`"),
+        ("failure_threshold: -1", "u32"),
+        ("failure_rate: 50", "`failure_rate: 0.5`"),
+        ("window_calls: 10\nwindow_time: 10s", "keep `window_calls` or `window_time`"),
+        ("window_time: 10s", "`failure_rate: 0.5`"),
+        ("slow_call: 2s", "`slow_rate: 0.5`"),
+        ("slow_rate: 0.5", "`slow_call: \"2s\"`"),
+        ("slow_call: 2s\nslow_rate: 2.0", "`slow_rate: 0.5`"),
+        ("timeout: 30", "\"30s\""),
+        ("timeout: 0s", "`timeout: \"30s\"`"),
+        ("max_timeout: 5m", "`timeout_growth: 2.0`"),
+        ("failure_treshold: 5", "failure_threshold"),
+        ("[5]", "mapping"),
+    ] {
+        let complaint = complaint::<BreakerConfig>(text);
+        println!("--- breaker: {text}\n{complaint}\n");
+        assert!(complaint.contains(words), "{complaint}");
+        assert!(!complaint.contains(" = "), "no attribute is written in a file: {complaint}");
+    }
+    for (text, words) in [
+        ("capacity: 1", "raise `capacity`"),
+        ("retry_cost: 0", "at least 1"),
+        ("refill_per_sec: -1", "`refill_per_sec: 0.5`"),
+        ("cost: 5", "retry_cost"),
+    ] {
+        let complaint = complaint::<QuotaConfig>(text);
+        println!("--- quota: {text}\n{complaint}\n");
+        assert!(complaint.contains(words), "{complaint}");
+        assert!(!complaint.contains(" = "), "no attribute is written in a file: {complaint}");
+    }
+}
+
+#[test]
+fn settings_of_a_function_have_no_action_on_failure_and_say_where_it_goes() {
+    let complaint = complaint::<RetryConfig>("attempts: 3\non_failure: continue");
+    assert!(complaint.contains("`on_failure = fallback(f)`"), "{complaint}");
+}
+
+type Lazily = Box<dyn FnOnce() -> RetryConfig + Send>;
+
+/// What holds a configuration, in all the ways that programs keep it.
+struct Client {
+    direct: RetryConfig,
+    shared: Arc<RetryConfig>,
+    locked: RwLock<RetryConfig>,
+    lazy: LazyLock<RetryConfig, Lazily>,
+    calls: AtomicU32,
+}
+
+impl Client {
+    fn new(text: &str) -> Self {
+        let config: RetryConfig = serde_saphyr::from_str(text).unwrap();
+        let again = config.clone();
+        let lazy = LazyLock::new(Box::new(move || again) as Lazily);
+        Self {
+            shared: Arc::new(config.clone()),
+            locked: RwLock::new(config.clone()),
+            lazy,
+            direct: config,
+            calls: 0.into(),
+        }
+    }
+
+    fn fail(&self, text: &'static str) -> Result<(), io::Error> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Err(io::Error::other(text))
+    }
+
+    #[retry(policy = self.direct)]
+    fn direct(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = &self.direct)]
+    fn borrowed(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.shared)]
+    async fn shared(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.shared.clone())]
+    async fn cloned(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.locked.read().unwrap())]
+    async fn guarded(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.lazy)]
+    fn lazy(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = config, clone(config))]
+    async fn argument(
+        &self,
+        config: Arc<RetryConfig>,
+        text: &'static str,
+    ) -> Result<(), io::Error> {
+        drop(config);
+        self.fail(text)
+    }
+
+    #[retry(policy = self.direct, retry_on = [server_error])]
+    fn overruled(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.direct, abort_on = [timeout])]
+    fn aborts_more(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.direct, attempts = 2)]
+    fn with_an_option(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.direct.bare_policy)]
+    fn bare(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    #[retry(policy = self.direct, classify = |_: &io::Error| Some(retry_runtime::Class::NETWORK))]
+    fn classified(&self, text: &'static str) -> Result<(), io::Error> {
+        self.fail(text)
+    }
+
+    async fn calls<F: Future<Output = Result<(), io::Error>>>(&self, call: F) -> u32 {
+        self.calls.store(0, Ordering::Relaxed);
+        call.await.unwrap_err();
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_attribute_obeys_the_lists_of_a_file() {
+    let client = Client::new(
+        "{ attempts: 4, backoff: fixed, initial_delay: 0s, retry_on: [network, timeout], \
+         abort_on: [pattern: refused] }",
+    );
+    for (text, wanted) in [("connection reset", 4), ("connection refused", 1), ("HTTP 500", 1)] {
+        let calls = [
+            client.calls(async { client.direct(text) }).await,
+            client.calls(async { client.borrowed(text) }).await,
+            client.calls(client.shared(text)).await,
+            client.calls(client.cloned(text)).await,
+            client.calls(client.guarded(text)).await,
+            client.calls(async { client.lazy(text) }).await,
+            client.calls(client.argument(client.shared.clone(), text)).await,
+        ];
+        assert_eq!(calls, [wanted; 7], "{text}");
+    }
+    let calls = async |call: fn(&Client, &'static str) -> Result<(), io::Error>, text| {
+        client.calls(async { call(&client, text) }).await
+    };
+    // What is written in the attribute wins, and `abort_on` always counts.
+    assert_eq!(calls(Client::overruled, "HTTP 500").await, 4);
+    assert_eq!(calls(Client::overruled, "HTTP 500: refused").await, 1);
+    assert_eq!(calls(Client::overruled, "connection reset").await, 1);
+    assert_eq!(calls(Client::aborts_more, "connection reset").await, 4);
+    assert_eq!(calls(Client::aborts_more, "timed out").await, 1);
+    assert_eq!(calls(Client::with_an_option, "connection reset").await, 2);
+    assert_eq!(calls(Client::with_an_option, "HTTP 500").await, 1);
+    assert_eq!(calls(Client::bare, "HTTP 500").await, 4);
+    assert_eq!(calls(Client::classified, "no word of it").await, 4);
+    assert_eq!(calls(Client::classified, "refused").await, 1);
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use retry_runtime::{Policy, RetryConfig};
+use retry_runtime::Policy;
 use serde_json::{Map, Value, json};
 
 use crate::command::outcome::CommandError;
@@ -81,9 +81,8 @@ impl ExplainArguments {
     /// # Errors
     /// The settings break a rule. The message is worded as it would be for a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
-        let config: RetryConfig = serde_json::from_value(Value::Object(self.keys()?))
-            .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))?;
-        Ok(config.policy)
+        serde_json::from_value(Value::Object(self.keys()?))
+            .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))
     }
 
     fn keys(&self) -> Result<Map<String, Value>, CommandError> {

@@ -7,7 +7,7 @@ use std::iter::once;
 use serde_json::{Map, Value, json};
 
 use retry_runtime::file::CURVES;
-use retry_runtime::{Class, RetryConfigKeys};
+use retry_runtime::{Class, CommandConfigKeys};
 use retry_workflow::job::ErrorPolicyKeys;
 
 use super::keys::keys_of;
@@ -35,8 +35,9 @@ pub(crate) fn schema() -> Value {
             "repair": step(object(&[STEP, &REPAIR].concat(), step_key)),
             "map": with(object(MAP, map_key), &json!({ "required": ["input", "agent_template"] })),
             "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
-            "retry_config": object(keys_of::<RetryConfigKeys>(&[]), retry_key),
+            "retry_config": object(keys_of::<CommandConfigKeys>(&[]), retry_key),
             "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
+            "matchers": matchers(),
             "backoff": backoff(),
             "duration": {
                 "anyOf": [
@@ -367,22 +368,25 @@ fn retry_key(name: &'static str) -> Value {
             key(&bound("duration"), "No attempt begins later than this after the first failure")
         }
         "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
-        "retry_on" => key(
-            &json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
-                { "enum": once("transient").chain(Class::NAMES.map(|(_, name)| name)).collect::<Vec<_>>() },
-                {
-                    "type": "object", "required": ["pattern"], "additionalProperties": false,
-                    "properties": { "pattern": named("text", "A regular expression") },
-                },
-            ] } }),
-            "Which failures are retried [default: every one]",
-        ),
+        "retry_on" => named("matchers", "Which failures are retried [default: every one]"),
+        "abort_on" => named("matchers", "Which failures are not retried, whatever retry_on says"),
         "on_failure" => key(
             &json!({ "anyOf": [{ "enum": ["stop", "continue"] }, end()] }),
             "What happens after the last attempt [default: stop]",
         ),
         _ => Value::Bool(true),
     }
+}
+
+fn matchers() -> Value {
+    let words = once("transient").chain(Class::NAMES.map(|(_, name)| name));
+    json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
+        { "enum": words.collect::<Vec<_>>() },
+        {
+            "type": "object", "required": ["pattern"], "additionalProperties": false,
+            "properties": { "pattern": named("text", "A regular expression") },
+        },
+    ] } })
 }
 
 fn bound(form: &str) -> Value {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use retry_runtime::file::Span;
-use retry_runtime::{RetryConfig, RetryConfigKeys};
+use retry_runtime::{CommandConfig, CommandConfigKeys};
 
 use super::{Forms, STEP, first_key_span, has_like};
 use crate::steps::command_env::Run;
@@ -142,7 +142,7 @@ impl Forms<'_> {
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some(retry) => step.retry(&retry),
+            Some(retry) => step.retry(&retry.retry),
             None => step,
         };
         is_whole.then_some(step)
@@ -238,7 +238,7 @@ impl Forms<'_> {
     }
 
     /// Reads how a step is retried.
-    fn retry_config(&mut self, config: &Node) -> Option<RetryConfig> {
+    fn retry_config(&mut self, config: &Node) -> Option<CommandConfig> {
         if let Some(deadline) = config.get("deadline") {
             self.wrong(
                 deadline.span,
@@ -251,11 +251,11 @@ impl Forms<'_> {
         let timeout = config.get("timeout").and_then(Node::in_seconds);
         let instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();
         let keys = match &config.value {
-            Value::Map(_) => config.parse_only::<RetryConfigKeys>(&self.once(config), &instead),
-            _ => config.parse_map::<RetryConfigKeys>("a map of retry settings"),
+            Value::Map(_) => config.parse_only::<CommandConfigKeys>(&self.once(config), &instead),
+            _ => config.parse_map::<CommandConfigKeys>("a map of retry settings"),
         };
         self.parsed(keys.and_then(|keys| {
-            RetryConfig::try_from(keys)
+            CommandConfig::try_from(keys)
                 .map_err(|invalid| config.mistake_at(invalid.keys(), &invalid))
         }))
     }

@@ -1,0 +1,244 @@
+//! What `policy = …` is given at run time: a policy, or a configuration, which also says which
+//! failures are retried.
+//!
+//! The expansion sees an expression and no type, so it climbs a ladder of two rungs, as
+//! [`probe`](crate::classify::probe) does: [`Given`] has `__held` for types that hold a
+//! configuration, and derefs to [`GivenPolicy`], which has it for all others.
+
+use core::borrow::Borrow;
+use core::ops::Deref;
+
+use retry_rules::Policy;
+
+use crate::classify::Class;
+use crate::classify::matchers::Matcher;
+use crate::classify::probe::{self, ByItself, ErrorView};
+
+/// A policy with lists of failures, from a file.
+pub trait Config: Clone {
+    /// The policy, without the lists.
+    fn policy(&self) -> &Policy;
+
+    /// Which failures are retried and which are not.
+    fn lists(&self) -> Lists<'_>;
+}
+
+/// A configuration, or something that derefs to one, such as an `Arc` or a guard.
+pub trait HoldsConfig {
+    /// The type of the configuration.
+    type Config: Config;
+
+    /// The configuration.
+    fn config(&self) -> &Self::Config;
+}
+
+impl<D: Deref + ?Sized> HoldsConfig for D
+where
+    D::Target: HoldsConfig,
+{
+    type Config = <D::Target as HoldsConfig>::Config;
+
+    #[inline(always)]
+    fn config(&self) -> &Self::Config {
+        (**self).config()
+    }
+}
+
+/// A policy, or something that holds one.
+#[diagnostic::on_unimplemented(
+    message = "`policy` must be a `Policy` or a `RetryConfig`, not a `{Self}`",
+    label = "this is not a policy",
+    note = "write an expression of type `Policy` or `RetryConfig` (feature `serde`), or a reference \
+            or an `Arc` of one; of your own types, those that implement `Borrow<Policy>` are accepted"
+)]
+pub trait HoldsPolicy {
+    /// The policy.
+    fn policy(&self) -> &Policy;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
+    #[inline(always)]
+    fn policy(&self) -> &Policy {
+        self.borrow()
+    }
+}
+
+/// The upper rung: for types that hold a configuration.
+#[derive(Debug)]
+pub struct Given<'a, V: ?Sized>(GivenPolicy<'a, V>);
+
+/// The lower rung: for all types. What is no policy is an error where it is used.
+#[derive(Debug)]
+pub struct GivenPolicy<'a, V: ?Sized>(&'a V);
+
+/// Begins at the upper rung.
+#[inline(always)]
+pub const fn given<V: ?Sized>(value: &V) -> Given<'_, V> {
+    Given(GivenPolicy(value))
+}
+
+impl<'a, V: ?Sized> Deref for Given<'a, V> {
+    type Target = GivenPolicy<'a, V>;
+
+    #[inline(always)]
+    fn deref(&self) -> &GivenPolicy<'a, V> {
+        &self.0
+    }
+}
+
+impl<'a, V: HoldsConfig + ?Sized> Given<'a, V> {
+    /// The configuration.
+    #[inline(always)]
+    pub fn __held(&self) -> HeldConfig<'a, V::Config> {
+        HeldConfig(self.0.0.config())
+    }
+}
+
+impl<'a, V: ?Sized> GivenPolicy<'a, V> {
+    /// The policy, if there is one.
+    #[inline(always)]
+    pub fn __held(&self) -> HeldPolicy<'a, V> {
+        HeldPolicy(self.0)
+    }
+}
+
+/// A configuration that was found.
+#[derive(Debug)]
+pub struct HeldConfig<'a, C>(&'a C);
+
+/// A policy that was found.
+#[derive(Debug)]
+pub struct HeldPolicy<'a, P: ?Sized>(&'a P);
+
+/// What was found.
+pub trait Held {
+    /// What is kept of it if it is read before the first attempt.
+    type Kept;
+    /// Which failures are retried, as far as it says that.
+    type Lists;
+
+    /// The policy.
+    fn policy(&self) -> &Policy;
+
+    /// What is kept of it.
+    fn keep(self) -> Self::Kept;
+
+    /// Which failures are retried.
+    fn lists(self) -> Self::Lists;
+}
+
+impl<'a, C: Config> Held for HeldConfig<'a, C> {
+    type Kept = C;
+    type Lists = Lists<'a>;
+
+    #[inline(always)]
+    fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    #[inline(always)]
+    fn keep(self) -> C {
+        self.0.clone()
+    }
+
+    #[inline(always)]
+    fn lists(self) -> Lists<'a> {
+        self.0.lists()
+    }
+}
+
+impl<P: HoldsPolicy + ?Sized> Held for HeldPolicy<'_, P> {
+    type Kept = Policy;
+    type Lists = NoLists;
+
+    #[inline(always)]
+    fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    #[inline(always)]
+    fn keep(self) -> Policy {
+        *self.0.policy()
+    }
+
+    #[inline(always)]
+    fn lists(self) -> NoLists {
+        NoLists
+    }
+}
+
+/// What a call keeps of the value, as it is read before the first attempt.
+#[inline(always)]
+pub fn keep<H: Held>(held: H) -> H::Kept {
+    held.keep()
+}
+
+/// The policy behind a value, a reference or a pointer, read when it is needed.
+#[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
+#[cold]
+pub fn policy<H: Held>(held: H) -> Policy {
+    *held.policy()
+}
+
+/// Whether the policy has a time limit, so that the call has to know when it began.
+#[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
+#[inline(always)]
+pub fn is_timed<H: Held>(held: H) -> bool {
+    let policy = held.policy();
+    policy.is_timed() || policy.has_max_elapsed()
+}
+
+/// Which failures are retried, as far as the value says that.
+#[inline(always)]
+pub fn lists<H: Held>(held: H) -> H::Lists {
+    held.lists()
+}
+
+/// `retry_on` and `abort_on` of a configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a> {
+    pub(crate) retry_on: Option<&'a [Matcher]>,
+    pub(crate) abort_on: Option<&'a [Matcher]>,
+}
+
+impl Lists<'_> {
+    /// Probes an error. One that reveals nothing is a compile error, as with `retry_on`.
+    pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, true> {
+        probe::strict(error)
+    }
+
+    /// Whether a failure may be retried. If the attribute has a `retry_on`, that one `is_overruled`.
+    /// `read` is what is known of the error.
+    #[cold]
+    pub fn permit<'e>(
+        &self,
+        is_overruled: bool,
+        read: impl FnOnce() -> (Class, ErrorView<'e>),
+    ) -> bool {
+        let retry_on = self.retry_on.filter(|_| !is_overruled);
+        if retry_on.is_none() && self.abort_on.is_none() {
+            return true;
+        }
+        let (class, view) = read();
+        let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
+        !self.abort_on.is_some_and(any) && retry_on.is_none_or(any)
+    }
+}
+
+/// A bare policy has no lists.
+#[derive(Clone, Copy, Debug)]
+pub struct NoLists;
+
+impl NoLists {
+    /// Probes an error, of which nothing is asked.
+    pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, false> {
+        probe::lenient(error)
+    }
+
+    /// Whether a failure may be retried: always.
+    #[inline(always)]
+    pub fn permit<'e>(&self, _: bool, _: impl FnOnce() -> (Class, ErrorView<'e>)) -> bool {
+        true
+    }
+}

@@ -134,5 +134,5 @@ pub mod work {
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.
 pub use retry_runtime::{
-    Backoff, BreakerConfig, Jitter, Policy, Retrier, matchers, policy, retrier,
+    Backoff, BreakerConfig, Jitter, Policy, Retrier, RetryConfig, matchers, policy, retrier,
 };

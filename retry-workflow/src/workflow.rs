@@ -7,7 +7,7 @@ use std::future::Future;
 
 use retry_runtime::matchers::Matcher;
 use retry_runtime::retrier::{Classified, Decider, Fault, ForError, Readable};
-use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
+use retry_runtime::{Policy, Retrier, RetryConfig, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -222,8 +222,24 @@ impl<D> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry(self, policy: Policy) -> Self {
-        self.with_retrier(|retrier| retrier.with_policy(policy))
+    ///
+    /// A [`RetryConfig`] from a file sets its lists of failures, too:
+    ///
+    /// ```
+    /// # use retry_workflow::{RetryConfig, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config: RetryConfig = serde_json::from_str(r#"{ "attempts": 5, "retry_on": ["network"] }"#)?;
+    /// let report = Workflow::new("import")
+    ///     .retry(&config)
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("no such customer") })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn retry(self, config: impl Into<RetryConfig>) -> Self {
+        self.with_retrier(|retrier| retrier.with_config(&config.into()))
     }
 
     /// Pays for retries from this quota: a `&'static`, or an `Arc`. Default: no quota.

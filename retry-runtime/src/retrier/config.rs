@@ -185,6 +185,12 @@ impl From<Policy> for RetryConfig {
     }
 }
 
+impl From<&RetryConfig> for RetryConfig {
+    fn from(config: &RetryConfig) -> Self {
+        config.clone()
+    }
+}
+
 impl given::Config for RetryConfig {
     fn policy(&self) -> &Policy {
         &self.bare_policy

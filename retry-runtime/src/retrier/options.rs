@@ -52,10 +52,7 @@ impl Retrier {
     /// ```
     #[cfg(feature = "serde")]
     pub fn from_config(config: &RetryConfig) -> Self {
-        let mut retrier = Self::new(config.bare_policy);
-        let lists = &mut retrier.common.settings.lists;
-        (lists.retry_on, lists.abort_on) = (config.retry_on.clone(), config.abort_on.clone());
-        retrier
+        Self::new(Policy::new()).with_config(config)
     }
 }
 
@@ -331,6 +328,31 @@ impl<D, V> Retrier<D, V> {
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.common.settings = self.common.settings.with_policy(policy);
         self
+    }
+
+    /// Sets the policy, and each list that is in the file. A list that is not stays as it is.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, Retrier, RetryConfig, matchers::network};
+    ///
+    /// let reads = Retrier::new(Policy::new()).retry_on([network]);
+    /// let config: RetryConfig = serde_json::from_str(r#"{ "attempts": 10 }"#).unwrap();
+    /// let patient = reads.with_config(&config);
+    /// assert_eq!(*patient.policy(), Policy::new().attempts(10));
+    /// assert_eq!(patient.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    #[cfg(feature = "serde")]
+    pub fn with_config(self, config: &RetryConfig) -> Self {
+        let mut retrier = self.with_policy(config.bare_policy);
+        let lists = &mut retrier.common.settings.lists;
+        for (list, in_file) in
+            [(&mut lists.retry_on, &config.retry_on), (&mut lists.abort_on, &config.abort_on)]
+        {
+            if let Some(matchers) = in_file {
+                *list = Some(Arc::clone(matchers));
+            }
+        }
+        retrier
     }
 
     /// Returns the policy in force: the given one, or the nearest valid one.

@@ -325,6 +325,28 @@ pub const BREAKER: &[Elsewhere] = &[
     row(&["successes", "consecutivesuccesses"], &[("success_threshold", same("3"))]),
 ];
 
+/// Words that stand for a value, by those of other libraries and tools.
+const WORDS: &[(&[&str], &[&str])] = &[
+    (&["ignore", "pass", "warn", "proceed", "skip", "resume"], &["continue", "skip"]),
+    (&["fail", "abort", "exit", "halt", "raise", "break"], &["stop"]),
+    (&["deadletter", "dead", "park", "quarantine"], &["dlq"]),
+    (&["constant", "static", "const"], &["fixed"]),
+    (&["exp", "double", "doubling", "geometric"], &["exponential"]),
+    (&["infinite", "forever", "infinity", "always"], &["unlimited"]),
+    (&["http5xx", "5xx", "server", "unavailable"], &["server_error"]),
+    (&["throttle", "throttled", "throttling", "toomanyrequests"], &["rate_limit"]),
+    (&["connection", "connect", "io", "dns"], &["network"]),
+    (&["deadlock", "locked", "serialization"], &["conflict"]),
+    (&["all", "any", "temporary", "retryable"], &["transient"]),
+];
+
+/// Returns the word that is written for this one here, if it is one of the `known`.
+pub fn word_here<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = plain(word);
+    let (_, here) = WORDS.iter().find(|(names, _)| names.contains(&&*word))?;
+    known.iter().copied().find(|known| here.contains(known))
+}
+
 /// A name as it is compared: without case, `_` and `-`, and without a leading `with`.
 fn plain(word: &str) -> String {
     let letters = word.chars().filter(|letter| !matches!(letter, '_' | '-'));
@@ -475,6 +497,13 @@ mod tests {
         assert_eq!(file.as_deref(), Some("attempts: 4"));
         let file = instead("factor", "1.5", RETRY, Place::File);
         assert_eq!(file.as_deref(), Some("backoff: { exponential: { base: 1.5 } }"));
+    }
+
+    #[test]
+    fn words_are_those_that_are_known_in_their_place() {
+        assert_eq!(word_here("ignore", &["stop", "continue", "fallback"]), Some("continue"));
+        assert_eq!(word_here("Ignore", &["dlq", "retry", "skip", "stop"]), Some("skip"));
+        assert_eq!(word_here("ignore", &["fixed", "linear"]), None);
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 
+#[cfg(feature = "serde")]
+use crate::elsewhere::word_here;
+
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
@@ -28,7 +31,8 @@ pub fn unknown_word<E: serde::de::Error>(
     known: &[&str],
     expected: &dyn serde::de::Expected,
 ) -> E {
-    E::custom(match nearest(word, known.iter().copied()) {
+    let meant = word_here(word, known).or_else(|| nearest(word, known.iter().copied()));
+    E::custom(match meant {
         Some(meant) => format!("\"{word}\": did you mean `{meant}`? expected {expected}"),
         None => format!("\"{word}\": expected {expected}"),
     })

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use retry_rules::elsewhere::word_here;
 use retry_rules::suggest::nearest;
 
 use self::steps::captured_names;
@@ -21,7 +22,8 @@ use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{CapturedName, Offers};
-use crate::yaml::node::{Key, Node, RUNS, Value, key_here, known_here, listed};
+use crate::yaml::elsewhere::key_of_others;
+use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
@@ -130,10 +132,10 @@ impl Forms<'_> {
             return None;
         };
         for (key, value) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
-            if let Some(hint) = foreign_key_hint(&key.name) {
+            if let Some(hint) = foreign_key_hint(&key.name, known) {
                 self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
             } else if !known.contains(&key.name.as_str()) {
-                let meant = key_here(&key.name, value, known);
+                let meant = key_here(&key.name, &value.value, known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
             }
         }
@@ -326,7 +328,8 @@ impl Forms<'_> {
                 .into_iter()
                 .chain(handlers.keys().map(String::as_str))
                 .collect();
-            let help = match nearest(name, known.iter().copied()) {
+            let meant = word_here(name, &known).or_else(|| nearest(name, known.iter().copied()));
+            let help = match meant {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!(
                     "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of {}",
@@ -354,8 +357,14 @@ impl Forms<'_> {
 }
 
 /// What an unknown key means in another tool that has it.
-fn foreign_key_hint(key: &str) -> Option<&'static str> {
+fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
     Some(match key {
+        "needs" | "depends_on" | "after"
+            if known.contains(&"shell") && !known.contains(&"depends_on") =>
+        {
+            "orders steps in a graph: `commands` run in the order in which they are written, and \
+             `tasks` take `depends_on`"
+        }
         "commit_required" | "merge" => {
             "belongs to tools that run steps in git worktrees and commit their changes, which this \
              command does not do"
@@ -373,12 +382,12 @@ fn foreign_key_hint(key: &str) -> Option<&'static str> {
 /// reported on its own, so the key is not reported as missing as well.
 fn has_like(node: &Node, keys: &[&str]) -> bool {
     let Value::Map(entries) = &node.value else { return false };
-    entries.iter().any(|(key, _)| {
+    entries.iter().any(|(key, value)| {
         let name = key.name.as_str();
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
-            && (foreign_key_hint(name).is_some()
-                || (RUNS.contains(&name) && keys.contains(&"shell"))
+            && (foreign_key_hint(name, &[]).is_some()
+                || key_of_others(name, &value.value, keys).is_some()
                 || nearest(name, keys.iter().copied()).is_some())
     })
 }

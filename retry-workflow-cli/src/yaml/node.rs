@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::elsewhere::{self, Place};
+use retry_rules::elsewhere::word_here;
 use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -15,6 +15,7 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
 use self::reader::{Only, ReadError};
+use crate::yaml::elsewhere::key_of_others;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// A value and its location.
@@ -365,28 +366,10 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// What other tools call what a step runs.
-pub(crate) const RUNS: [&str; 5] = ["run", "command", "cmd", "script", "bash"];
-
 /// Suggests what to write for an unknown key with this value: what it is called in other tools or
 /// libraries, or a known key that is like it, or all that are known.
-pub(crate) fn key_here(key: &str, value: &Node, known: &[&str]) -> String {
-    let written = match &value.value {
-        Value::Bool(value) => value.to_string(),
-        Value::Signed(number) => number.to_string(),
-        Value::Unsigned(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
-    };
-    let is_known =
-        |instead: &String| instead.split(':').next().is_some_and(|name| known.contains(&name));
-    let of_library = [elsewhere::RETRY, elsewhere::BREAKER]
-        .into_iter()
-        .filter_map(|table| elsewhere::instead(key, &written, table, Place::File))
-        .find(is_known);
-    let of_tool = (RUNS.contains(&key) && known.contains(&"shell")).then(|| "shell: …".to_owned());
-    match of_library.or(of_tool) {
+pub(crate) fn key_here(key: &str, value: &Value, known: &[&str]) -> String {
+    match key_of_others(key, value, known) {
         Some(instead) => format!(": did you mean `{instead}`?"),
         None => known_here(key, known),
     }
@@ -394,7 +377,7 @@ pub(crate) fn key_here(key: &str, value: &Node, known: &[&str]) -> String {
 
 /// Suggests a known word for an unknown one, or lists those that are known.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
+    match word_here(word, known).or_else(|| nearest(word, known.iter().copied())) {
         Some(meant) => format!(": did you mean `{meant}`?"),
         None if known.is_empty() => ": none is expected here".to_owned(),
         None if known.len() == 1 => format!(": expected {}", listed(known)),

@@ -1,0 +1,118 @@
+//! What the keys of workflow files are called in other tools: GitHub Actions, GitLab, Ansible, make,
+//! GNU parallel, Argo and Airflow. None of these names is accepted; an error about one says what to
+//! write.
+
+use retry_rules::elsewhere::{BREAKER, Elsewhere, Is, Place, RETRY, instead};
+use retry_rules::suggest::nearest;
+
+use super::node::Value;
+
+const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> Elsewhere {
+    Elsewhere { names, here }
+}
+
+/// The same value, or `…` for one that has several lines.
+const SAME: Is = Is::Same("…");
+
+/// Keys of a step. Some mean something else in a map, so each place has a table of its own.
+const OF_STEPS: &[Elsewhere] = &[
+    row(&["run", "command", "cmd", "script", "bash", "sh"], &[("shell", Is::Text("…"))]),
+    row(&["needs", "dependencies", "after", "requires"], &[("depends_on", SAME)]),
+    row(&["if", "onlyif", "condition"], &[("when", Is::Text("…"))]),
+    row(
+        &["continueonerror", "allowfailure", "ignoreerrors", "ignorefailure"],
+        &[("on_failure", Is::Text("continue"))],
+    ),
+    row(&["cwd", "dir", "chdir", "workdir", "directory"], &[("working_dir", SAME)]),
+    row(&["variables", "vars", "environ"], &[("env", SAME)]),
+    row(&["register", "output", "outputs", "saveas"], &[("capture", SAME)]),
+    row(&["timeoutminutes"], &[("timeout", Is::Time { unit: "m", example: "5m" })]),
+    row(&["label", "title"], &[("name", SAME)]),
+];
+
+const OF_MAP: &[Elsewhere] = &[
+    row(
+        &["items", "source", "data", "withitems", "loop", "matrix", "list", "over", "inputs"],
+        &[("input", SAME)],
+    ),
+    row(
+        &["steps", "commands", "do", "template", "tasks", "run", "shell", "command", "script"],
+        &[("agent_template", Is::Text("[ … ]"))],
+    ),
+    row(
+        &[
+            "parallelism",
+            "parallel",
+            "concurrency",
+            "jobs",
+            "workers",
+            "maxconcurrency",
+            "maxworkers",
+            "forks",
+            "threads",
+        ],
+        &[("max_parallel", Is::Same("10"))],
+    ),
+    row(&["limit", "take", "first"], &[("max_items", Is::Same("100"))]),
+    row(&["skip"], &[("offset", Is::Same("10"))]),
+    row(&["key", "id", "idfield"], &[("item_id", SAME)]),
+    row(&["where"], &[("filter", Is::Text("…"))]),
+    row(&["orderby", "sort"], &[("sort_by", SAME)]),
+    row(&["unique", "uniqueby"], &[("distinct", SAME)]),
+];
+
+const OF_FILE: &[Elsewhere] = &[
+    row(&["steps", "jobs", "script", "run", "stages", "do"], &[("commands", Is::Text("[ … ]"))]),
+    row(&["environment", "variables", "vars"], &[("env", SAME)]),
+    row(&["envfile", "dotenv"], &[("env_files", Is::Text("[ … ]"))]),
+    row(&["onerror", "errors", "errorhandling"], &[("error_policy", Is::Text("{ … }"))]),
+    row(&["foreach", "mapreduce", "items"], &[("map", Is::Text("{ … }"))]),
+];
+
+const OF_CURVES: &[Elsewhere] = &[
+    row(&["factor", "exponentialbase", "ratio", "growth"], &[("base", Is::Same("2.0"))]),
+    row(&["step", "by", "add"], &[("increment", Is::Time { unit: "s", example: "1s" })]),
+    row(&["start", "min", "first"], &[("initial", Is::Time { unit: "s", example: "1s" })]),
+    row(&["list", "waits", "values"], &[("delays", Is::Text("[ … ]"))]),
+];
+
+/// Returns the key that is called `key` in another tool or library, as it is to be written with
+/// this value, if it is one of the `known` keys.
+pub(crate) fn key_of_others(key: &str, value: &Value, known: &[&str]) -> Option<String> {
+    let written = match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Signed(number) => number.to_string(),
+        Value::Unsigned(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
+    };
+    let is_known =
+        |instead: &str| instead.split(':').next().is_some_and(|name| known.contains(&name));
+    // What is known of retries, and of a step with retries.
+    let of_library = [RETRY, BREAKER]
+        .into_iter()
+        .filter_map(|table| instead(key, &written, table, Place::File))
+        .find_map(|instead| {
+            let in_config = || format!("retry_config: {{ {instead} }}");
+            let is_setting = known.contains(&"retry_config")
+                && is_setting(&instead)
+                && nearest(key, known.iter().copied()).is_none();
+            is_known(&instead).then(|| instead.clone()).or_else(|| is_setting.then(in_config))
+        });
+    let of_tools = || {
+        [OF_CURVES, OF_STEPS, OF_MAP, OF_FILE]
+            .into_iter()
+            .filter_map(|table| instead(key, &written, table, Place::File))
+            .find(|instead| is_known(instead))
+    };
+    // A word that is common to both means what it means in the tool: `when` is also a predicate.
+    of_tools().or(of_library)
+}
+
+/// Whether this is a setting of how a step is retried.
+fn is_setting(instead: &str) -> bool {
+    ["attempts", "backoff", "initial_delay", "max_delay", "jitter"]
+        .iter()
+        .any(|setting| instead.split(':').next() == Some(setting))
+}

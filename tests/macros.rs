@@ -15,6 +15,7 @@ mod source {
     pub(crate) mod ide;
     pub(crate) mod item;
     pub(crate) mod options;
+    pub(crate) mod plain;
     pub(crate) mod policy;
     pub(crate) mod run_time;
     pub(crate) mod signature;

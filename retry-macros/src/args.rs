@@ -18,8 +18,9 @@ use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
+use crate::plain::plain;
 use crate::run_time::{Local, RunTimeExpr, Scope, ValueKind};
-use crate::value::{self, plain};
+use crate::value;
 
 /// All options as written, except the invalid ones.
 #[derive(Default)]
@@ -211,7 +212,10 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         let expr = option.expr()?;
         args.policy.base = Some(match option.scope.run_time(&expr).cloned() {
             Some(inside) => PolicyBase::RunTime(option.scope.evaluate(ValueKind::Policy, inside)),
-            None => PolicyBase::Constant(expr),
+            None => {
+                option.scope.check_constant(&expr)?;
+                PolicyBase::Constant(expr)
+            }
         });
         Ok(())
     })
@@ -414,9 +418,9 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
         ));
     }
     if !option.input.peek(token::Paren) {
-        let expr = option.expr()?;
+        let expr = without_reference(option.expr()?);
         check_call(&expr)?;
-        return Ok(Breaker::Shared(without_reference(expr)));
+        return Ok(Breaker::Shared(expr));
     }
     let content;
     parenthesized!(content in option.input);
@@ -424,8 +428,51 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 
+/// Rejects what cannot be shared: a name in quotes, and one that is created anew at each call.
+fn check_shared(
+    expr: &Expr,
+    option: &str,
+    name: &str,
+    kind: &str,
+    arguments: &str,
+) -> syn::Result<()> {
+    let declared = |arguments: &str| {
+        format!("write `static {name}: {kind} = {kind}::new({arguments});` and `{option} = {name}`")
+    };
+    let message = match expr {
+        Expr::Lit(literal) => {
+            let named = plain(&literal.lit);
+            let rest = arguments.split_once(',').map_or("", |(_, rest)| rest);
+            format!(
+                "`{option}` takes the {option} itself, not its name: {}",
+                declared(&format!("{named},{rest}"))
+            )
+        }
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => {
+                let mut segments = path.path.segments.iter().rev();
+                let is_new = segments.next().is_some_and(|last| last.ident == "new")
+                    && segments.next().is_some_and(|owner| owner.ident == kind);
+                if !is_new {
+                    return Ok(());
+                }
+                let arguments = plain(&call.args);
+                format!(
+                    "this creates a {option} for each call, so that no two calls share it and it \
+                     never acts: {}",
+                    declared(&arguments)
+                )
+            }
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(syn::Error::new_spanned(expr, message))
+}
+
 /// Rejects `DB(failure_threshold = 5)`: settings belong where a breaker is created.
 fn check_call(expr: &Expr) -> syn::Result<()> {
+    check_shared(expr, "breaker", "DB", "CircuitBreaker", "\"db\", BreakerConfig::new()")?;
     let Expr::Call(call) = expr else { return Ok(()) };
     let is_setting = |argument: &Expr| match argument {
         Expr::Assign(assign) => value::word(&assign.left)
@@ -453,7 +500,9 @@ fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
              `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
         ));
     }
-    Ok(without_reference(option.expr()?))
+    let quota = without_reference(option.expr()?);
+    check_shared(&quota, "quota", "OUTBOUND", "RetryQuota", "\"outbound\", QuotaConfig::new()")?;
+    Ok(quota)
 }
 
 /// A breaker or a quota is given by name; `&DB` means the same.
@@ -477,7 +526,19 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
         )
     };
     if !input.peek(Ident::peek_any) {
-        return Err(wrong(option.span(), "; ".to_owned()));
+        return Err(match input.parse::<Expr>() {
+            Ok(value) => {
+                let call = match &value {
+                    Expr::Closure(_) => format!("fallback({})", plain(&value)),
+                    _ => format!("fallback(|_| {})", plain(&value)),
+                };
+                syn::Error::new_spanned(
+                    &value,
+                    format!("`on_failure` takes an action: to return this instead, write `{call}`"),
+                )
+            }
+            Err(_) => wrong(option.span(), "; ".to_owned()),
+        });
     }
     let name = Ident::parse_any(input)?;
     let word = name.to_string();
@@ -612,6 +673,14 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
         "sleep" | "pause" if !value.is_empty() => format!(
             "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
              `budget = {value}` for all waits of a call together"
+        ),
+        "reraise" | "raise_last" | "rethrow" => format!(
+            "unknown option `{word}`: remove it, because the caller gets the last error anyway; \
+             return `Result<T, RetryError<E>>` to know why the retries ended"
+        ),
+        "reset_after" | "reset_timeout" | "reset" => format!(
+            "unknown option `{word}`: remove it, because each call begins with all of its attempts; \
+             to begin anew after a success, return from the function and call it again"
         ),
         "on_error" | "on_fail" => format!(
             "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \

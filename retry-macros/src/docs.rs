@@ -9,7 +9,7 @@ use crate::ide;
 use crate::item::Function;
 use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
-use crate::value::plain;
+use crate::plain::plain;
 
 /// Where the section can be shown without doing harm.
 #[derive(Clone, Copy, PartialEq, Eq)]

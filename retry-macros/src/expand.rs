@@ -81,7 +81,8 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         Err(error) => {
             errors.push(error);
             let errors = errors.into_tokens();
-            return quote!(#errors #item);
+            // An expression or a statement after the error would be a mistake of its own.
+            return if item::is_inside_function(item) { errors } else { quote!(#errors #item) };
         }
     };
     match function.form() {

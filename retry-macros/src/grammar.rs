@@ -8,7 +8,7 @@ use syn::{Expr, Ident, Token};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
-use crate::value::plain;
+use crate::plain::plain;
 
 /// An error at the next token.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {

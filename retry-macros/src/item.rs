@@ -72,6 +72,49 @@ fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Re
     Ok(outer)
 }
 
+const FOR_CLOSURES: &str = "a closure is retried by `Retrier::new(Policy::new()).run(|| async { … })`, \
+     or by `run_sync(|| …)` if it is not async";
+
+/// Whether a closure follows `async`.
+fn is_closure(tokens: &mut Tokens) -> bool {
+    match tokens.peek() {
+        Some(TokenTree::Ident(word)) => word == "move",
+        Some(TokenTree::Punct(punct)) => punct.as_char() == '|',
+        _ => false,
+    }
+}
+
+/// Whether the name of a constant follows `const`, or that of a static `static`: not `fn`, `async`,
+/// `unsafe` or `extern`.
+fn is_value(tokens: &mut Tokens) -> bool {
+    const OF_FUNCTIONS: [&str; 4] = ["fn", "async", "unsafe", "extern"];
+    match tokens.peek() {
+        Some(TokenTree::Ident(word)) => OF_FUNCTIONS.iter().all(|known| word != known),
+        _ => false,
+    }
+}
+
+/// Whether this is an expression or a statement. An error before it would be part of it, and a mistake
+/// of its own.
+pub(crate) fn is_inside_function(item: &TokenStream) -> bool {
+    let mut tokens = item.clone().into_iter().peekable();
+    while tokens
+        .next_if(|token| matches!(token, TokenTree::Punct(hash) if hash.as_char() == '#'))
+        .is_some()
+    {
+        tokens.next();
+    }
+    match tokens.next() {
+        Some(TokenTree::Punct(punct)) => punct.as_char() == '|',
+        Some(TokenTree::Group(group)) => group.delimiter() == Delimiter::Brace,
+        Some(TokenTree::Ident(word)) if word == "async" => is_closure(&mut tokens),
+        Some(TokenTree::Ident(word)) => word == "move" || word == "let",
+        _ => false,
+    }
+}
+
+type Tokens = std::iter::Peekable<proc_macro2::token_stream::IntoIter>;
+
 /// Explains what is under the attribute instead of a function.
 fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
     let mut tokens = item.into_iter().peekable();
@@ -89,6 +132,13 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
                         tokens.next_if(|next| matches!(next, TokenTree::Group(_)));
                         continue;
                     }
+                    "async" if is_closure(&mut tokens) => FOR_CLOSURES,
+                    "move" => FOR_CLOSURES,
+                    "let" => "move this call into a function of its own, and put it there",
+                    "const" | "static" if is_value(&mut tokens) => {
+                        "put it on the function that computes this value; a value that is shared by \
+                         several functions is a `policy!( … )`"
+                    }
                     "unsafe" | "async" | "const" | "extern" | "fn" => return error,
                     "impl" => "put it on the methods of this impl that should be retried",
                     "trait" => {
@@ -101,6 +151,19 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
                 return syn::Error::new(
                     ident.span(),
                     format!("`#[retry]` goes on a function: {advice}"),
+                );
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '|' => {
+                return syn::Error::new(
+                    punct.span(),
+                    format!("`#[retry]` goes on a function: {FOR_CLOSURES}"),
+                );
+            }
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                return syn::Error::new(
+                    group.span_open(),
+                    "`#[retry]` goes on a function: move this block into a function of its own, and \
+                     put it there",
                 );
             }
             other => {

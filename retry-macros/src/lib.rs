@@ -24,6 +24,7 @@ mod hygiene;
 mod ide;
 mod item;
 mod options;
+mod plain;
 mod policy;
 mod run_time;
 mod signature;

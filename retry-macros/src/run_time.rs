@@ -6,6 +6,7 @@ use quote::ToTokens;
 use syn::{Expr, Ident};
 
 use crate::hygiene::{SpanRange, quote};
+use crate::plain::plain;
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.
@@ -186,6 +187,22 @@ impl Scope {
         self.is_mentioned(expr.to_token_stream()).then_some(expr)
     }
 
+    /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
+    /// Whatever may be a constant is left to the compiler.
+    pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
+        if !self.is_function || !calls_at_run_time(expr) {
+            return Ok(());
+        }
+        let written = plain(&expr.to_token_stream());
+        Err(syn::Error::new_spanned(
+            expr,
+            format!(
+                "this call is made at run time, though it mentions neither `self` nor an argument: \
+                 write `runtime({written})`"
+            ),
+        ))
+    }
+
     /// Whether `word` is one of the names.
     pub(crate) fn knows(&self, word: &str) -> bool {
         self.names.iter().any(|name| name == word)
@@ -211,5 +228,52 @@ impl Scope {
             }
             TokenTree::Punct(_) | TokenTree::Literal(_) => false,
         })
+    }
+}
+
+/// Whether the expression certainly makes a call that no constant can make.
+fn calls_at_run_time(expr: &Expr) -> bool {
+    /// Methods of the standard library that are not `const`, by names that no constant has.
+    const METHODS: [&str; 9] =
+        ["parse", "load", "load_full", "lock", "borrow", "clone", "to_owned", "into", "try_into"];
+
+    match expr {
+        Expr::MethodCall(call) => {
+            METHODS.iter().any(|method| call.method == method) || calls_at_run_time(&call.receiver)
+        }
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => {
+                let mut segments = path.path.segments.iter().rev();
+                let is = |segment: Option<&syn::PathSegment>, name: &str| {
+                    segment.is_some_and(|segment| segment.ident == name)
+                };
+                let last = segments.next();
+                (is(last, "var") || is(last, "var_os")) && is(segments.next(), "env")
+                    || call.args.iter().any(calls_at_run_time)
+            }
+            _ => false,
+        },
+        // `CONFIG.get().attempts`: a `NonZero`, whose `get` is const, has no fields.
+        Expr::Field(field) => calls_at_run_time(&field.base) || gets_guard(&field.base),
+        Expr::Unary(unary) => calls_at_run_time(&unary.expr),
+        Expr::Try(question) => calls_at_run_time(&question.expr),
+        Expr::Paren(paren) => calls_at_run_time(&paren.expr),
+        Expr::Group(group) => calls_at_run_time(&group.expr),
+        Expr::Reference(borrowed) => calls_at_run_time(&borrowed.expr),
+        Expr::Cast(cast) => calls_at_run_time(&cast.expr),
+        Expr::Binary(binary) => calls_at_run_time(&binary.left) || calls_at_run_time(&binary.right),
+        _ => false,
+    }
+}
+
+/// Whether this is a call of `get`, `read` or `get_or_init`, perhaps unwrapped.
+fn gets_guard(expr: &Expr) -> bool {
+    match expr {
+        Expr::MethodCall(call) => {
+            ["get", "read", "get_or_init"].iter().any(|method| call.method == method)
+                || ["unwrap", "expect"].iter().any(|method| call.method == method)
+                    && gets_guard(&call.receiver)
+        }
+        _ => false,
     }
 }

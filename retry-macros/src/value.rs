@@ -46,7 +46,10 @@ impl Scope {
     ) -> syn::Result<Value<T>> {
         match self.run_time(&expr).cloned() {
             Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
-            None => read(expr),
+            None => {
+                self.check_constant(&expr)?;
+                read(expr)
+            }
         }
     }
 }
@@ -108,8 +111,11 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
         return Ok(Value::known(expr, Attempts::Unlimited));
     }
     match number(&expr) {
-        // Attempts are unsigned: a negative number is reported under the rule about 0.
-        Some((true, _)) => Ok(Value::known(expr, Attempts::Limited(0))),
+        Some((true, _)) => Err(wrong(
+            &expr,
+            "`attempts` counts all calls, including the first, so it is at least 1: to retry for as \
+             long as it takes, write `attempts = unlimited, deadline = \"5m\"`",
+        )),
         Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
             Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
             Err(_) => Err(wrong(
@@ -188,8 +194,16 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
             Lit::Float(float) => float.base10_digits(),
             _ => "5",
         };
+        let suffix = match lit {
+            Lit::Int(int) => int.suffix(),
+            Lit::Float(float) => float.suffix(),
+            _ => "",
+        };
+        let quoted = format!("{digits}{suffix}");
         return Err(if negative {
             wrong(&expr, "a duration cannot be negative: write one such as `\"5s\"`")
+        } else if !suffix.is_empty() && duration::parse(&quoted).is_ok() {
+            wrong(&expr, format_args!("a duration is a string: write `\"{quoted}\"`"))
         } else {
             wrong(&expr, duration::without_unit(digits))
         });
@@ -281,20 +295,4 @@ pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) ->
         }
         TokenTree::Punct(_) => false,
     })
-}
-
-/// Tokens as a person would write them, without the spaces that `to_string` inserts.
-pub(crate) fn plain(tokens: &impl ToTokens) -> String {
-    let joined = tokens
-        .to_token_stream()
-        .to_string()
-        .replace(" :: ", "::")
-        .replace(" . ", ".")
-        .replace("& ", "&")
-        .replace("__self", "self");
-    // The arguments of a closure.
-    match joined.strip_prefix("| ").and_then(|rest| rest.split_once(" |")) {
-        Some((arguments, body)) => format!("|{}|{body}", arguments.replace(" : ", ": ")),
-        None => joined,
-    }
 }

@@ -35,6 +35,10 @@ pub enum Is {
     Same(&'static str),
     /// A time; a bare number counts this unit.
     Time { unit: &'static str, example: &'static str },
+    /// The same value if it is the path of an item, or this example of one.
+    Path(&'static str),
+    /// Errors in a list, or matchers.
+    Matchers(&'static str),
     /// One more, for what counts retries.
     OneMore,
     /// The hundredth part, for what is written in percent.
@@ -66,8 +70,7 @@ const BASE: Is = Is::Between {
     example: "2.0",
 };
 const WHEN: Is = Is::Between { attribute: ["[when(", ")]"], file: ["[", "]"], example: "f" };
-const ERRORS: Is =
-    Is::Between { attribute: ["[matches(", ")]"], file: ["[", "]"], example: "MyError::Busy" };
+const ERRORS: Is = Is::Matchers("MyError::Busy");
 const FALLBACK: Is = Is::Between { attribute: ["fallback(", ")"], file: ["", ""], example: "f" };
 
 const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> Elsewhere {
@@ -240,6 +243,11 @@ pub const RETRY: &[Elsewhere] = &[
             "giveup",
             "abortif",
             "ignore",
+            "unless",
+            "except",
+            "donotretryon",
+            "noretryon",
+            "skipon",
             "dontretryon",
             "permanent",
         ],
@@ -261,7 +269,7 @@ pub const RETRY: &[Elsewhere] = &[
         &["notify", "beforesleep", "onbackoff", "onfailedattempt", "afterretry", "beforeretry"],
         &[("on_retry", Is::Text("|event| …"))],
     ),
-    row(&["circuitbreaker", "cb"], &[("breaker", same("DB"))]),
+    row(&["circuitbreaker", "cb"], &[("breaker", Is::Path("DB"))]),
     row(&["tripon", "recordexceptions"], &[("breaker_on", Is::Text("[server_error, timeout]"))]),
     row(
         &["cancellation", "abort", "shutdown", "cancellationtoken", "signal"],
@@ -399,6 +407,25 @@ impl Is {
         match self {
             Self::Text(text) => text.to_owned(),
             Self::Same(example) => or_example(example),
+            Self::Path(example) => {
+                let is_path = |written: &str| {
+                    written.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.'))
+                };
+                Some(written.trim())
+                    .filter(|written| !written.is_empty() && is_path(written))
+                    .unwrap_or(example)
+                    .to_owned()
+            }
+            Self::Matchers(example) => {
+                let list = or_example(example);
+                let list = list.trim_matches(['[', ']']);
+                let is_word = |word: &str| word.chars().all(|c| c.is_lowercase() || c == '_');
+                if place == Place::File || list.split(',').map(str::trim).all(is_word) {
+                    format!("[{list}]")
+                } else {
+                    format!("[matches({list})]")
+                }
+            }
             Self::Time { unit, example } => match value {
                 Value::Number(number) if unit == "ms" && number % 1_000.0 == 0.0 => {
                     format!("\"{}s\"", number / 1_000.0)
@@ -473,6 +500,9 @@ mod tests {
             ("BackoffType", "DelayBackoffType::Exponential", "backoff = exponential"),
             ("should_handle", "is_busy", "retry_on = [when(is_busy)]"),
             ("ignore_exceptions", "[E::Fatal]", "abort_on = [matches(E::Fatal)]"),
+            ("unless", "[timeout, network]", "abort_on = [timeout, network]"),
+            ("circuit_breaker", "\"db\"", "breaker = DB"),
+            ("circuit_breaker", "self.breaker", "breaker = self.breaker"),
             ("fallback_method", "cached", "on_failure = fallback(cached)"),
             ("delay", "Duration::from_secs(2)", "initial_delay = Duration::from_secs(2)"),
             (

@@ -5,7 +5,7 @@ pub(crate) mod closure;
 use std::fmt::{self, Display};
 use std::future::Future;
 
-use retry_runtime::matchers::Matcher;
+use retry_runtime::matchers::Matchers;
 use retry_runtime::retrier::{Classified, Decider, Fault, ForError, Readable};
 use retry_runtime::{Policy, Retrier, RetryConfig, RetryQuota, Shared};
 use serde::Serialize;
@@ -155,7 +155,7 @@ impl<D> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+    pub fn retry_on(self, matchers: impl Matchers) -> Self {
         self.with_retrier(|retrier| retrier.retry_on(matchers))
     }
 
@@ -173,7 +173,7 @@ impl<D> Workflow<D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+    pub fn abort_on(self, matchers: impl Matchers) -> Self {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 

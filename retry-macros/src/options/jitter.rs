@@ -8,8 +8,9 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
+use crate::plain::plain;
 use crate::run_time::{Scope, ValueKind};
-use crate::value::{self, Tokens, Value, plain};
+use crate::value::{self, Tokens, Value};
 
 /// The value of `jitter`.
 pub(crate) struct JitterArg {

@@ -8,7 +8,7 @@ use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{self, nearest, skip_to_comma, up_to_comma};
-use crate::value::plain;
+use crate::plain::plain;
 
 /// One entry.
 #[derive(Clone)]
@@ -208,6 +208,21 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         .map(|segment| segment.ident.to_string())
         .collect();
     let message = match &segments[..] {
+        // A kind is not the error itself, so a pattern of it would match nothing.
+        [.., kind, last] if kind == "ErrorKind" => {
+            let word = match &**last {
+                "TimedOut" => " (`timeout` matches it too)",
+                "ConnectionRefused" | "ConnectionReset" | "ConnectionAborted" | "BrokenPipe"
+                | "UnexpectedEof" | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
+                    " (`network` matches it too)"
+                }
+                _ => "",
+            };
+            format!(
+                "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
+                 `when(|error| error.kind() == {written})`{word}"
+            )
+        }
         // `std::io::Error`: a module path that ends in a type.
         [.., module, last] if is_upper(last) && !is_upper(module) => format!(
             "`{written}` is not a matcher, because a type does not say which failures to retry: to \

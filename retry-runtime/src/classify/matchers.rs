@@ -16,6 +16,7 @@
 
 use core::fmt;
 
+use crate::base::sealed::Seal;
 use crate::classify::Class;
 use crate::classify::probe::ErrorView;
 
@@ -165,6 +166,27 @@ impl fmt::Display for InvalidPattern {
 }
 
 impl core::error::Error for InvalidPattern {}
+
+/// A list of matchers: whatever iterates over [`Matcher`]s.
+///
+/// Sealed: it is implemented for every `IntoIterator<Item = Matcher>`.
+#[diagnostic::on_unimplemented(
+    message = "this is no list of matchers, but a `{Self}`",
+    label = "expected a list, such as `[network, timeout]`",
+    note = "to retry the errors for which a closure returns true, write `.when(|error| …)` instead"
+)]
+pub trait Matchers {
+    /// Collects them.
+    #[doc(hidden)]
+    fn into_list(self, _: Seal) -> std::sync::Arc<[Matcher]>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<L: IntoIterator<Item = Matcher>> Matchers for L {
+    fn into_list(self, _: Seal) -> std::sync::Arc<[Matcher]> {
+        self.into_iter().collect()
+    }
+}
 
 impl Matcher {
     #[cfg_attr(

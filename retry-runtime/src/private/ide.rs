@@ -276,7 +276,7 @@ pub mod nested {
     pub mod once {}
 }
 
-/// Starts from a shared [`policy!`](crate::policy), or a run-time `Policy`; the other options override it.
+/// Starts from a shared [`policy!`](crate::policy), or a run-time `Policy` or `RetryConfig`; the other options override it.
 ///
 /// `policy = HTTP`. Default: none.
 pub type policy = Policy;

@@ -14,7 +14,8 @@ use crate::test_hooks::{self, TestHooks};
     message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
     label = "this is not a circuit breaker",
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
-    note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`"
+    note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`",
+    note = "of a family of breakers (`Breakers<K>`), name one: `breaker = HOSTS.of(host)`"
 )]
 pub trait LendsBreaker {
     /// Returns the breaker.

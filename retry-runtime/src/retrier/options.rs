@@ -12,8 +12,9 @@ use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
 use super::settings::{Common, Settings};
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
+use crate::base::sealed::Seal;
 use crate::classify::Class;
-use crate::classify::matchers::Matcher;
+use crate::classify::matchers::Matchers;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
@@ -107,8 +108,8 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
     /// ```
-    pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.common.settings.lists.retry_on = Some(matchers.into_iter().collect());
+    pub fn retry_on(mut self, matchers: impl Matchers) -> Self {
+        self.common.settings.lists.retry_on = Some(matchers.into_list(Seal));
         self
     }
 
@@ -119,8 +120,8 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new()).abort_on([network]);
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
     /// ```
-    pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        self.common.settings.lists.abort_on = Some(matchers.into_iter().collect());
+    pub fn abort_on(mut self, matchers: impl Matchers) -> Self {
+        self.common.settings.lists.abort_on = Some(matchers.into_list(Seal));
         self
     }
 

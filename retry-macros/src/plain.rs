@@ -1,0 +1,19 @@
+//! Tokens in messages.
+
+use quote::ToTokens;
+
+/// Tokens as a person would write them, without the spaces that `to_string` inserts.
+pub(crate) fn plain(tokens: &impl ToTokens) -> String {
+    let joined = tokens
+        .to_token_stream()
+        .to_string()
+        .replace(" :: ", "::")
+        .replace(" . ", ".")
+        .replace("& ", "&")
+        .replace("__self", "self");
+    // The arguments of a closure.
+    match joined.strip_prefix("| ").and_then(|rest| rest.split_once(" |")) {
+        Some((arguments, body)) => format!("|{}|{body}", arguments.replace(" : ", ": ")),
+        None => joined,
+    }
+}

@@ -1,0 +1,15 @@
+use std::io;
+
+use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+
+#[retry(breaker = CircuitBreaker::new("db", BreakerConfig::new()))]
+async fn fetch() -> io::Result<()> {
+    Ok(())
+}
+
+#[retry(quota = RetryQuota::new("outbound", QuotaConfig::new()))]
+async fn send() -> io::Result<()> {
+    Ok(())
+}
+
+fn main() {}

@@ -387,7 +387,7 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
             && (foreign_key_hint(name, &[]).is_some()
-                || key_of_others(name, &value.value, keys).is_some()
+                || key_of_others(name, &value.value.written(), keys).is_some()
                 || nearest(name, keys.iter().copied()).is_some())
     })
 }

@@ -5,8 +5,6 @@
 use retry_rules::elsewhere::{BREAKER, Elsewhere, Is, Place, RETRY, instead};
 use retry_rules::suggest::nearest;
 
-use super::node::Value;
-
 const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> Elsewhere {
     Elsewhere { names, here }
 }
@@ -77,22 +75,14 @@ const OF_CURVES: &[Elsewhere] = &[
 ];
 
 /// Returns the key that is called `key` in another tool or library, as it is to be written with
-/// this value, if it is one of the `known` keys.
-pub(crate) fn key_of_others(key: &str, value: &Value, known: &[&str]) -> Option<String> {
-    let written = match value {
-        Value::Bool(value) => value.to_string(),
-        Value::Signed(number) => number.to_string(),
-        Value::Unsigned(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
-    };
+/// the value `written` there, if it is one of the `known` keys.
+pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<String> {
     let is_known =
         |instead: &str| instead.split(':').next().is_some_and(|name| known.contains(&name));
     // What is known of retries, and of a step with retries.
     let of_library = [RETRY, BREAKER]
         .into_iter()
-        .filter_map(|table| instead(key, &written, table, Place::File))
+        .filter_map(|table| instead(key, written, table, Place::File))
         .find_map(|instead| {
             let in_config = || format!("retry_config: {{ {instead} }}");
             let is_setting = known.contains(&"retry_config")
@@ -103,7 +93,7 @@ pub(crate) fn key_of_others(key: &str, value: &Value, known: &[&str]) -> Option<
     let of_tools = || {
         [OF_CURVES, OF_STEPS, OF_MAP, OF_FILE]
             .into_iter()
-            .filter_map(|table| instead(key, &written, table, Place::File))
+            .filter_map(|table| instead(key, written, table, Place::File))
             .find(|instead| is_known(instead))
     };
     // A word that is common to both means what it means in the tool: `when` is also a predicate.

@@ -154,7 +154,7 @@ pub mod abort_on {
     pub type when<E> = dyn Fn(&E) -> bool;
 }
 
-/// `Fn(&E) -> Option<Class>`: what kind of failure an error is, for types of somebody else; `None` leaves it to the type and the text.
+/// `Fn(&E) -> Option<Class>`: what kind of failure an error is, for types that are not yours; `None` leaves it to the type and the text.
 ///
 /// `classify = f`. Default: none.
 pub type classify<E> = dyn Fn(&E) -> Option<Class>;

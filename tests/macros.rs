@@ -6,6 +6,7 @@
 #[path = "../retry-macros/src"]
 mod source {
     pub(crate) mod args;
+    pub(crate) mod block;
     pub(crate) mod classify;
     pub(crate) mod docs;
     pub(crate) mod errors;

@@ -72,8 +72,8 @@ fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Re
     Ok(outer)
 }
 
-const FOR_CLOSURES: &str = "a closure is retried by `Retrier::new(Policy::new()).run(|| async { … })`, \
-     or by `run_sync(|| …)` if it is not async";
+const FOR_CLOSURES: &str = "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a \
+     `Retrier`, whose policy may be known only at run time";
 
 /// Whether a closure follows `async`.
 fn is_closure(tokens: &mut Tokens) -> bool {
@@ -134,7 +134,9 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
                     }
                     "async" if is_closure(&mut tokens) => FOR_CLOSURES,
                     "move" => FOR_CLOSURES,
-                    "let" => "move this call into a function of its own, and put it there",
+                    "let" => {
+                        "retry the part that fails with `retrying!(name = \"…\", …, async { … })`"
+                    }
                     "const" | "static" if is_value(&mut tokens) => {
                         "put it on the function that computes this value; a value that is shared by \
                          several functions is a `policy!( … )`"
@@ -162,8 +164,8 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
             TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
                 return syn::Error::new(
                     group.span_open(),
-                    "`#[retry]` goes on a function: move this block into a function of its own, and \
-                     put it there",
+                    "`#[retry]` goes on a function: retry a block with \
+                     `retrying!(name = \"…\", …, async { … })`",
                 );
             }
             other => {

@@ -15,6 +15,7 @@
 //! `#[derive(Classify)]` and `#[classifies]` are apart from these, in `classify`.
 
 mod args;
+mod block;
 mod classify;
 mod docs;
 mod errors;
@@ -48,6 +49,13 @@ pub fn derive_classify(item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
     classify::rule::classifies(args.into(), item.into()).into()
+}
+
+/// See `retry_runtime::retrying`.
+#[proc_macro]
+pub fn retrying(args: TokenStream) -> TokenStream {
+    let (options, attempt) = block::split(args.into());
+    ide::with_hints(options, |options| expand::retrying(options, attempt)).into()
 }
 
 /// See `retry_runtime::policy`.

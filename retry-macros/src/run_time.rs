@@ -1,7 +1,7 @@
 //! Determines which expressions are known only at run time, and when each of them is evaluated:
 //! once a call, before its first attempt, like an argument.
 
-use proc_macro2::{Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Ident};
 
@@ -18,6 +18,8 @@ pub(crate) struct Scope {
     unchanging: Vec<String>,
     /// Whether there is a function at all: `policy!` is a constant.
     is_function: bool,
+    /// Whether the names are those of a function that cannot be seen: `retrying!` stands in it.
+    is_block: bool,
     /// The expressions that are evaluated before the first attempt, in the order of the options.
     locals: Vec<Local>,
 }
@@ -126,7 +128,13 @@ impl Scope {
     pub(crate) fn new(arguments: &[Ident], unchanging: Vec<String>) -> Self {
         let mut names: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         names.extend(["self".to_owned(), "__self".to_owned()]);
-        Self { names, unchanging, is_function: true, locals: Vec::new() }
+        Self { names, unchanging, is_function: true, is_block: false, locals: Vec::new() }
+    }
+
+    /// The scope of a block in a function that cannot be seen: by convention, its variables are
+    /// in lower case.
+    pub(crate) fn of_block() -> Self {
+        Self { is_block: true, ..Self::new(&[], Vec::new()) }
     }
 
     /// The expressions that are evaluated before the first attempt.
@@ -224,11 +232,48 @@ impl Scope {
                 let is_field = punct(before, '.').is_some() && !joined(second, '.');
                 let in_path = punct(before, ':').is_some() && joined(second, ':');
                 let names_field = punct(Some(at + 1), ':').is_some();
-                !is_field && !in_path && !names_field && self.knows(&ident.to_string())
+                let word = ident.to_string();
+                let is_called = match tokens.get(at + 1) {
+                    Some(TokenTree::Group(group)) => group.delimiter() == Delimiter::Parenthesis,
+                    Some(TokenTree::Punct(punct)) => punct.as_char() == '!',
+                    _ => false,
+                };
+                let is_variable = || self.is_block && !is_called && may_be_variable(&word);
+                !is_field && !in_path && !names_field && (self.knows(&word) || is_variable())
             }
             TokenTree::Punct(_) | TokenTree::Literal(_) => false,
         })
     }
+}
+
+/// Whether a word is in the form of a variable, and means nothing in an option.
+fn may_be_variable(word: &str) -> bool {
+    const WORDS: [&str; 20] = [
+        "as",
+        "false",
+        "true",
+        "mut",
+        "move",
+        "if",
+        "else",
+        "match",
+        "const",
+        "unsafe",
+        "u32",
+        "u64",
+        "f64",
+        "usize",
+        "unlimited",
+        "forever",
+        "infinite",
+        "infinity",
+        "endless",
+        "inf",
+    ];
+
+    word.chars().all(|c| c.is_lowercase() || c.is_ascii_digit() || c == '_')
+        && word.starts_with(|c: char| c.is_lowercase() || c == '_')
+        && !WORDS.contains(&word)
 }
 
 /// Whether the expression certainly makes a call that no constant can make.

@@ -262,6 +262,15 @@ macro_rules! policy {
     };
 }
 
+#[cfg(feature = "macros")]
+#[doc = include_str!("retrying.md")]
+#[macro_export]
+macro_rules! retrying {
+    ($($tokens:tt)*) => {
+        $crate::__private::retrying!(crate = $crate, $($tokens)*)
+    };
+}
+
 /// Compiles the code of the README.
 #[cfg(all(doctest, feature = "macros"))]
 #[doc = include_str!("../README.md")]

@@ -71,7 +71,7 @@ pub mod shape {
 
 pub use crate::__retry_for_tests as for_tests;
 #[cfg(feature = "macros")]
-pub use retry_macros::policy;
+pub use retry_macros::{policy, retrying};
 
 /// The verdict on a value that `ok(…)` treats as a failure.
 pub const VALUE: Verdict<'static> = Verdict {

@@ -5,6 +5,7 @@
 mod abort_on;
 mod attempts;
 mod backoff;
+mod block;
 mod breaker;
 mod breaker_on;
 mod budget;

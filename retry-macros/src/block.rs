@@ -1,0 +1,161 @@
+//! The attempt at the end of `retrying!(…)`: a block in Rust's own syntax.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Ident, ReturnType, Signature, Token, Type};
+
+use crate::item::Function;
+
+/// The attempt, and how it was written.
+pub(crate) struct Block {
+    /// `async` or `async move`; nothing for one that is not async.
+    pub(crate) asyncness: Option<Token![async]>,
+    pub(crate) movement: Option<Token![move]>,
+    /// The name that the attempt's context is bound to.
+    pub(crate) context: Option<Ident>,
+    /// What it returns, if that was written.
+    pub(crate) output: ReturnType,
+    pub(crate) body: Group,
+}
+
+const FORMS: &str = "`retrying!` ends with the attempt: `async { … }`, or `async || -> Result<T, E> \
+     { … }` where its type has to be written, or `|| -> Result<T, E> { … }` for code that is not async";
+
+/// Splits the tokens into the options and the attempt behind them.
+pub(crate) fn split(tokens: TokenStream) -> (TokenStream, TokenStream) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let begins = |at: usize| {
+        let is_first = match at.checked_sub(1).map(|before| &tokens[before]) {
+            None => true,
+            Some(TokenTree::Punct(punct)) => punct.as_char() == ',',
+            Some(_) => false,
+        };
+        is_first
+            && match &tokens[at] {
+                TokenTree::Ident(word) => word == "async" || word == "move",
+                TokenTree::Punct(punct) => punct.as_char() == '|',
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Literal(_) => false,
+            }
+    };
+    let at = (0..tokens.len()).find(|at| begins(*at)).unwrap_or(tokens.len());
+    let (options, attempt) = tokens.split_at(at);
+    (options.iter().cloned().collect(), attempt.iter().cloned().collect())
+}
+
+/// Parses the attempt.
+pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Block> {
+    if tokens.is_empty() {
+        return Err(syn::Error::new(Span::call_site(), FORMS));
+    }
+    parse_block.parse2(tokens)
+}
+
+fn parse_block(input: ParseStream) -> syn::Result<Block> {
+    if input.peek(syn::token::Brace) {
+        return Err(input.error(
+            "a block alone does not say whether it is async: write `async { … }`, or `|| { … }` for \
+             code that is not",
+        ));
+    }
+    let asyncness: Option<Token![async]> = input.parse()?;
+    let mut movement: Option<Token![move]> = input.parse()?;
+    let mut context = None;
+    let mut output = ReturnType::Default;
+    let is_closure = input.peek(Token![|]);
+    if is_closure {
+        input.parse::<Token![|]>()?;
+        if !input.peek(Token![|]) {
+            context = Some(input.call(Ident::parse_any).map_err(|error| {
+                syn::Error::new(
+                    error.span(),
+                    "the attempt takes its context and nothing else: write `|cx|`, or `||`",
+                )
+            })?);
+            if input.peek(Token![,]) || input.peek(Token![:]) {
+                return Err(input.error(
+                    "the attempt takes its context and nothing else: write `|cx|`; all other \
+                     variables are in scope",
+                ));
+            }
+        }
+        input.parse::<Token![|]>()?;
+        output = input.parse()?;
+        movement = movement.or(input.parse()?);
+    } else if asyncness.is_none() {
+        return Err(input.error(FORMS));
+    }
+    let body = match input.parse::<TokenTree>() {
+        Ok(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => body,
+        // `|| connect()`: an expression alone.
+        Ok(first) if is_closure => {
+            let mut expression = first.to_token_stream();
+            while !(input.is_empty() || is_last_comma(input)) {
+                expression.extend(input.parse::<TokenTree>().map(ToTokens::into_token_stream));
+            }
+            Group::new(Delimiter::Brace, expression)
+        }
+        _ => return Err(input.error(FORMS)),
+    };
+    input.parse::<Option<Token![,]>>()?;
+    if !input.is_empty() {
+        return Err(
+            input.error("the attempt is the last thing in `retrying!`: write options before it")
+        );
+    }
+    Ok(Block { asyncness, movement, context, output, body })
+}
+
+fn is_last_comma(input: ParseStream) -> bool {
+    let ahead = input.fork();
+    ahead.parse::<Token![,]>().is_ok() && ahead.is_empty()
+}
+
+impl Block {
+    /// Whether the type that it returns was written.
+    pub(crate) fn has_type(&self) -> bool {
+        matches!(self.output, ReturnType::Type(..))
+    }
+
+    /// Where to report a missing type.
+    pub(crate) fn start(&self) -> Span {
+        self.asyncness.map_or(self.body.span_open(), |word| word.span)
+    }
+
+    /// The function that this would be.
+    pub(crate) fn as_function(&self) -> Function {
+        let span = self.start();
+        let output = match &self.output {
+            ReturnType::Default => {
+                let inferred = Type::Infer(syn::TypeInfer {
+                    attrs: Vec::new(),
+                    underscore_token: Token![_](span),
+                });
+                ReturnType::Type(Token![->](span), Box::new(inferred))
+            }
+            written @ ReturnType::Type(..) => written.clone(),
+        };
+        let asyncness = self.asyncness;
+        let name = Ident::new("attempt", Span::mixed_site());
+        let mut sig: Signature = syn::parse_quote!(#asyncness fn #name());
+        sig.output = output;
+        Function {
+            attrs: Vec::new(),
+            vis: syn::Visibility::Inherited,
+            sig,
+            body: self.body.clone(),
+        }
+    }
+
+    /// Places the code that retries where the attempt stood.
+    pub(crate) fn with(&self, code: &TokenStream) -> TokenStream {
+        let Self { asyncness, movement, output, .. } = self;
+        match asyncness {
+            // In braces, for editors: the words of the options go first in a block.
+            Some(_) => quote!({ #asyncness #movement { #code } }),
+            None => quote!({ (#movement || #output { #code })() }),
+        }
+    }
+}

@@ -167,7 +167,16 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
     })
     .about(Field::RetryOn),
     option("retry_after", "|error| error.retry_after()", |args, option| {
-        args.retry_after = Some(option.expr()?);
+        let expr = option.expr()?;
+        if matches!(&expr, Expr::Lit(_)) {
+            return Err(syn::Error::new_spanned(
+                expr,
+                "`retry_after` takes a function of the error, `Fn(&E) -> Option<Duration>`: write \
+                 `retry_after = |error| error.wait()`; the header `Retry-After` is read without it if \
+                 the error is a `StatusError` (`http::check`)",
+            ));
+        }
+        args.retry_after = Some(expr);
         Ok(())
     })
     .about(Field::RetryAfter),
@@ -204,12 +213,28 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
     })
     .completed(Inside::Word),
     option("on_retry", "|event| log(event)", |args, option| {
-        args.on_retry = Some(option.expr()?);
+        let expr = option.expr()?;
+        if matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
+            let message = format!(
+                "`on_retry` takes a function, which is called before each wait: write `on_retry = \
+                 |event| {}`",
+                plain(&expr)
+            );
+            return Err(syn::Error::new_spanned(expr, message));
+        }
+        args.on_retry = Some(expr);
         Ok(())
     })
     .about(Field::OnRetry),
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
+        if matches!(&expr, Expr::Lit(_)) {
+            return Err(syn::Error::new_spanned(
+                expr,
+                "`policy` takes a policy, not its name: write `const HTTP: Policy = policy!(attempts = 5, \
+                 jitter);` and `policy = HTTP`",
+            ));
+        }
         args.policy.base = Some(match option.scope.run_time(&expr).cloned() {
             Some(inside) => PolicyBase::RunTime(option.scope.evaluate(ValueKind::Policy, inside)),
             None => {
@@ -440,6 +465,11 @@ fn check_shared(
         format!("write `static {name}: {kind} = {kind}::new({arguments});` and `{option} = {name}`")
     };
     let message = match expr {
+        Expr::Lit(syn::ExprLit { lit: number @ syn::Lit::Int(_), .. }) => {
+            let setting = if kind == "RetryQuota" { "capacity" } else { "failure_threshold" };
+            let arguments = format!("{arguments}.{setting}({})", plain(number));
+            format!("`{option}` takes the {option} itself, not a number: {}", declared(&arguments))
+        }
         Expr::Lit(literal) => {
             let named = plain(&literal.lit);
             let rest = arguments.split_once(',').map_or("", |(_, rest)| rest);
@@ -567,6 +597,18 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
                 ))
             }
         }
+        // `Ok(0)`, `None`: what the caller is to get.
+        word if word.starts_with(char::is_uppercase) => {
+            let rest = up_to_comma(input);
+            Err(syn::Error::new_spanned(
+                quote::quote!(#name #rest),
+                format!(
+                    "`on_failure` takes an action: to return this instead, write `fallback(|_| \
+                     {word}{})`",
+                    plain(&rest)
+                ),
+            ))
+        }
         _ => Err(match nearest(&word, &NAMES) {
             Some(meant) => {
                 syn::Error::new(name.span(), grammar::unknown("action", &word, Some(meant), ""))
@@ -621,6 +663,13 @@ fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
             "`clone` names the arguments that the body consumes: write `clone(body, headers)`",
         )
     };
+    if input.peek(Token![=]) {
+        let ahead = input.fork();
+        ahead.parse::<Token![=]>()?;
+        let names = up_to_comma(&ahead);
+        let listed = plain(&names).replace(['(', ')', '[', ']'], "");
+        return Err(syn::Error::new_spanned(names, format!("write `clone({listed})`")));
+    }
     if !input.peek(token::Paren) {
         return Err(missing());
     }

@@ -10,6 +10,7 @@ pub(crate) fn plain(tokens: &impl ToTokens) -> String {
         .replace(" :: ", "::")
         .replace(" . ", ".")
         .replace("& ", "&")
+        .replace("! (", "!(")
         .replace("__self", "self");
     // The arguments of a closure.
     match joined.strip_prefix("| ").and_then(|rest| rest.split_once(" |")) {

@@ -198,10 +198,23 @@ impl Scope {
     /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
     /// Whatever may be a constant is left to the compiler.
     pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
-        if !self.is_function || !calls_at_run_time(expr) {
+        let written = plain(&expr.to_token_stream());
+        if !self.is_function {
+            return if Self::of_block().is_mentioned(expr.to_token_stream()) {
+                Err(syn::Error::new_spanned(
+                    expr,
+                    format!(
+                        "`{written}` is no constant, which is needed here: build a policy at run time \
+                         with `Policy::new().attempts(…)`, or write the value in the attribute"
+                    ),
+                ))
+            } else {
+                Ok(())
+            };
+        }
+        if !calls_at_run_time(expr) {
             return Ok(());
         }
-        let written = plain(&expr.to_token_stream());
         Err(syn::Error::new_spanned(
             expr,
             format!(

@@ -196,6 +196,23 @@ fn without_effect(args: &Args, errors: &mut Errors) {
 
 /// A class in `abort_on` is never retried, and naming one twice is a slip.
 fn classes_twice(args: &Args, errors: &mut Errors) {
+    let is_transient = |matcher: &Matcher| match matcher {
+        Matcher::Class(class) => class == "transient",
+        _ => false,
+    };
+    let aborts_all = args.abort_on.iter().flatten().any(is_transient);
+    for matcher in args.retry_on.iter().flatten().filter(|_| aborts_all) {
+        match matcher {
+            Matcher::Class(class) if class != "transient" => errors.at(
+                class,
+                format_args!(
+                    "`{class}` is never retried, because `abort_on` takes precedence and `transient` \
+                     covers it: remove `transient` from `abort_on`"
+                ),
+            ),
+            _ => {}
+        }
+    }
     let mut seen: Vec<&Ident> = Vec::new();
     for matcher in args.matchers() {
         let Matcher::Class(class) = matcher else { continue };

@@ -48,10 +48,22 @@ impl Scope {
             Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
             None => {
                 self.check_constant(&expr)?;
+                check_not_an_instant(&expr)?;
                 read(expr)
             }
         }
     }
+}
+
+/// Rejects `Instant::now() + …`: all times here are durations.
+fn check_not_an_instant(expr: &Expr) -> syn::Result<()> {
+    if !mentions(expr.to_token_stream(), &|word| matches!(word, "Instant" | "SystemTime")) {
+        return Ok(());
+    }
+    Err(wrong(
+        expr,
+        "this is a point in time, but the option says how long: write a duration such as `\"30s\"`",
+    ))
 }
 
 impl<T> ToTokens for Value<T> {

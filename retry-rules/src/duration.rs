@@ -13,6 +13,7 @@ pub struct InvalidDuration(InvalidDurationKind);
 enum InvalidDurationKind {
     NoUnit(std::string::String),
     Negative,
+    Iso(std::string::String),
     Grammar(humantime::DurationError),
 }
 
@@ -27,6 +28,9 @@ impl fmt::Display for InvalidDuration {
             }
             InvalidDurationKind::Negative => {
                 f.write_str("a duration cannot be negative: write one such as `\"5s\"`")
+            }
+            InvalidDurationKind::Iso(here) => {
+                write!(f, "a duration is not written as in ISO 8601: write `\"{here}\"`")
             }
             InvalidDurationKind::Grammar(error) => {
                 write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
@@ -58,6 +62,9 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     if trimmed.starts_with('-') {
         return Err(InvalidDuration(InvalidDurationKind::Negative));
     }
+    if let Some(here) = from_iso(trimmed) {
+        return Err(InvalidDuration(InvalidDurationKind::Iso(here)));
+    }
     if may_overflow(text) {
         return Err(InvalidDuration(InvalidDurationKind::Grammar(
             humantime::DurationError::NumberOverflow,
@@ -65,6 +72,15 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     }
     humantime::parse_duration(text)
         .map_err(|error| InvalidDuration(InvalidDurationKind::Grammar(error)))
+}
+
+/// A duration of ISO 8601 as it is written here: `30s` for `PT30S`.
+fn from_iso(text: &str) -> Option<std::string::String> {
+    let (days, time) = text.strip_prefix('P')?.split_once('T')?;
+    let is_plain =
+        |part: &str| part.chars().all(|c| c.is_ascii_digit() || matches!(c, 'D' | 'H' | 'M' | 'S'));
+    let here = std::format!("{days}{time}").to_lowercase();
+    (is_plain(days) && is_plain(time) && !here.is_empty()).then_some(here)
 }
 
 /// Whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked, so

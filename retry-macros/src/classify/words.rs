@@ -1,6 +1,7 @@
 //! The words inside `#[classify(…)]`.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
@@ -72,6 +73,13 @@ impl Words {
         let mut words = Self::default();
         let of_ours = |attribute: &&Attribute| attribute.path().is_ident("classify");
         for attribute in attributes.iter().filter(of_ours) {
+            if let Meta::NameValue(pair) = &attribute.meta {
+                let word = pair.value.to_token_stream().to_string().replace('"', "");
+                let message = format!("write `#[classify({word})]`");
+                errors.at(&attribute.meta, message);
+                words.misread = true;
+                continue;
+            }
             let Meta::List(list) = &attribute.meta else {
                 errors.at(
                     &attribute.meta,

@@ -76,6 +76,14 @@ fn read(
     let name = Ident::parse_any(input)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
+        if word == "name" {
+            return Err(syn::Error::new(
+                name.span(),
+                "an inline breaker has the name of its function: one with a name of its own is \
+                 `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and \
+                 `breaker = DB`",
+            ));
+        }
         let message = options::unknown(
             "breaker setting",
             &word,

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Field, Jitter};
+use retry_rules::{Field, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
@@ -118,6 +118,15 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                     &expr,
                     format!("{instead}; the forms are {listed}"),
                 ));
+            }
+            if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &expr {
+                if duration::parse(&text.value()).is_ok_and(|time| !time.is_zero()) {
+                    return Err(syn::Error::new_spanned(
+                        &expr,
+                        "jitter is a share of each wait, not a time: write `jitter = 0.3`, or \
+                         `jitter = full` for anything up to the wait",
+                    ));
+                }
             }
             let read = |expr| value::float(expr, "jitter", "0.25");
             JitterKind::Factor(scope.value(ValueKind::Number, expr, read)?)

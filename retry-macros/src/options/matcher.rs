@@ -71,7 +71,7 @@ pub(crate) fn list(
         ));
     }
     while !content.is_empty() {
-        match matcher(&content) {
+        match matcher(&content, option) {
             Ok(matcher) => {
                 if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
                     errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
@@ -83,6 +83,16 @@ pub(crate) fn list(
                 if !content.is_empty()
                     && content.parse::<Option<Token![,]>>().is_ok_and(|c| c.is_none())
                 {
+                    if content.peek(Token![|])
+                        || content.peek(Token![||])
+                        || content.peek(Token![&&])
+                    {
+                        errors.push(content.error(
+                            "matchers are separated by commas, and one of them is enough: write \
+                             `[network, timeout]`",
+                        ));
+                        return Ok(matchers_of_nothing(&content, matchers));
+                    }
                     errors.push(content.error("missing comma before this matcher"));
                     if !content.peek(Ident::peek_any) {
                         skip_to_comma(&content);
@@ -96,6 +106,12 @@ pub(crate) fn list(
         }
     }
     Ok(matchers)
+}
+
+/// The matchers so far, without what follows an error.
+fn matchers_of_nothing(rest: ParseStream, matchers: Vec<Matcher>) -> Vec<Matcher> {
+    while rest.parse::<TokenTree>().is_ok() {}
+    matchers
 }
 
 /// The word `conflict`.
@@ -112,13 +128,33 @@ fn until_comma(input: ParseStream) -> TokenStream {
     tokens
 }
 
-fn matcher(input: ParseStream) -> syn::Result<Matcher> {
+fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
-        let class = matcher_of_status(number.base10_parse().unwrap_or_default());
+        let status = number.base10_parse().unwrap_or_default();
+        let whole = until_comma(input);
+        let message = match status {
+            400..=499 if !matches!(status, 408 | 429) => {
+                "a status is not a matcher; `retry_on = [transient]` leaves out a 4xx anyway, and \
+                 `when(…)` with a function of the error tests for one"
+                    .to_owned()
+            }
+            _ => format!(
+                "a status is not a matcher: write `{}`, or `when(…)` with a function of the error",
+                matcher_of_status(status)
+            ),
+        };
+        return Err(syn::Error::new_spanned(whole, message));
+    }
+    if input.peek(Token![!]) {
+        let ahead = input.fork();
+        ahead.parse::<Token![!]>()?;
+        let inside = up_to_comma(&ahead);
+        let other = if option == "abort_on" { "retry_on" } else { "abort_on" };
         let message = format!(
-            "a status is not a matcher: write `{class}`, or `when(…)` with a function of the error"
+            "what is left out of a list goes into the other one: write `{other} = [{}]`",
+            plain(&inside)
         );
-        return Err(syn::Error::new(number.span(), message));
+        return Err(syn::Error::new_spanned(until_comma(input), message));
     }
     if let Ok(text) = input.fork().parse::<LitStr>() {
         let word = text.value();
@@ -184,7 +220,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
             },
         },
         "when" => Matcher::When(content.parse()?),
-        _ => Matcher::Ok(content.parse()?),
+        _ => Matcher::Ok(predicate(content.parse()?)?),
     };
     content.parse::<Option<Token![,]>>()?;
     if content.is_empty() {
@@ -193,6 +229,27 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         let rest = content.cursor().token_stream();
         Err(syn::Error::new_spanned(rest, format!("`{word}` takes one argument: `{example}`")))
     }
+}
+
+/// Rejects a value or a pattern where a predicate of values is expected.
+fn predicate(expr: Expr) -> syn::Result<Expr> {
+    let is_value = match &expr {
+        Expr::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase)),
+        Expr::Lit(_) => true,
+        _ => false,
+    };
+    if !is_value {
+        return Ok(expr);
+    }
+    let message = format!(
+        "`ok` takes a predicate of the value: write `ok(|value| matches!(value, {}))`",
+        plain(&expr)
+    );
+    Err(syn::Error::new_spanned(expr, message))
 }
 
 /// The error for a bare path or pattern, which is most likely meant for `matches` or `when`.

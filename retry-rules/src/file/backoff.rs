@@ -51,7 +51,8 @@ struct Settings(Inside);
 
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_map(deserializer, "the settings of the backoff, such as { increment: \"2s\" }")
+        from_map(deserializer, "the settings of the backoff, such as { base: 2.0 } of an exponential one, or { increment: \"2s\" } of a \
+             linear one")
             .map(Self)
     }
 }

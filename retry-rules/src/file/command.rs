@@ -18,6 +18,7 @@ use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::rules::field::{Field, Fields};
+use crate::rules::table::{Rule, Rules};
 use crate::rules::words::Style;
 
 /// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it sets. Keys
@@ -187,7 +188,7 @@ impl<R, F> CommandKeys<R, F> {
     pub fn policy(&self) -> Result<Policy, InvalidKeys> {
         let mut draft = Draft::default();
         self.write_to(&mut draft)?;
-        if self.retry_on.is_some() {
+        if self.retry_on.is_some() || self.abort_on.is_some() {
             draft.write(Field::RetryOn);
         }
         draft.finish(Style::Command)
@@ -254,7 +255,14 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
             return Self::of_fields(&policy, Fields::from_slice(&waits));
         }
         let custom = matches!(policy.backoff, Backoff::Custom(_)) && !replaced;
-        let useless = if custom { Fields::NONE.with(Field::InitialDelay) } else { Fields::NONE };
+        let mut useless = Fields::NONE;
+        if custom {
+            useless = useless.with(Field::InitialDelay);
+        }
+        let max_elapsed = Fields::NONE.with(Field::MaxElapsed);
+        if Rules::broken_by_policy(&policy, max_elapsed).contains(Rule::MaxElapsedAboveDeadline) {
+            useless = useless.union(max_elapsed);
+        }
         Self {
             backoff: (policy.backoff != default.backoff && !replaced)
                 .then_some(BackoffKey { backoff: policy.backoff, initial: None }),

@@ -17,6 +17,7 @@ const IN_VAIN: Rules = Rules::from_slice(&[
     Rule::CustomDelaysUnused,
     Rule::InitialBesideCustom,
     Rule::BackoffBesideDecorrelated,
+    Rule::MaxElapsedAboveDeadline,
 ]);
 
 impl Policy {

@@ -164,6 +164,16 @@ rules! {
                 (Some(timeout), Some(deadline)) => less(deadline, timeout),
                 _ => false,
             };
+
+        rule MaxElapsedAboveDeadline of [max_elapsed deadline]
+            message [(max_elapsed) " is longer than " (deadline) ", which ends the whole call before: \
+                  lower the first, or remove it"]
+            shows [max_elapsed deadline]
+            when written.contains(Field::MaxElapsed)
+                && match (policy.get_max_elapsed(), policy.get_deadline()) {
+                    (Some(max_elapsed), Some(deadline)) => less(deadline, max_elapsed),
+                    _ => false,
+                };
     }
 
     /// Returns the rules that `breaker` breaks, where `written` are the fields that were set

@@ -134,8 +134,17 @@ impl Forms<'_> {
         for (key, value) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
             if let Some(hint) = foreign_key_hint(&key.name, known) {
                 self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
+            } else if STEP.contains(&key.name.as_str())
+                && known.contains(&"commands")
+                && !known.contains(&key.name.as_str())
+            {
+                let message = format!(
+                    "`{}` belongs to a step: move it there, beside the step's `shell`",
+                    key.name
+                );
+                self.wrong(key.span, message);
             } else if !known.contains(&key.name.as_str()) {
-                let meant = key_here(&key.name, &value.value, known);
+                let meant = key_here(&key.name, &value.scalar().unwrap_or_default(), known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
             }
         }
@@ -149,6 +158,12 @@ impl Forms<'_> {
                 None
             }
             Value::Text(text) => Some(text),
+            Value::List(words) if words.iter().all(|word| word.scalar().is_some()) => {
+                let words: Vec<_> = words.iter().filter_map(Node::scalar).collect();
+                let text = words.join(" ");
+                self.wrong(node.span, format!("this is a list: write one text, `\"{text}\"`"));
+                None
+            }
             Value::List(_) | Value::Map(_) | Value::Null => {
                 self.wrong(node.span, format!("this is {}: write a text", node.kind()));
                 None
@@ -310,6 +325,18 @@ impl Forms<'_> {
 
     fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
+        if let Some(failures) = node.get("max_failures")
+            && let Value::Text(text) = &failures.value
+            && let Some(percent) =
+                text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok())
+        {
+            let share = percent / 100.0;
+            let message = format!(
+                "`max_failures` is a number of items: for a share, write `failure_threshold: {share}`"
+            );
+            self.wrong(failures.span, message);
+            return ErrorPolicy::new();
+        }
         let keys =
             node.parse_map::<ErrorPolicyKeys>("a map that says what happens to items that fail");
         let policy = keys.and_then(|keys| {
@@ -387,7 +414,7 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
             && (foreign_key_hint(name, &[]).is_some()
-                || key_of_others(name, &value.value.written(), keys).is_some()
+                || key_of_others(name, &value.scalar().unwrap_or_default(), keys).is_some()
                 || nearest(name, keys.iter().copied()).is_some())
     })
 }

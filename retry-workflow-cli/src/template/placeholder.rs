@@ -368,6 +368,13 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
              substrings: write `${{{bare}}}`"
         );
     }
+    if let ("secrets" | "env" | "vars" | "github", Some(variable)) = (root, rest.strip_prefix('.'))
+    {
+        return format!(
+            "unknown placeholder `{written}`: secrets and `env` are variables of every command: write \
+             `${variable}`, without braces"
+        );
+    }
     if ROOTS.contains(&root) {
         return format!("unknown placeholder `{written}`: {}", offers.listed());
     }

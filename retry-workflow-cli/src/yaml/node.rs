@@ -366,24 +366,10 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-impl Value {
-    /// A scalar as it is written; nothing for what may have several lines.
-    pub(crate) fn written(&self) -> String {
-        match self {
-            Self::Bool(value) => value.to_string(),
-            Self::Signed(number) => number.to_string(),
-            Self::Unsigned(number) => number.to_string(),
-            Self::Float(number) => number.to_string(),
-            Self::Text(text) => text.clone(),
-            Self::Null | Self::List(_) | Self::Map(_) => String::new(),
-        }
-    }
-}
-
-/// Suggests what to write for an unknown key with this value: what it is called in other tools or
+/// Suggests what to write for an unknown key with the value `written`: what it is called in other tools or
 /// libraries, or a known key that is like it, or all that are known.
-pub(crate) fn key_here(key: &str, value: &Value, known: &[&str]) -> String {
-    match key_of_others(key, &value.written(), known) {
+pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
+    match key_of_others(key, written, known) {
         Some(instead) => format!(": did you mean `{instead}`?"),
         None => known_here(key, known),
     }

@@ -295,6 +295,11 @@ fn that_matters(policy: Policy) -> Policy {
         let only = policy.get_deadline().map_or(only, |deadline| only.deadline(deadline));
         return policy.get_timeout().map_or(only, |timeout| only.timeout(timeout));
     }
+    let is_in_vain = matches!(
+        (policy.get_max_elapsed(), policy.get_deadline()),
+        (Some(max_elapsed), Some(deadline)) if max_elapsed > deadline
+    );
+    let policy = if is_in_vain { policy.with_max_elapsed(Bound::None) } else { policy };
     match (policy.get_jitter(), policy.get_backoff()) {
         (Jitter::Decorrelated, _) => policy.backoff(DEFAULT.get_backoff()),
         (_, Backoff::Custom(_)) => policy.initial_delay(DEFAULT.get_initial_delay()),

@@ -50,6 +50,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["--port", "-p"], "board --listen 127.0.0.1:7878"),
     (&["--retries", "--max-retries"], "`retry_config: { attempts: 4 }` in a step of the file"),
     (&["--delay", "--rate-limit"], "dlq retry JOB --rate 10/s"),
+    (&["--resume"], "--continue"),
+    (&["--follow", "--watch-status"], "--watch"),
     (&["--timeout"], "`timeout: 30s` in a step of the file"),
     (&["--env", "-e", "--var"], "`env: { NAME: value }` in the file"),
     (&["--force", "-y"], "--yes"),

@@ -14,10 +14,10 @@ impl Forms<'_> {
     pub(super) fn environment(&mut self, root: &Node) -> EnvironmentPlan {
         let files = root.get("env_files").map(|node| self.env_files(node)).unwrap_or_default();
         let mut variables = Vec::new();
-        for (key, value) in self.variables(root.get("env")) {
+        for (key, value) in self.variables(root.get("env"), false) {
             variables.extend(self.variable(key, value));
         }
-        for (key, value) in self.variables(root.get("secrets")) {
+        for (key, value) in self.variables(root.get("secrets"), true) {
             variables.extend(self.secret(key, value));
         }
         EnvironmentPlan { files, variables }
@@ -32,10 +32,14 @@ impl Forms<'_> {
     }
 
     /// The entries of a map of variables.
-    fn variables<'a>(&mut self, node: Option<&'a Node>) -> &'a [(Key, Node)] {
+    fn variables<'a>(&mut self, node: Option<&'a Node>, of_secrets: bool) -> &'a [(Key, Node)] {
         let Some(node) = node else { return &[] };
         let Value::Map(entries) = &node.value else {
-            let message = format!("this is {}: write a map of variables", node.kind());
+            let message = format!(
+                "this is {}: write a map of variables{}",
+                node.kind(),
+                as_map(node, of_secrets)
+            );
             self.wrong(node.span, message);
             return &[];
         };
@@ -106,7 +110,7 @@ impl Forms<'_> {
     /// The variables of a step, whose values may hold placeholders.
     pub(super) fn step_env(&mut self, node: &Node, offers: Offers<'_>) -> Vec<(String, Template)> {
         let mut variables = Vec::new();
-        for (key, value) in self.variables(Some(node)) {
+        for (key, value) in self.variables(Some(node), false) {
             let Some(text) = self.variable_text(value) else { continue };
             let parsed = Template::parse(&text, offers);
             let Some(template) = self.unfaulted(value, &text, parsed) else { continue };
@@ -131,5 +135,25 @@ impl Forms<'_> {
             variables.push((key.name.clone(), template));
         }
         variables
+    }
+}
+
+/// A list such as `[REGION=eu]` as the map that was probably meant.
+fn as_map(node: &Node, of_secrets: bool) -> String {
+    let Value::List(list) = &node.value else { return String::new() };
+    let entries: Option<Vec<_>> = list
+        .iter()
+        .map(|entry| {
+            let text = entry.scalar()?;
+            Some(match text.split_once('=') {
+                Some((name, value)) => format!("{name}: \"{value}\""),
+                None if of_secrets => format!("{text}: {{ env: \"{text}\" }}"),
+                None => format!("{text}: …"),
+            })
+        })
+        .collect();
+    match entries {
+        Some(entries) if !entries.is_empty() => format!(", `{{ {} }}`", entries.join(", ")),
+        _ => String::new(),
     }
 }

@@ -38,7 +38,15 @@ impl Forms<'_> {
         self.entries(node, "a task, such as `{ shell: \"./fetch.sh\" }`", &known)?;
         let depends_on = match node.get("depends_on") {
             None => Vec::new(),
-            Some(one @ Node { value: Value::Text(_), .. }) => vec![self.text(one)?.to_owned()],
+            Some(one @ Node { value: Value::Text(_), .. }) => {
+                let name = self.text(one)?;
+                if name.contains(',') {
+                    let message = format!("several tasks are a list: write `[{name}]`");
+                    self.wrong(one.span, message);
+                    return None;
+                }
+                vec![name.to_owned()]
+            }
             Some(several) => self.parsed(several.parse::<Vec<String>>())?,
         };
         if let Some(capture) = node.get("capture").or(node.get("capture_output"))

@@ -49,7 +49,7 @@ impl de::Error for ReadError {
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         Self {
             known: Some(expected),
-            ..Self::custom(unknown_key(field, &key_here(field, &Value::Null, expected)))
+            ..Self::custom(unknown_key(field, &key_here(field, "", expected)))
         }
     }
 
@@ -232,7 +232,10 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         self.value = Some(value);
         seed.deserialize(KeyName(&key.name)).map(Some).map_err(|mut error| {
             if let Some(known) = error.known.take() {
-                error.message = unknown_key(&key.name, &key_here(&key.name, &value.value, known));
+                error.message = unknown_key(
+                    &key.name,
+                    &key_here(&key.name, &value.scalar().unwrap_or_default(), known),
+                );
             }
             error.at(key.span)
         })

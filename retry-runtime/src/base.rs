@@ -11,3 +11,4 @@ pub(crate) mod name;
 pub(crate) mod random;
 pub(crate) mod sealed;
 pub(crate) mod sync;
+pub(crate) mod timer;

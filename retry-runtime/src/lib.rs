@@ -42,12 +42,15 @@
 //! | `reqwest`, `hyper`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
 //! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; enabled by `reqwest` and `tungstenite` |
 //! | `tower` | | `tower::RetryLayer`, for tower services |
+//! | `any-runtime` | | waits and time limits on executors other than tokio's |
 //! | `testing` | | `testing`: a kit for tests of code that retries |
 //!
 //! # Runtime
 //!
 //! Waits and timeouts use tokio's timer: an async function with a policy needs a tokio
-//! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does.
+//! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does. With the
+//! feature `any-runtime`, another timer is used where there is none: on smol, on the executor of
+//! `futures`, or on one of your own. Inside tokio nothing changes.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]

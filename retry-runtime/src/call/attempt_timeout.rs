@@ -8,9 +8,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use tokio::time::Sleep;
-
 use crate::base::clock::{self, Instant};
+use crate::base::timer::{self, Sleep};
 use crate::call::plan::{LimitKind, Plan, Timing};
 use crate::outcome::Interruptible;
 use crate::outcome::error::Interrupted;
@@ -114,7 +113,7 @@ impl Timed {
     /// [`has_cut`](Self::has_cut).
     pub(crate) fn cut_off<F>(&mut self, attempt: F) -> CutOff<F> {
         let (sleep, bound) = match self.bound() {
-            Some((at, bound)) => (Some(tokio::time::sleep_until(at)), Some(bound)),
+            Some((at, bound)) => (Some(timer::sleep_until(at)), Some(bound)),
             // Beyond what the clock can represent: never.
             None => (None, None),
         };

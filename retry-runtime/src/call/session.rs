@@ -23,9 +23,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use retry_rules::{Attempts, Fields, Policy};
-use tokio::time::Sleep;
 
 use crate::base::random;
+use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
@@ -105,6 +105,7 @@ pin_project_lite::pin_project! {
         kept: K,
         #[pin]
         sleep: Option<Sleep>,
+        has_yielded: Yielded,
     }
 }
 
@@ -282,7 +283,12 @@ impl<K> Session<K> {
         let next = decide(&mut so_far);
         if next == Next::Wait {
             let kept = K::none();
-            self.waiting = Some(Box::pin(WaitingCall { so_far, kept, sleep: None }));
+            self.waiting = Some(Box::pin(WaitingCall {
+                so_far,
+                kept,
+                sleep: None,
+                has_yielded: Yielded::default(),
+            }));
         }
         next
     }
@@ -389,7 +395,14 @@ impl Session {
             return Self::new();
         }
         let so_far = SoFar { made, waited, delay, ..SoFar::default() };
-        Self { waiting: Some(Box::pin(WaitingCall { so_far, kept: (), sleep: None })) }
+        Self {
+            waiting: Some(Box::pin(WaitingCall {
+                so_far,
+                kept: (),
+                sleep: None,
+                has_yielded: Yielded::default(),
+            })),
+        }
     }
 
     /// The progress of the call.
@@ -737,7 +750,7 @@ impl<K> WaitingCall<K> {
         let delay = this.so_far.wait();
         if delay.is_zero() {
             // No timer for a zero wait; but a loop without waits must still let other tasks run.
-            ready!(tokio::task::coop::poll_proceed(cx)).made_progress();
+            ready!(timer::poll_yield(cx, this.has_yielded));
         } else {
             if this.sleep.is_none() {
                 // Created here and not when the wait was decided: only an async caller needs a

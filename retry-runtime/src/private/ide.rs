@@ -112,7 +112,7 @@ pub mod cancel {}
 pub mod retry_on {
     pub use super::abort_on::*;
 
-    /// A *value* to retry (`retry_on` only).
+    /// A *value* to retry, or, in `breaker_on`, to count as a failure.
     pub type ok<T> = dyn Fn(&T) -> bool;
 }
 

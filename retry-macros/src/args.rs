@@ -729,7 +729,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
         ),
         "reset_after" | "reset_timeout" | "reset" => format!(
             "unknown option `{word}`: remove it, because each call begins with all of its attempts; \
-             to begin anew after a success, return from the function and call it again"
+             to begin anew after a session that worked, write `cx.reset()` (`context = cx`)"
         ),
         "on_error" | "on_fail" => format!(
             "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \

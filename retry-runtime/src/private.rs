@@ -80,6 +80,8 @@ pub const VALUE: Verdict<'static> = Verdict {
     hint: None,
     class: Class::empty(),
     error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
+    least: Duration::ZERO,
+    begins_anew: false,
 };
 
 /// Never called: it gives a block the type of its `return`.

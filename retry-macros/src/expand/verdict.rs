@@ -129,7 +129,7 @@ impl Expansion<'_> {
         quote!({
             #lets
             let retry = #retry;
-            #private::Verdict { retry, failure: #failure, hint: #hint, class: #class, error: probed.display }
+            #private::Verdict { retry, failure: #failure, hint: #hint, class: #class, error: probed.display, ..#private::VALUE }
         })
     }
 

@@ -1,6 +1,6 @@
 //! [`Attempt`]: what a function's body can find out about the attempt it runs in.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use retry_rules::Attempts;
@@ -30,6 +30,9 @@ pub struct Attempt {
     waited: Duration,
     // The ruling: nanoseconds, `NO_RULING` or `GIVE_UP`.
     ruling: AtomicU64,
+    // The least wait, in nanoseconds.
+    least: AtomicU64,
+    begins_anew: AtomicBool,
 }
 
 /// What an attempt decided about its own failure.
@@ -49,7 +52,25 @@ impl Attempt {
         last_delay: Option<Duration>,
         waited: Duration,
     ) -> Self {
-        Self { number, attempts, last_delay, waited, ruling: AtomicU64::new(NO_RULING) }
+        Self {
+            number,
+            attempts,
+            last_delay,
+            waited,
+            ruling: AtomicU64::new(NO_RULING),
+            least: AtomicU64::new(0),
+            begins_anew: AtomicBool::new(false),
+        }
+    }
+
+    /// The least wait that it asked for.
+    pub(crate) fn least(&self) -> Duration {
+        Duration::from_nanos(self.least.load(Ordering::Relaxed))
+    }
+
+    /// Whether its failure counts as the first one.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.begins_anew.load(Ordering::Relaxed)
     }
 
     pub(crate) fn ruling(&self) -> Option<Ruling> {
@@ -183,7 +204,65 @@ impl Attempt {
     /// # }
     /// ```
     pub fn retry_after(&self, wait: Duration) {
-        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).min(GIVE_UP - 1);
-        self.ruling.store(nanos, Ordering::Relaxed);
+        self.ruling.store(nanos(wait).min(GIVE_UP - 1), Ordering::Relaxed);
     }
+
+    /// Makes the wait after a failure of this attempt at least `wait`, whatever the curve or a hint
+    /// says. Whether there is one is decided as always, and so are its bounds: budget and deadline
+    /// apply, and `max_delay` does not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::retry;
+    ///
+    /// #[retry(context = cx, initial_delay = "1s")]
+    /// async fn poll() -> Result<Option<Duration>, &'static str> {
+    ///     if cx.number() == 1 {
+    ///         cx.at_least(Duration::from_secs(5));
+    ///         return Err("busy");
+    ///     }
+    ///     Ok(cx.last_delay())
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(poll().await, Ok(Some(Duration::from_secs(5))));
+    /// # }
+    /// ```
+    pub fn at_least(&self, wait: Duration) {
+        self.least.store(nanos(wait), Ordering::Relaxed);
+    }
+
+    /// Makes a failure of this attempt count as the first one: attempts, budget and curve begin anew.
+    /// For loops that reconnect: after a session that worked, a failure says nothing about the ones
+    /// before it.
+    ///
+    /// `deadline` and `max_elapsed` go on, and [`number`](Self::number) and the attempts of a
+    /// [`RetryError`](crate::RetryError) go on counting.
+    ///
+    /// ```
+    /// use retry_runtime::retry;
+    ///
+    /// /// Gives up when two attempts in a row do not get through.
+    /// #[retry(attempts = 2, context = cx)]
+    /// async fn listen(sessions: &mut Vec<bool>) -> Result<(), &'static str> {
+    ///     let has_connected = sessions.pop().unwrap_or(false);
+    ///     if has_connected {
+    ///         cx.reset();
+    ///     }
+    ///     Err("disconnected")
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let mut sessions = vec![false, true, true, false];
+    /// assert!(listen(&mut sessions).await.is_err());
+    /// assert_eq!(sessions.len(), 0, "each good session allows one more failure");
+    /// # }
+    /// ```
+    pub fn reset(&self) {
+        self.begins_anew.store(true, Ordering::Relaxed);
+    }
+}
+
+fn nanos(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
 }

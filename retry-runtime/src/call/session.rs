@@ -56,6 +56,10 @@ pub struct Verdict<'a> {
     pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
+    /// The least wait that the attempt itself asked for.
+    pub least: Duration,
+    /// Whether the attempt itself said that attempts, budget and curve begin anew.
+    pub begins_anew: bool,
 }
 
 impl Verdict<'_> {
@@ -69,6 +73,7 @@ impl Verdict<'_> {
     /// breaker counts the failure.
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
+        (self.least, self.begins_anew) = (attempt.least(), attempt.begins_anew());
         match attempt.ruling() {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => (self.retry, self.hint) = (true, Some(wait)),
@@ -118,7 +123,10 @@ struct SoFar {
     // made.
     refused: u32,
     waited: Duration,
-    // `None` before the first wait.
+    // What no longer counts against the attempts and the budget. Boxed, because few calls begin
+    // anew, and each that waits would be larger.
+    forgiven: Option<Box<Forgiven>>,
+    // `None` before the first wait, and after a new beginning.
     delay: Option<Duration>,
     // What the current retry took from the quota, to be returned if it succeeds or is not made.
     cost: u32,
@@ -126,6 +134,23 @@ struct SoFar {
     site: Option<&'static Site>,
     // The policy as it was at the first failure, if it is known only at run time.
     policy: Option<Arc<Policy>>,
+}
+
+/// The attempts and the waits before a new beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forgiven {
+    made: u32,
+    waited: Duration,
+}
+
+impl Forgiven {
+    /// The limit on all attempts, those before the new beginning included.
+    fn extends(self, attempts: Attempts) -> Attempts {
+        match attempts {
+            Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_add(self.made)),
+            Attempts::Unlimited => Attempts::Unlimited,
+        }
+    }
 }
 
 impl<K> Default for Session<K> {
@@ -226,12 +251,13 @@ impl<K> Session<K> {
     /// The event to pass to `on_retry`, after a failure that will be retried.
     pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> Announced<'e, E> {
         let nothing = SoFar::default();
-        let &SoFar { made, waited, delay, cost, .. } = self.known().unwrap_or(&nothing);
+        let so_far = self.known().unwrap_or(&nothing);
+        let &SoFar { made, waited, delay, cost, .. } = so_far;
         let wait = delay.unwrap_or_default();
         let event = RetryEvent {
             name: plan.origin.name,
             attempt: made,
-            attempts: plan.obeyed().get_attempts(),
+            attempts: so_far.forgiven().extends(plan.obeyed().get_attempts()),
             failure,
             wait,
             waited: waited.saturating_sub(wait),
@@ -306,10 +332,11 @@ impl<K> Session<K> {
     }
 
     fn attempt_of(&self, attempts: Attempts) -> Attempt {
-        let Some(&SoFar { made, refused, waited, delay, .. }) = self.known() else {
+        let Some(so_far) = self.known() else {
             return Attempt::new(1, attempts, None, Duration::ZERO);
         };
-        let attempts = match attempts {
+        let &SoFar { made, refused, waited, delay, .. } = so_far;
+        let attempts = match so_far.forgiven().extends(attempts) {
             Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_sub(refused)),
             Attempts::Unlimited => Attempts::Unlimited,
         };
@@ -459,6 +486,11 @@ impl SoFar {
         if skips_waits() { Duration::ZERO } else { self.delay.unwrap_or_default() }
     }
 
+    /// What no longer counts.
+    fn forgiven(&self) -> Forgiven {
+        self.forgiven.as_deref().copied().unwrap_or_default()
+    }
+
     /// The waits that a test skipped; they count towards a deadline as if they had been slept.
     fn unslept(&self) -> Duration {
         if skips_waits() { self.waited } else { Duration::ZERO }
@@ -489,10 +521,15 @@ impl SoFar {
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
         observe::many_delay_lists(plan.origin.name, policy.get_backoff());
+        if verdict.begins_anew {
+            self.forgiven = Some(Box::new(Forgiven { made: self.made, waited: self.waited }));
+            (self.refused, self.delay) = (0, None);
+        }
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, attempt, verdict) {
             Ok((delay, reservation)) => {
-                let (attempts, waited) = (policy.get_attempts(), self.waited);
+                let attempts = self.forgiven().extends(policy.get_attempts());
+                let waited = self.waited;
                 observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
                 self.made = attempt;
                 self.cost = reservation.map_or(0, Reservation::spend);
@@ -517,6 +554,7 @@ impl SoFar {
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let policy = plan.policy;
+        let attempt = attempt.saturating_sub(self.forgiven().made);
         if plan.timing.is_cut() {
             return Err(Reason::Deadline);
         }
@@ -536,7 +574,7 @@ impl SoFar {
             Some(hint) => policy.hint_interval(attempt, hint, self.delay),
             None => policy.wait_interval(attempt, self.delay),
         };
-        let mut delay = random::between(shortest, longest);
+        let mut delay = random::between(shortest, longest).max(verdict.least);
         if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
             delay = delay.max(open_for(breaker)?);
         }
@@ -558,7 +596,7 @@ impl SoFar {
     /// Whether the limits on time allow a wait of `delay`.
     fn allows_wait(&self, plan: &Plan<'_>, delay: Duration) -> Result<(), Reason> {
         let policy = plan.policy;
-        let waited = self.waited.saturating_add(delay);
+        let waited = self.waited.saturating_sub(self.forgiven().waited).saturating_add(delay);
         let by_the_clock = plan.since_first.saturating_add(delay);
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
@@ -617,7 +655,8 @@ impl SoFar {
         let policy = plan.policy;
         let open_for = open_for(breaker)?;
         let refusal = if open_for.is_zero() { Refusal::Probing } else { Refusal::Open };
-        let used = self.made.saturating_add(self.refused).saturating_add(1);
+        let counted = self.made.saturating_sub(self.forgiven().made);
+        let used = counted.saturating_add(self.refused).saturating_add(1);
         if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
             return Err(Reason::CircuitOpen);
         }

@@ -291,7 +291,7 @@ pub type name = str;
 /// `clone(body)`. Default: none.
 pub mod clone {}
 
-/// Binds a [`&Attempt`](crate::Attempt) in the body: its number, the waits, and the last word on its failure, `cx.give_up()` and `cx.retry_after(d)`.
+/// Binds a [`&Attempt`](crate::Attempt) in the body: its number, its waits, and rulings on its failure: `cx.give_up()`, `cx.retry_after(d)`, `cx.at_least(d)`, and `cx.reset()` for loops that reconnect.
 ///
 /// `context = cx`. Default: none.
 pub mod context {}

@@ -264,6 +264,8 @@ impl<E> Rules<E> {
             hint: hint.or_else(|| classifier.retry_after()),
             class,
             error: ErrorDisplay::Display(display),
+            least: Duration::ZERO,
+            begins_anew: false,
         }
     }
 
@@ -283,5 +285,7 @@ fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
         hint: None,
         class: Class::empty(),
         error: ErrorDisplay::Display(value),
+        least: Duration::ZERO,
+        begins_anew: false,
     }
 }

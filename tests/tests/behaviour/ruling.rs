@@ -1,4 +1,5 @@
-//! Rulings where an error is raised: `cx.give_up()` and `cx.retry_after(…)`.
+//! Rulings where an error is raised: `cx.give_up()`, `cx.retry_after(…)`, `cx.at_least(…)` and
+//! `cx.reset()`.
 
 use std::cell::Cell;
 use std::io::{Error, ErrorKind};
@@ -91,4 +92,73 @@ fn a_function_that_is_not_async_says_it_too() {
 fn the_future_stays_send() {
     fn is_send<T: Send>(_: T) {}
     is_send(fetch(&[]));
+}
+
+/// Sessions of this many seconds, each of which ends in a failure; 0 is one that never began.
+#[retry(attempts = 2, jitter = none, context = cx, budget = "2s")]
+async fn listen(sessions: &[u64], numbers: &Cell<u32>) -> Result<(), RetryError<Error>> {
+    numbers.set(cx.number());
+    let seconds = sessions.get(cx.number() as usize - 1).copied().unwrap_or(0);
+    if seconds > 0 {
+        tokio::time::sleep(S * u32::try_from(seconds).unwrap()).await;
+        cx.reset();
+    }
+    Err(Error::from(ErrorKind::ConnectionReset))?
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_reset_attempts_budget_and_curve_begin_anew_and_the_count_goes_on() {
+    let numbers = Cell::new(0);
+    let began = Instant::now();
+    let error = listen(&[60, 60, 60, 0], &numbers).await.unwrap_err();
+    // Each good session pays for one more attempt, a second later.
+    assert_eq!((error.reason(), error.attempts(), numbers.get()), (Reason::Attempts, 4, 4));
+    assert_eq!(error.waited(), 3 * S);
+    assert_eq!(began.elapsed(), 183 * S);
+    let error = listen(&[], &numbers).await.unwrap_err();
+    assert_eq!(error.attempts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_context_after_a_reset_knows_which_attempt_is_the_last() {
+    #[retry(attempts = 3, context = cx)]
+    async fn fetch(last: &Cell<Vec<bool>>) -> Result<(), Error> {
+        let mut seen = last.take();
+        seen.push(cx.is_last());
+        last.set(seen);
+        if cx.number() == 2 {
+            cx.reset();
+        }
+        Err(Error::from(ErrorKind::ConnectionReset))
+    }
+    let last = Cell::default();
+    fetch(&last).await.unwrap_err();
+    // The second failure counts as the first of three.
+    assert_eq!(last.take(), [false, false, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_goes_on_over_a_reset() {
+    #[retry(attempts = 2, deadline = "10s", context = cx)]
+    async fn fetch() -> Result<(), RetryError<Error>> {
+        cx.reset();
+        Err(Error::from(ErrorKind::ConnectionReset))?
+    }
+    let error = fetch().await.unwrap_err();
+    assert_eq!(error.reason(), Reason::Deadline);
+    assert_eq!(error.attempts(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_least_wait_lengthens_the_curve_and_a_hint_and_obeys_the_budget() {
+    #[retry(attempts = 4, budget = "20s", context = cx)]
+    async fn fetch(least: &[u32]) -> Result<(), RetryError<Error>> {
+        let least = least.get(cx.number() as usize - 1).copied().unwrap_or(0);
+        cx.at_least(S * least);
+        Err(Error::from(ErrorKind::ConnectionReset))?
+    }
+    let error = fetch(&[5, 1, 0]).await.unwrap_err();
+    assert_eq!((error.reason(), error.waited()), (Reason::Attempts, (5 + 2 + 4) * S));
+    let error = fetch(&[5, 16]).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Budget, 2));
 }

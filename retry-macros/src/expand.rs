@@ -41,15 +41,17 @@ mod attempt;
 mod ending;
 mod items;
 mod retry_loop;
+mod retrying;
 mod verdict;
+
+pub(crate) use retrying::retrying;
 
 use proc_macro2::{TokenStream, TokenTree};
 
 use retry_rules::{Field, Policy};
 use syn::{Ident, ReturnType, Type};
 
-use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
-use crate::block::{self, Block};
+use crate::args::{Args, PolicyArgs, Syntax};
 use crate::docs;
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
@@ -93,107 +95,6 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
             with_errors(&args, function, errors)
         }
     }
-}
-
-/// Expands `retrying!(…)`: the loop around a block of a function instead of around all of it.
-pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStream {
-    let mut errors = Errors::new();
-    let block = block::parse(attempt);
-    let mut scope = Scope::of_block();
-    let mut args = Args::parse(options, Syntax::Attribute, &mut scope, &mut errors);
-    let checked = args.check(&mut errors);
-    let block = match block {
-        Ok(block) => block,
-        Err(error) => {
-            errors.push(error);
-            let errors = errors.into_tokens();
-            return quote!({ #errors });
-        }
-    };
-    if let Err(error) = args.in_block(&block) {
-        errors.push(error);
-    }
-    let function = block.as_function();
-    let form = if block.asyncness.is_some() { Form::Async } else { Form::Sync };
-    signature::check(&args, &function, &form, &mut errors);
-    let ReturnType::Type(_, declared) = function.sig.output.clone() else {
-        return errors.into_tokens();
-    };
-    let expansion = Expansion::new(&args, &checked, &function, &form, *declared);
-    let attempt = match form {
-        Form::Sync => expansion.sync_attempt(&[], &block.body),
-        Form::Async | Form::Boxed(_) => {
-            expansion.async_attempt(&attempt::Captures::default(), &[], &block.body)
-        }
-    };
-    let items = expansion.items();
-    let retry_loop = expansion.retry_loop(&attempt);
-    let errors = errors.into_tokens();
-    block.with(&quote!(#errors #items #retry_loop))
-}
-
-impl Args {
-    /// Checks that these options make sense for a block, and takes the context from its head.
-    fn in_block(&mut self, block: &Block) -> syn::Result<()> {
-        if let (Some(context), Some(written)) = (&block.context, self.written("context")) {
-            return Err(syn::Error::new(
-                written.span(),
-                format!("the attempt takes its context as `|{context}|`: remove this option"),
-            ));
-        }
-        self.context = self.context.take().or_else(|| block.context.clone());
-        self.clone.clear();
-        if self.name.is_none() {
-            return Err(syn::Error::new(
-                block.start(),
-                "a block has no name of its own, and reports, overrides and tests need one: write \
-                 `name = \"shop.connect\"`",
-            ));
-        }
-        if let Some(clone) = self.written("clone") {
-            return Err(syn::Error::new(
-                clone.span(),
-                "`clone` is for the arguments of a function: in a block, clone what an attempt \
-                 consumes at its beginning, as in `let body = body.clone();`",
-            ));
-        }
-        if let Some(docs) = self.written("docs") {
-            return Err(syn::Error::new(
-                docs.span(),
-                "`docs` is for functions: a block has no documentation of its own",
-            ));
-        }
-        let body = block.body.stream();
-        let leaves = |word: &str| word == "return";
-        let blamed = if has_question_mark(body.clone()) {
-            "`?`"
-        } else if mentions(body, &leaves) {
-            "`return`"
-        } else if matches!(self.on_failure, OnFailure::Fallback(_)) {
-            "`fallback`"
-        } else {
-            return Ok(());
-        };
-        if block.has_type() {
-            return Ok(());
-        }
-        let asyncness = block.asyncness.map_or("", |_| "async ");
-        Err(syn::Error::new(
-            block.start(),
-            format!(
-                "with {blamed} the compiler cannot tell what the attempt returns: write \
-                 `{asyncness}|| -> Result<T, E> {{ … }}`"
-            ),
-        ))
-    }
-}
-
-fn has_question_mark(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Punct(punct) => punct.as_char() == '?',
-        TokenTree::Group(group) => has_question_mark(group.stream()),
-        _ => false,
-    })
 }
 
 /// The original function together with the errors. The name of its context is bound in it, so that

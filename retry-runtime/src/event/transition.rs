@@ -67,7 +67,7 @@ pub enum Cause {
     TimeUp,
     /// A probe failed.
     ProbeFailed,
-    /// A probe succeeded, but slowly.
+    /// A probe took too long, whether it succeeded or was given up.
     ProbeSlow,
     /// `success_threshold` probes succeeded.
     Recovered,

@@ -3,6 +3,7 @@
 //! On virtual time, except for races, which use real threads.
 
 mod families;
+mod giving_up;
 mod order;
 mod observe_only;
 mod open_time;

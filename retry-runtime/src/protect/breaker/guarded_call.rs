@@ -30,7 +30,7 @@ impl CircuitBreaker {
     }
 
     /// Calls `f` and awaits its future if the breaker admits the call; an `Err` counts as a
-    /// failure. A future dropped before it completes counts as neither.
+    /// failure. A future dropped before it completes counts as neither, or as slow if it was.
     ///
     /// ```
     /// use std::io;

@@ -35,9 +35,9 @@ pub struct Outcomes {
     pub successes: Option<u64>,
     /// Calls that failed.
     pub failures: u64,
-    /// Calls that succeeded, but took longer than `slow_call`.
+    /// Calls that took longer than `slow_call`, and succeeded or were given up.
     pub slow: u64,
-    /// Calls with unknown outcomes: cancelled, cut short, or never made.
+    /// Calls with unknown outcomes: cancelled, cut short, or never made. Not those that were slow.
     pub forgiven: u64,
     /// Calls that were rejected, or, if the breaker only observes, would have been.
     pub rejected: u64,

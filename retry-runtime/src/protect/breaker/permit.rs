@@ -12,8 +12,8 @@ use crate::base::sync::Arc;
 /// Permission to make one call, and the duty to report its outcome.
 ///
 /// Call [`success`](Self::success), [`failure`](Self::failure) or [`forgive`](Self::forgive). A
-/// permit dropped without a report, as when a future is cancelled, is forgiven, unless its thread
-/// is panicking, which counts as a failure. Reports on calls admitted before the breaker changed
+/// permit dropped without a report, as when a future is cancelled, is forgiven; but if its thread is
+/// panicking, that counts as a failure, and if the call took longer than `slow_calls` allows, as slow. Reports on calls admitted before the breaker changed
 /// state are ignored.
 ///
 /// ```
@@ -90,7 +90,8 @@ impl<'a> Permit<'a> {
         breaker.fail(tag, Some(error));
     }
 
-    /// Reports no outcome: the call was cancelled, cut short, or never made.
+    /// Reports no outcome: the call was cancelled, cut short, or never made. If it took longer than
+    /// [`slow_calls`](retry_rules::BreakerConfig::slow_calls) allows, it counts as slow.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};

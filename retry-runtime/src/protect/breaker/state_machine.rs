@@ -119,6 +119,10 @@ impl CircuitBreaker {
         match (tag.mode(), report) {
             (Mode::Forced | Mode::Open, _) => {}
             (Mode::HalfOpen, _) => self.report_probe(tag, report),
+            // A caller that gave up on a server that hangs has seen how slow it is.
+            (Mode::Timed, Report::Neither) if self.is_slow(tag.elapsed(stamp::nanos())) => {
+                self.measure(tag, report);
+            }
             (_, Report::Neither) => self.count(Counted::Forgiven),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
@@ -156,10 +160,10 @@ impl CircuitBreaker {
             return;
         }
         let LockedState { streak, window, .. } = &mut *inner;
-        if failed {
-            *streak = streak.saturating_add(1);
-        } else if *streak != 0 {
-            *streak = 0;
+        match report {
+            Report::Failure(_) => *streak = streak.saturating_add(1),
+            Report::Success => *streak = 0,
+            Report::Neither => {}
         }
         let by_rate = window.record(&self.config, now, Outcome { failed, slow });
         let cause =
@@ -214,10 +218,10 @@ impl CircuitBreaker {
                 && self.is_slow(clock::now().saturating_duration_since(at))
         });
         let counted = match report {
-            Report::Neither => Some(Counted::Forgiven),
             Report::Failure(_) => Some(Counted::Failure),
-            Report::Success if slow => Some(Counted::Slow),
-            Report::Success => {
+            Report::Neither if !slow => Some(Counted::Forgiven),
+            Report::Success | Report::Neither if slow => Some(Counted::Slow),
+            Report::Success | Report::Neither => {
                 inner.successes += 1;
                 None
             }
@@ -225,11 +229,13 @@ impl CircuitBreaker {
         match report {
             // From an earlier half-open period.
             _ if admitted_at.is_none() => {}
-            Report::Neither => {}
             Report::Failure(_) => {
                 self.transition_by(&mut inner, Mode::Open, Cause::ProbeFailed, error);
             }
-            Report::Success if slow => self.transition(&mut inner, Mode::Open, Cause::ProbeSlow),
+            Report::Success | Report::Neither if slow => {
+                self.transition(&mut inner, Mode::Open, Cause::ProbeSlow);
+            }
+            Report::Neither => {}
             Report::Success => {
                 if inner.probes.succeed() >= self.config.get_success_threshold() {
                     let closed = Mode::closed_by(&self.config);

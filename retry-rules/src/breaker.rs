@@ -67,6 +67,7 @@ impl SlowCalls {
 /// | [`timeout_jitter`](Self::timeout_jitter): random extra, so that processes do not probe together | 0 |
 /// | [`half_open_requests`](Self::half_open_requests): probes at a time | 3 |
 /// | [`success_threshold`](Self::success_threshold): successful probes that close it | 3 |
+/// | [`abandoned_after`](Self::abandoned_after): a call given up after this long is a failure | off |
 /// | [`observe_only`](Self::observe_only): reject nothing, and report what it would have done | off |
 ///
 /// ```
@@ -102,6 +103,7 @@ pub struct BreakerConfig {
     pub(crate) max_timeout: Option<Duration>,
     pub(crate) timeout_jitter: f64,
     pub(crate) half_open_requests: u32,
+    pub(crate) abandoned_after: Option<Duration>,
     pub(crate) observe_only: bool,
 }
 
@@ -128,6 +130,7 @@ impl BreakerConfig {
             max_timeout: None,
             timeout_jitter: 0.0,
             half_open_requests: 3,
+            abandoned_after: None,
             observe_only: false,
         }
     }
@@ -306,6 +309,23 @@ impl BreakerConfig {
         self
     }
 
+    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
+    /// a limit of the caller. Default: such calls say nothing, unless they are slow.
+    ///
+    /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
+    /// call reads the clock.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().abandoned_after(Duration::from_secs(1));
+    /// assert_eq!(config.get_abandoned_after(), Some(Duration::from_secs(1)));
+    /// ```
+    pub const fn abandoned_after(mut self, time: Duration) -> Self {
+        self.abandoned_after = Some(time);
+        self
+    }
+
     /// Rejects nothing: measures, and reports what the breaker would have done. For the
     /// first weeks in production.
     ///
@@ -381,6 +401,11 @@ impl BreakerConfig {
     /// Returns the [`half_open_requests`](Self::half_open_requests).
     pub const fn get_half_open_requests(&self) -> u32 {
         self.half_open_requests
+    }
+
+    /// Returns the [`abandoned_after`](Self::abandoned_after), if it is set.
+    pub const fn get_abandoned_after(&self) -> Option<Duration> {
+        self.abandoned_after
     }
 
     /// Returns `true` if it rejects nothing: [`observe_only`](Self::observe_only).

@@ -34,7 +34,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
 ];
 
 /// The settings of an inline breaker, in the order in which they are listed.
-pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
+pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 14] = [
     setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3"),
     setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
     setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
@@ -48,6 +48,7 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
     setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\""),
     setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
     setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
+    setting(Field::AbandonedAfter, Time(BreakerConfig::abandoned_after), "\"1s\""),
 ];
 
 /// The field that a setting sets, and how its value is parsed. Its name is also that of a builder

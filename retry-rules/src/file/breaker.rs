@@ -55,6 +55,7 @@ breaker_keys! {
     max_timeout: Span => MaxTimeout,
     timeout_jitter: f64 => TimeoutJitter,
     half_open_requests: u32 => HalfOpenRequests,
+    abandoned_after: Span => AbandonedAfter,
 }
 
 impl BreakerKeys {
@@ -63,6 +64,7 @@ impl BreakerKeys {
         config.failure_threshold = self.failure_threshold;
         config.failure_rate = self.failure_rate;
         config.max_timeout = self.max_timeout.map(|Span(time)| time);
+        config.abandoned_after = self.abandoned_after.map(|Span(time)| time);
         match (self.window_calls, self.window_time) {
             (None, None) => {}
             (Some(calls), None) => config = config.window_calls(calls),
@@ -130,6 +132,7 @@ impl From<&BreakerConfig> for BreakerKeys {
             max_timeout: config.max_timeout.map(Span).filter(|_| config.grows()),
             timeout_jitter: changed(config.timeout_jitter, default.timeout_jitter),
             half_open_requests: changed(config.half_open_requests, default.half_open_requests),
+            abandoned_after: config.abandoned_after.map(Span),
             observe_only: changed(config.observe_only, default.observe_only),
         }
     }

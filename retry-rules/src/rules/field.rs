@@ -83,6 +83,7 @@ fields! {
         max_timeout => MaxTimeout,
         timeout_jitter => TimeoutJitter,
         half_open_requests => HalfOpenRequests,
+        abandoned_after => AbandonedAfter,
     }
     quota {
         capacity => Capacity,

@@ -265,6 +265,11 @@ rules! {
             message ["without probes a breaker never closes: " (half_open_requests) " must be at least 1; \
                   the default is 3"]
             when breaker.half_open_requests == 0;
+
+        rule AbandonedAfterZero of [abandoned_after]
+            message ["after 0s every call that is dropped would be a failure, even one that was never made: \
+                  write a time, such as " (abandoned_after = "1s")]
+            when matches!(breaker.abandoned_after, Some(time) if time.is_zero());
     }
 
     /// Returns the rules that `quota` breaks.

@@ -212,6 +212,13 @@ pub mod breaker {
 
     /// Sets how many probes may run at a time while half-open. Default 3.
     pub type half_open_requests = u32;
+
+    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
+    /// a limit of the caller. Default: such calls say nothing, unless they are slow.
+    ///
+    /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
+    /// call reads the clock.
+    pub type abandoned_after = Duration;
 }
 
 /// Which failures count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.

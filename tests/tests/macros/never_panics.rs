@@ -166,15 +166,25 @@ const ITEMS: &[&str] = &[
     "impl S { fn f() { } }",
     "trait T { }",
     "let x = 5;",
+    "async { Ok(5) }",
+    "async move |cx| -> Result<u8, RetryError<E>> { f(cx).await?; Ok(5) },",
+    "|| -> Option<u8> { return None; }",
+    "move |cx| f(cx),",
+    "async |a, b: u8| {}",
+    "async",
+    "|",
     "async fn f() ->",
     "fn",
     "",
 ];
 
-#[expect(clippy::needless_pass_by_value, reason = "tokens are given as they are quoted")]
 fn expand(args: TokenStream, item: TokenStream) {
     let _ = ide::imports(&args);
     let _ = expand::retry(args.clone(), &item);
+    // The item as the attempt of a block.
+    let block: TokenStream = [args.clone(), tokens(","), item].into_iter().collect();
+    let (options, attempt) = block::split(block);
+    let _ = expand::retrying(options, attempt);
     let _ = policy::policy(args);
 }
 

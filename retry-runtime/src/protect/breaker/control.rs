@@ -67,7 +67,7 @@ impl CircuitBreaker {
         match state {
             State::Closed => {
                 self.transition(&mut inner, Mode::closed_by(&self.config), Cause::Restored);
-                if self.config.is_by_rate() {
+                if self.word().mode().is_measured() {
                     inner.streak = consecutive_failures;
                 } else {
                     self.streak.set(self.word().generation(), consecutive_failures);

@@ -114,7 +114,7 @@ impl CircuitBreaker {
         } else {
             inner.last_closed
         };
-        let by_rate = self.config.is_by_rate();
+        let by_rate = Mode::closed_by(&self.config).is_measured();
         Snapshot {
             name: self.name.clone(),
             state: self.state(),

@@ -120,8 +120,15 @@ impl CircuitBreaker {
             (Mode::Forced | Mode::Open, _) => {}
             (Mode::HalfOpen, _) => self.report_probe(tag, report),
             // A caller that gave up on a server that hangs has seen how slow it is.
-            (Mode::Timed, Report::Neither) if self.is_slow(tag.elapsed(stamp::nanos())) => {
-                self.measure(tag, report);
+            (Mode::Timed, Report::Neither) => {
+                let took = tag.elapsed(stamp::nanos());
+                if self.is_abandoned(took) {
+                    self.measure(tag, Report::Failure(Some(&GivenUp(took))));
+                } else if self.is_slow(took) {
+                    self.measure(tag, report);
+                } else {
+                    self.count(Counted::Forgiven);
+                }
             }
             (_, Report::Neither) => self.count(Counted::Forgiven),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
@@ -187,6 +194,10 @@ impl CircuitBreaker {
         self.config.get_slow_calls().is_some_and(|slow| took > slow.longer_than())
     }
 
+    fn is_abandoned(&self, took: Duration) -> bool {
+        self.config.get_abandoned_after().is_some_and(|after| took >= after)
+    }
+
     /// Opens the breaker if its state has not changed since the call was admitted.
     #[cold]
     fn open(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
@@ -213,10 +224,17 @@ impl CircuitBreaker {
         if admitted_at.is_some() {
             inner.woken = Woken::One;
         }
-        let slow = admitted_at.is_some_and(|at| {
-            self.config.get_slow_calls().is_some()
-                && self.is_slow(clock::now().saturating_duration_since(at))
-        });
+        // Without a limit on it, nobody asks for the time.
+        let is_timed = Mode::closed_by(&self.config) == Mode::Timed;
+        let took =
+            admitted_at.filter(|_| is_timed).map(|at| clock::now().saturating_duration_since(at));
+        let slow = took.is_some_and(|took| self.is_slow(took));
+        let (report, error) = match (report, took) {
+            (Report::Neither, Some(took)) if self.is_abandoned(took) => {
+                (Report::Failure(None), text_of(&GivenUp(took)))
+            }
+            (report, _) => (report, error),
+        };
         let counted = match report {
             Report::Failure(_) => Some(Counted::Failure),
             Report::Neither if !slow => Some(Counted::Forgiven),
@@ -351,4 +369,13 @@ fn text_of(error: &dyn fmt::Display) -> Option<Arc<str>> {
     let mut text = None;
     contain_panic(|| text = Some(full_text(error).into()));
     text
+}
+
+/// How a call failed that its caller gave up.
+struct GivenUp(Duration);
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "given up by its caller after {:?}", self.0)
+    }
 }

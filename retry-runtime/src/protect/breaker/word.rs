@@ -27,7 +27,7 @@ pub(super) enum Mode {
 impl Mode {
     /// The mode of a closed breaker with this configuration.
     pub(super) const fn closed_by(config: &BreakerConfig) -> Self {
-        if config.get_slow_calls().is_some() {
+        if config.get_slow_calls().is_some() || config.get_abandoned_after().is_some() {
             Self::Timed
         } else if config.is_by_rate() {
             Self::Measured

@@ -47,7 +47,7 @@ async fn a_server_that_never_answers_opens_the_breaker_of_callers_with_limits_of
 async fn callers_that_give_up_sooner_say_nothing() {
     let breaker = slow();
     for _ in 0..100 {
-        assert!(timeout(SECOND - MILLI, hang(&breaker)).await.is_err());
+        assert!(timeout(SECOND / 2, hang(&breaker)).await.is_err());
     }
     assert_eq!(breaker.state(), State::Closed);
     let outcomes = breaker.snapshot().outcomes;
@@ -77,6 +77,56 @@ async fn a_call_that_is_given_up_ends_no_streak_of_failures() {
 async fn a_probe_that_is_given_up_after_long_opens_it_again() {
     for (took, cause) in [(SECOND, None), (SECOND + MILLI, Some(Cause::ProbeSlow))] {
         let breaker = due(DEFAULT.slow_calls(SECOND, 0.5)).await;
+        let probe = breaker.try_acquire().unwrap();
+        let log = log_of(&breaker);
+        advance(took).await;
+        drop(probe);
+        assert_eq!(log.lock().unwrap().last().map(|transition| transition.cause), cause);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_given_up_after_the_time_is_a_failure_whoever_dropped_it() {
+    for config in [
+        DEFAULT.failure_threshold(3),
+        DEFAULT.failure_rate(0.5).minimum_calls(3),
+        DEFAULT.failure_threshold(3).slow_calls(SECOND, 1.0),
+    ] {
+        let breaker = breaker(config.abandoned_after(2 * SECOND));
+        let log = log_of(&breaker);
+        for _ in 0..3 {
+            assert_eq!(breaker.state(), State::Closed);
+            assert!(timeout(2 * SECOND, hang(&breaker)).await.is_err());
+        }
+        assert_eq!(breaker.state(), State::Open);
+        let opened = log.lock().unwrap()[0].clone();
+        assert!(matches!(opened.cause, Cause::Failures | Cause::FailureRate), "{opened:?}");
+        assert_eq!(opened.error.as_deref(), Some("given up by its caller after 2s"));
+        assert_eq!(breaker.snapshot().outcomes.failures, 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_takes_the_time_counts_a_streak_all_the_same() {
+    let breaker = breaker(DEFAULT.failure_threshold(3).abandoned_after(2 * SECOND));
+    for _ in 0..2 {
+        breaker.try_acquire().unwrap().failure();
+    }
+    assert_eq!(breaker.snapshot().consecutive_failures, 2);
+    breaker.try_acquire().unwrap().success();
+    assert_eq!(breaker.snapshot().consecutive_failures, 0);
+    assert!(timeout(SECOND, hang(&breaker)).await.is_err());
+    assert_eq!(breaker.snapshot().outcomes.forgiven, 1);
+    breaker.restore(State::Closed, 2, Duration::ZERO);
+    assert_eq!(breaker.snapshot().consecutive_failures, 2);
+    breaker.try_acquire().unwrap().failure();
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_given_up_after_the_time_has_failed() {
+    for (took, cause) in [(SECOND, None), (2 * SECOND, Some(Cause::ProbeFailed))] {
+        let breaker = due(DEFAULT.abandoned_after(2 * SECOND)).await;
         let probe = breaker.try_acquire().unwrap();
         let log = log_of(&breaker);
         advance(took).await;

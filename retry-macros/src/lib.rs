@@ -5,7 +5,7 @@
 //!
 //! - **parse**: `options` (what an option is), `args` and `settings` (tables with a row for each),
 //!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `run_time` (which values
-//!   are known only at run time), `item` (the function);
+//!   are known only at run time), `item` (the function), `block` (the attempt of `retrying!`);
 //! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
 //!   (whether the options fit the function);
 //! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const

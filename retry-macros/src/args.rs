@@ -29,7 +29,10 @@ pub(crate) struct Args {
     pub(crate) retry_on: Option<Vec<Matcher>>,
     pub(crate) abort_on: Option<Vec<Matcher>>,
     pub(crate) classify: Option<Expr>,
+    /// `retry_after`, unless it adjusts the wait.
     pub(crate) retry_after: Option<Expr>,
+    /// `retry_after = |error, wait| …`, which sees the wait that would follow.
+    pub(crate) adjust_wait: Option<Expr>,
     pub(crate) breaker_on: Option<Vec<Matcher>>,
     /// `when_open = wait`: the call waits until the breaker admits it.
     pub(crate) waits_for_breaker: bool,
@@ -176,7 +179,8 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
                  the error is a `StatusError` (`http::check`)",
             ));
         }
-        args.retry_after = Some(expr);
+        let sees_wait = matches!(&expr, Expr::Closure(closure) if closure.inputs.len() == 2);
+        *(if sees_wait { &mut args.adjust_wait } else { &mut args.retry_after }) = Some(expr);
         Ok(())
     })
     .about(Field::RetryAfter),

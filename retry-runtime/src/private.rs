@@ -82,6 +82,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
     least: Duration::ZERO,
     begins_anew: false,
+    adjust: None,
 };
 
 /// Never called: it gives a block the type of its `return`.
@@ -165,6 +166,16 @@ pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
 /// inferred.
 pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Duration> {
     hint(error)
+}
+
+/// The wait that follows in place of `wait`. A function, so that the types of a closure's arguments
+/// are inferred.
+pub fn adjusted<E: ?Sized>(
+    error: &E,
+    wait: Duration,
+    adjust: impl FnOnce(&E, Duration) -> Option<Duration>,
+) -> Option<Duration> {
+    adjust(error, wait)
 }
 
 /// What a function says about the kind of failure. A function, so that the type of a closure's

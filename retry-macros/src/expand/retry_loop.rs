@@ -33,6 +33,7 @@ impl Expansion<'_> {
             .context
             .as_ref()
             .map(|_| quote!(let verdict = #private::Verdict::ruled_by(verdict, &attempt);));
+        let adjusted = self.adjusted(&failure);
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
         let policy = self.bind_policy();
@@ -53,6 +54,7 @@ impl Expansion<'_> {
                         #on_value
                         ::core::result::Result::Err(error) => #verdict,
                     };
+                    #adjusted
                     #ruled
                     #policy
                     match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
@@ -74,6 +76,26 @@ impl Expansion<'_> {
             OnFailure::Stop | OnFailure::Continue => retry_loop,
         };
         quote!(#before #end)
+    }
+
+    /// Lets `retry_after = |error, wait| …` replace the wait after a `failure`.
+    fn adjusted(&self, failure: &TokenStream) -> Option<TokenStream> {
+        let private = &self.private;
+        let adjust = self.args.adjust_wait.as_ref()?;
+        let path = quote!(#private::adjusted);
+        let adjusted = SpanRange::of(adjust).call(path, quote!(error, wait, #adjust));
+        let failed = if self.is_tracked() {
+            quote!(#private::AttemptError::Error(error))
+        } else {
+            quote!(error)
+        };
+        Some(quote! {
+            let adjust = |wait| match #failure {
+                ::core::result::Result::Err(#failed) => #adjusted,
+                _ => ::core::option::Option::None,
+            };
+            let verdict = #private::Verdict::adjusted(verdict, &adjust);
+        })
     }
 
     /// What may cancel the call, created once, so that it sees what happens during an attempt.

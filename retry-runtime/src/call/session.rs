@@ -60,9 +60,37 @@ pub struct Verdict<'a> {
     pub least: Duration,
     /// Whether the attempt itself said that attempts, budget and curve begin anew.
     pub begins_anew: bool,
+    /// Replaces the wait that would follow.
+    pub adjust: Option<Adjust<'a>>,
 }
 
-impl Verdict<'_> {
+/// Gives another wait in place of the one that would follow, or `None` to leave it.
+#[derive(Clone, Copy)]
+pub struct Adjust<'a>(pub &'a dyn Fn(Duration) -> Option<Duration>);
+
+impl fmt::Debug for Adjust<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adjust")
+    }
+}
+
+impl<'a> Verdict<'a> {
+    /// This verdict, with the wait that follows determined by `adjust`.
+    #[must_use]
+    pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
+        Self { adjust: Some(Adjust(adjust)), ..self }
+    }
+
+    /// The wait that follows in place of `wait`.
+    fn adjust(&self, wait: Duration, attempts: Attempts) -> Duration {
+        match self.adjust.and_then(|Adjust(adjust)| adjust(wait)) {
+            // Waits of 0s would never use up a budget, and the call would never end.
+            Some(Duration::ZERO) if attempts == Attempts::Unlimited => wait,
+            Some(adjusted) => adjusted,
+            None => wait,
+        }
+    }
+
     /// Whether a breaker counts it as a failure. Never a conflict: a server that lets one
     /// transaction lose works.
     fn counts_for_breaker(&self) -> bool {
@@ -76,7 +104,9 @@ impl Verdict<'_> {
         (self.least, self.begins_anew) = (attempt.least(), attempt.begins_anew());
         match attempt.ruling() {
             Some(Ruling::GiveUp) => self.retry = false,
-            Some(Ruling::RetryAfter(wait)) => (self.retry, self.hint) = (true, Some(wait)),
+            Some(Ruling::RetryAfter(wait)) => {
+                (self.retry, self.hint, self.adjust) = (true, Some(wait), None);
+            }
             None => {}
         }
         self
@@ -574,7 +604,8 @@ impl SoFar {
             Some(hint) => policy.hint_interval(attempt, hint, self.delay),
             None => policy.wait_interval(attempt, self.delay),
         };
-        let mut delay = random::between(shortest, longest).max(verdict.least);
+        let wait = random::between(shortest, longest);
+        let mut delay = verdict.adjust(wait, policy.get_attempts()).max(verdict.least);
         if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
             delay = delay.max(open_for(breaker)?);
         }

@@ -159,7 +159,7 @@ pub mod abort_on {
 /// `classify = f`. Default: none.
 pub type classify<E> = dyn Fn(&E) -> Option<Class>;
 
-/// `Fn(&E) -> Option<Duration>`: the wait that the server asked for.
+/// `Fn(&E) -> Option<Duration>`: the wait that the server asked for; a closure of two arguments, `|error, wait| …`, is also given the wait that would follow, and what it returns is slept as it is.
 ///
 /// `retry_after = f`. Default: what [`Classify`](crate::Classify) says, or an `http::StatusError` in it (feature `http`).
 pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;

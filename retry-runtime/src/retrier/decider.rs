@@ -132,21 +132,24 @@ pub(super) struct Closures<E> {
     pub(super) classify: Vec<Arc<ClassOf<E>>>,
     pub(super) when: Vec<Arc<When<E>>>,
     pub(super) retry_after: Vec<Arc<RetryAfter<E>>>,
+    pub(super) adjust_wait: Vec<Arc<AdjustWait<E>>>,
     pub(super) on_retry: Vec<Arc<OnRetry<E>>>,
 }
 
 type ClassOf<E> = dyn Fn(&E) -> Option<Class> + Send + Sync;
 type When<E> = dyn Fn(&E) -> bool + Send + Sync;
 type RetryAfter<E> = dyn Fn(&E) -> Option<Duration> + Send + Sync;
+type AdjustWait<E> = dyn Fn(&E, Duration) -> Option<Duration> + Send + Sync;
 type OnRetry<E> = dyn Fn(&RetryEvent<'_, E>) + Send + Sync;
 
 impl<E> Clone for Closures<E> {
     fn clone(&self) -> Self {
-        let Self { classify, when, retry_after, on_retry } = self;
+        let Self { classify, when, retry_after, adjust_wait, on_retry } = self;
         Self {
             classify: classify.clone(),
             when: when.clone(),
             retry_after: retry_after.clone(),
+            adjust_wait: adjust_wait.clone(),
             on_retry: on_retry.clone(),
         }
     }
@@ -158,6 +161,7 @@ impl<E> Default for Closures<E> {
             classify: Vec::new(),
             when: Vec::new(),
             retry_after: Vec::new(),
+            adjust_wait: Vec::new(),
             on_retry: Vec::new(),
         }
     }
@@ -266,7 +270,20 @@ impl<E> Rules<E> {
             error: ErrorDisplay::Display(display),
             least: Duration::ZERO,
             begins_anew: false,
+            adjust: None,
         }
+    }
+
+    /// The wait that follows in place of `wait`, if a closure says so; the one that was added last
+    /// has the first say.
+    pub(super) fn adjusted(
+        &self,
+        failed: &FailedAttempt<'_, E>,
+        wait: Duration,
+    ) -> Option<Duration> {
+        let FailedAttempt::Error(error) = failed else { return None };
+        let closures = self.closures.as_deref()?;
+        closures.adjust_wait.iter().rev().find_map(|adjust| adjust(error, wait))
     }
 
     /// Passes a failure that will be retried to the listeners of the retrier.
@@ -287,5 +304,6 @@ fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
         error: ErrorDisplay::Display(value),
         least: Duration::ZERO,
         begins_anew: false,
+        adjust: None,
     }
 }

@@ -187,6 +187,33 @@ impl<D, V> Retrier<D, V> {
         self.with_closures(|closures| closures.retry_after.push(Arc::new(hint)))
     }
 
+    /// Uses this closure to replace the wait that would follow a failure: it is given the wait by the
+    /// server's word or the curve, jittered, and what it returns is slept as it is, neither capped at
+    /// `max_delay` nor jittered again. [`None`] leaves the wait. Budget and deadline apply, and calls
+    /// without a limit on their attempts never wait for 0 s because of it.
+    ///
+    /// In the attribute this is `retry_after = |error, wait| …`.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new().attempts(2))
+    ///     .opaque()
+    ///     .adjust_wait(|status: &u16, wait| (*status == 429).then(|| 2 * wait));
+    /// let error = retrier.run(|| async { Err::<(), _>(429) }).await.unwrap_err();
+    /// assert_eq!(error.waited(), Duration::from_secs(2));
+    /// # }
+    /// ```
+    pub fn adjust_wait<E, Kind, F>(self, adjust: F) -> Retrier<ForError<E>, V>
+    where
+        D: Decider<E, Kind>,
+        F: Fn(&E, Duration) -> Option<Duration> + Send + Sync + 'static,
+    {
+        self.with_closures(|closures| closures.adjust_wait.push(Arc::new(adjust)))
+    }
+
     /// Calls this closure with each failure that will be retried, before the wait.
     ///
     /// A listener that borrows, or is not `Send + Sync`, belongs to a call:

@@ -205,7 +205,8 @@ impl Settings {
             Err(AttemptError::Interrupted(cut)) => FailedAttempt::Interrupted(cut),
             Ok(_) => FailedAttempt::Value(value),
         };
-        let mut verdict = rules.verdict(&self.lists, &asked, closures.when);
+        let adjust = |wait| rules.adjusted(&asked, wait);
+        let mut verdict = rules.verdict(&self.lists, &asked, closures.when).adjusted(&adjust);
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }

@@ -133,3 +133,85 @@ async fn a_hint_of_nothing_is_obeyed_where_attempts_are_limited() {
     }
     assert_eq!(fetch().await.unwrap_err().waited(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_of_two_arguments_sees_the_wait_that_would_follow_and_replaces_it() {
+    #[retry(
+        attempts = 5,
+        max_delay = "3s",
+        retry_after = |error, wait| match error {
+            Failure::SlowDown(hint) => Some(*hint + wait),
+            Failure::Busy(2) => Some(2 * wait),
+            _ => None,
+        }
+    )]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        match calls.make() {
+            3 => Err(Failure::SlowDown(secs(10))),
+            call => Err(Failure::Busy(call)),
+        }
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(1), secs(4), secs(13), secs(3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_replaces_another_is_not_jittered_and_bypasses_no_budget() {
+    #[retry(attempts = 3, jitter = full, retry_after = |_: &Failure, _| Some(secs(7)))]
+    async fn jittered(calls: &Calls) -> Result<(), Failure> {
+        calls.make();
+        Err(Failure::Busy(1))
+    }
+    #[retry(budget = "10s", retry_after = |_, wait| Some(wait + secs(4)))]
+    async fn bounded(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        calls.make();
+        Err(Failure::Busy(1))
+    }
+    let calls = Calls::new();
+    jittered(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(7), secs(7)]);
+    let calls = Calls::new();
+    assert_eq!(bounded(&calls).await.unwrap_err().reason(), Reason::Budget);
+    assert_eq!(calls.gaps(), [secs(5)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_zero_does_not_make_unlimited_attempts_endless() {
+    #[retry(attempts = unlimited, budget = "10s", retry_after = |_, _| Some(Duration::ZERO))]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        calls.make();
+        Err(Failure::Busy(1))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_attempt_rules_wins_over_the_closure() {
+    #[retry(attempts = 2, context = cx, retry_after = |_, _| Some(secs(2)))]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        calls.make();
+        cx.retry_after(secs(30));
+        Err(Failure::Busy(1))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(30)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_replaces_a_wait_as_well() {
+    let retrier = Retrier::new(Policy::new().attempts(3))
+        .adjust_wait(|error: &Failure, wait| error.wait().map(|hint| hint + wait));
+    let calls = Calls::new();
+    let fetch = || async {
+        match calls.make() {
+            1 => Err::<(), _>(Failure::SlowDown(secs(10))),
+            call => Err(Failure::Busy(call)),
+        }
+    };
+    retrier.run(fetch).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(11), secs(2)]);
+}

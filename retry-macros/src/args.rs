@@ -378,6 +378,24 @@ impl Args {
             // single attempt.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
+        let hedge = self.policy.settings.entry(Field::Hedge);
+        if hedge.is_some_and(|hedge| hedge.value.hedges.is_some()) {
+            // Matchers also say which failures wait for a hedge, and the quota pays for it.
+            let matters = Fields::from_slice(&[Field::RetryOn, Field::Quota]);
+            beside = beside.difference(matters);
+        }
+        if let (Some(hedge), None) =
+            (hedge, &self.policy.base)
+        {
+            if hedge.value.is_inherited {
+                errors.at(
+                    &hedge.name,
+                    "`hedge` needs the time after which another attempt joins one that has not \
+                     answered: write `hedge = \"200ms\"`; alone it means the hedge of a `policy`, \
+                     and there is none",
+                );
+            }
+        }
         let whole = self.policy.base.as_ref().map(|base| base.written().to_token_stream());
         let base = match &self.policy.base {
             Some(PolicyBase::RunTime(_)) => Base::RunTime,

@@ -39,6 +39,7 @@
 
 mod attempt;
 mod ending;
+mod hedging;
 mod items;
 mod retry_loop;
 mod retrying;
@@ -233,6 +234,8 @@ struct Expansion<'a> {
     is_async: bool,
     cut: Timing,
     kept: KeepsFailure,
+    /// Whether attempts are hedged, and after which percentile, if that determines it.
+    hedges: Option<Option<u32>>,
     /// Whether the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
     /// Whether an option's expression refers to `Self` or a generic parameter, which is not visible
@@ -316,6 +319,7 @@ impl<'a> Expansion<'a> {
             is_async,
             kept,
             cut,
+            hedges: settings.entry(Field::Hedge).and_then(|entry| entry.value.hedges),
             error_is_known: !error_is_unknown,
             generic,
             private,
@@ -325,6 +329,11 @@ impl<'a> Expansion<'a> {
     /// Whether any part of the policy is known only at run time.
     fn is_run_time(&self) -> bool {
         !self.checked.run_time.is_empty()
+    }
+
+    /// Whether the body may run several times at once.
+    fn is_hedged(&self) -> bool {
+        self.hedges.is_some()
     }
 
     /// Whether the function returns how its call ended: `RetryError<E>`.

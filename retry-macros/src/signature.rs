@@ -31,6 +31,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
              `max_elapsed`",
         );
     }
+    hedges(args, function, form, errors);
     without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
@@ -90,6 +91,39 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
             };
             errors.at(clone, which);
         }
+    }
+}
+
+/// Reports what a body that runs several times at once cannot have.
+fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
+    let settings = &args.policy.settings;
+    let entry = settings.entry(Field::Hedge).filter(|entry| entry.value.hedges.is_some());
+    let Some(hedge) = entry else { return };
+    if matches!(form, Form::Sync) {
+        errors.at(
+            &hedge.name,
+            "`hedge` begins an attempt while another one runs, and a function that is not `async` \
+             makes one at a time: make it an `async fn`",
+        );
+        return;
+    }
+    for input in &function.sig.inputs {
+        let (blamed, name, instead) = match input {
+            FnArg::Receiver(receiver) if item::is_mut_self(input) => {
+                (receiver.to_token_stream(), "&mut self".to_owned(), "take `&self`")
+            }
+            FnArg::Typed(argument) if item::is_mut_reference(&argument.ty) => {
+                let name = argument.pat.to_token_stream().to_string();
+                (argument.to_token_stream(), name, "take a shared reference")
+            }
+            _ => continue,
+        };
+        errors.at(
+            blamed,
+            format_args!(
+                "two attempts of `hedge` run at once, so `{name}` cannot serve both: {instead}"
+            ),
+        );
     }
 }
 

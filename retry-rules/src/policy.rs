@@ -57,6 +57,7 @@ impl fmt::Display for Attempts {
 /// | [`first_delay`](Self::first_delay) | by the curve |
 /// | [`jitter`](Self::jitter) | none |
 /// | [`budget`](Self::budget), [`deadline`](Self::deadline), [`max_elapsed`](Self::max_elapsed), [`timeout`](Self::timeout) | none |
+/// | [`hedge`](Self::hedge) | none; with one, [`max_hedges`](Self::max_hedges) is 1 |
 ///
 /// ```
 /// use core::time::Duration;
@@ -82,6 +83,8 @@ pub struct Policy {
     pub(crate) deadline: Bound,
     pub(crate) max_elapsed: Bound,
     pub(crate) timeout: Bound,
+    pub(crate) hedge: Bound,
+    pub(crate) max_hedges: u32,
 }
 
 impl Policy {
@@ -108,6 +111,8 @@ impl Policy {
             deadline: Bound::None,
             max_elapsed: Bound::None,
             timeout: Bound::None,
+            hedge: Bound::None,
+            max_hedges: 1,
         }
     }
 
@@ -333,6 +338,51 @@ impl Policy {
         self
     }
 
+    /// Sets the time after which an attempt that has not answered is joined by another one: a hedge.
+    /// The first success is the attempt's, and the others are dropped. Default none.
+    ///
+    /// A delay that one call in twenty exceeds makes a twentieth more calls and cuts off most of the
+    /// slow tail. Source: Dean and Barroso, "The Tail at Scale", 2013.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().hedge(Duration::from_millis(200));
+    /// assert_eq!(policy.get_hedge(), Some(Duration::from_millis(200)));
+    /// ```
+    pub const fn hedge(self, after: Duration) -> Self {
+        self.with_hedge(Bound::Limited(after))
+    }
+
+    /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` is for ever, so
+    /// there are no hedges either.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Bound, Policy};
+    /// let hedged = Policy::new().hedge(Duration::from_millis(200));
+    /// assert_eq!(hedged.with_hedge(Bound::None), Policy::new());
+    /// ```
+    #[must_use]
+    pub const fn with_hedge(mut self, hedge: Bound) -> Self {
+        self.hedge = hedge;
+        self
+    }
+
+    /// Sets how many [hedges](Self::hedge) may join one attempt, one after the other. Default 1; at
+    /// least 1.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().hedge(Duration::from_millis(200)).max_hedges(2);
+    /// assert!(policy.validate().is_ok());
+    /// ```
+    pub const fn max_hedges(mut self, hedges: u32) -> Self {
+        self.max_hedges = hedges;
+        self
+    }
+
     /// Returns the [`attempts`](Self::attempts) of this policy.
     pub const fn get_attempts(&self) -> Attempts {
         self.attempts
@@ -399,6 +449,21 @@ impl Policy {
     /// Returns the [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
     pub const fn get_max_elapsed(&self) -> Option<Duration> {
         self.max_elapsed.limit()
+    }
+
+    /// Returns the delay before a [`hedge`](Self::hedge), if there are any.
+    pub const fn get_hedge(&self) -> Option<Duration> {
+        self.hedge.limit()
+    }
+
+    /// Returns how many hedges may join one attempt.
+    pub const fn get_max_hedges(&self) -> u32 {
+        self.max_hedges
+    }
+
+    /// Returns `true` if attempts are [hedged](Self::hedge).
+    pub const fn is_hedged(&self) -> bool {
+        self.hedge.limit().is_some()
     }
 
     /// Returns the [`timeout`](Self::timeout) of this policy, if it has one.
@@ -605,6 +670,8 @@ impl PartialEq for Policy {
             deadline,
             max_elapsed,
             timeout,
+            hedge,
+            max_hedges,
         } = *self;
         attempts == other.attempts
             && backoff == other.backoff
@@ -616,6 +683,8 @@ impl PartialEq for Policy {
             && deadline == other.deadline
             && max_elapsed == other.max_elapsed
             && timeout == other.timeout
+            && hedge == other.hedge
+            && max_hedges == other.max_hedges
     }
 }
 
@@ -671,6 +740,14 @@ impl fmt::Display for Policy {
         ] {
             if !bound.is_none() {
                 write!(f, ", {word} {bound}")?;
+            }
+        }
+        match (self.hedge, self.max_hedges) {
+            (Bound::None, _) => {}
+            (Bound::Unlimited, _) => f.write_str(", no hedges")?,
+            (Bound::Limited(after), 1) => write!(f, ", a hedge after {}", DisplayDuration(after))?,
+            (Bound::Limited(after), max) => {
+                write!(f, ", up to {max} hedges, each after {}", DisplayDuration(after))?;
             }
         }
         Ok(())

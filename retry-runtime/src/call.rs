@@ -11,6 +11,7 @@ pub(crate) mod plan;
 pub(crate) mod call_state;
 pub(crate) mod cancel;
 pub(crate) mod session;
+pub(crate) mod hedge;
 pub(crate) mod breaker_wait;
 pub(crate) mod tracked;
 pub(crate) mod given;

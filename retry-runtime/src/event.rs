@@ -146,6 +146,39 @@ pub enum Event<'a> {
         /// The timeout.
         timeout: Duration,
     },
+    /// An attempt has not answered in time, and another one joins it: `hedge = "200ms"`.
+    #[non_exhaustive]
+    Hedged {
+        /// The name of the function.
+        name: &'a Name,
+        /// The attempt that has not answered; the first is 1.
+        attempt: u32,
+        /// The number of the hedge; the first is 1.
+        hedge: u32,
+        /// The time after which it began.
+        after: Duration,
+    },
+    /// A hedge was the first of its group to succeed.
+    #[non_exhaustive]
+    HedgeWon {
+        /// The name of the function.
+        name: &'a Name,
+        /// The attempt that it joined.
+        attempt: u32,
+        /// The number of the hedge.
+        hedge: u32,
+    },
+    /// The policy of a function is known only at run time and has a `hedge`, which is ignored: the
+    /// function makes one attempt at a time. Reported on failure, once per function.
+    ///
+    /// Write `hedge` beside `policy`.
+    #[non_exhaustive]
+    HedgeNotObeyed {
+        /// The name of the function.
+        name: &'a Name,
+        /// The delay of the hedge.
+        hedge: Duration,
+    },
     /// A call waits until its circuit breaker admits it: `when_open = wait`.
     #[non_exhaustive]
     AwaitsBreaker {
@@ -197,6 +230,9 @@ impl<'a> Event<'a> {
             | Self::InvalidPolicy { name, .. }
             | Self::ManyDelayLists { name, .. }
             | Self::TimeoutNotObeyed { name, .. }
+            | Self::Hedged { name, .. }
+            | Self::HedgeWon { name, .. }
+            | Self::HedgeNotObeyed { name, .. }
             | Self::AwaitsBreaker { name, .. }
             | Self::BlocksTasks { name, .. } => name,
             Self::Breaker(Transition { breaker, .. }) => breaker,
@@ -257,6 +293,16 @@ impl fmt::Display for Event<'_> {
             Self::TimeoutNotObeyed { name, timeout } => {
                 write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
             }
+            Self::Hedged { name, attempt, hedge, after } => {
+                let after = Rounded(*after);
+                write!(f, "{name}: attempt {attempt} has not answered in {after}, hedge {hedge} begins")
+            }
+            Self::HedgeWon { name, attempt, hedge } => {
+                write!(f, "{name}: hedge {hedge} of attempt {attempt} succeeded first")
+            }
+            Self::HedgeNotObeyed { name, hedge } => {
+                write!(f, "{name}: {HEDGE_NOT_OBEYED} (after {})", Rounded(*hedge))
+            }
             Self::AwaitsBreaker { name, breaker, wait } => {
                 write!(f, "{name}: waits {} for circuit breaker `{breaker}`", Rounded(*wait))
             }
@@ -279,6 +325,10 @@ pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many diffe
 /// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
     attempt: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
+
+/// The message of [`Event::HedgeNotObeyed`], after the function's name.
+pub(crate) const HEDGE_NOT_OBEYED: &str = "its policy has a hedge, but the function makes one \
+    attempt at a time: write `hedge` beside `policy`";
 
 /// The message of [`Event::BlocksTasks`], after the function's name.
 pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \

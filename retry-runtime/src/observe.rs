@@ -172,6 +172,26 @@ pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &
     emit(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
 }
 
+/// Hedge `hedge` joins an attempt that has not answered.
+pub(crate) fn hedged(origin: Origin<'_>, attempt: u32, hedge: u32, after: Duration) {
+    if let Some(counters) = origin.counters() {
+        counters.hedged();
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::hedged(origin);
+    emit(&Event::Hedged { name: origin.name, attempt, hedge, after });
+}
+
+/// Hedge `hedge` was the first to succeed.
+pub(crate) fn hedge_won(origin: Origin<'_>, attempt: u32, hedge: u32) {
+    if let Some(counters) = origin.counters() {
+        counters.hedge_won();
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::hedge_won(origin);
+    emit(&Event::HedgeWon { name: origin.name, attempt, hedge });
+}
+
 /// A policy known only at run time breaks rules: reported once.
 pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
     static WARNED: First<(Name, Invalid)> = First::new();
@@ -197,6 +217,15 @@ pub(crate) fn timeout_not_obeyed(name: &Name, timeout: Duration) {
 
     if WARNED.is_first(name.clone()) {
         emit(&Event::TimeoutNotObeyed { name, timeout });
+    }
+}
+
+/// The policy of a function that makes one attempt at a time has a hedge: reported once.
+pub(crate) fn hedge_not_obeyed(name: &Name, hedge: Duration) {
+    static WARNED: First<Name> = First::new();
+
+    if WARNED.is_first(name.clone()) {
+        emit(&Event::HedgeNotObeyed { name, hedge });
     }
 }
 

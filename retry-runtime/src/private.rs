@@ -19,6 +19,10 @@ pub use crate::call::attempt_timeout::{
 };
 pub use crate::call::breaker_wait::{until_admitted, until_admitted_blocking};
 pub use crate::call::cancel::{Cancel, cancel, unless};
+pub use crate::call::hedge::contexts::Contexts;
+pub use crate::call::hedge::group::{Judged, Member};
+pub use crate::call::hedge::latencies::Latencies;
+pub use crate::call::hedge::{Body, Hedged, Hedging};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
@@ -145,6 +149,18 @@ pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
         Some(
             "this policy has a `timeout`, which cuts off an attempt, and a function that is not \
              `async` cannot be cut off: make it an `async fn`, or use a policy without a timeout",
+        )
+    } else {
+        None
+    }
+}
+
+/// What is wrong with a shared policy on a function that makes one attempt at a time.
+pub const fn complaint_about_hedge(policy: &Policy) -> Option<&'static str> {
+    if policy.is_hedged() {
+        Some(
+            "this policy has a `hedge`, which runs the body twice at once: write `hedge` beside \
+             `policy` if the body allows that, or `hedge = unlimited` for none",
         )
     } else {
         None

@@ -27,7 +27,7 @@ impl Expansion<'_> {
     /// Adds `mut` to the arguments that the attempt captures mutably.
     pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
         let mut captures = Captures::default();
-        if self.is_in_place(body) {
+        if self.is_in_place(body) || self.is_hedged() {
             return captures;
         }
         for input in &mut sig.inputs {
@@ -106,9 +106,10 @@ impl Expansion<'_> {
         if boxed.once.is_empty() {
             return rebound;
         }
-        let in_place = self.is_in_place(&boxed.attempt);
+        let in_place = self.is_in_place(&boxed.attempt) || self.is_hedged();
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
+                && !in_place
                 && !self.may_lend()
                 && !self.borrows_self()
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
@@ -179,6 +180,7 @@ impl Expansion<'_> {
         let touched = &captures.0;
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
+        let context = self.context_of_hedge();
         // The edge is never taken: it tells the compiler the type to which `?` and `return` lead,
         // and how to capture the arguments.
         let block = in_block_of(
@@ -189,6 +191,7 @@ impl Expansion<'_> {
                     return #private::edge::<#body_type>();
                 }
                 #injection
+                #context
                 #clones
             },
         );
@@ -206,6 +209,7 @@ impl Expansion<'_> {
         } else {
             attempt
         };
+        let attempt = if self.is_hedged() { self.hedged(&attempt) } else { attempt };
         match self.cut {
             Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
@@ -245,6 +249,7 @@ impl Expansion<'_> {
     /// useless to someone who cannot see the loop.
     fn is_in_place(&self, body: &Group) -> bool {
         matches!(self.cut, Timing::Never | Timing::BetweenAttempts)
+            && !self.is_hedged()
             && !self.args.nested_once
             && !may_leave(body.stream())
             && !may_consume(body.stream(), &self.owned)

@@ -76,6 +76,15 @@ impl Expansion<'_> {
             let complaint = quote!(#private::complaint_about_timeout(#checked));
             items.extend(policy::assertion(base, self.generic, private, &complaint));
         }
+        if let (false, Some(base)) = (self.is_hedged(), self.args.policy.constant_base()) {
+            let complaint = quote!(#private::complaint_about_hedge(#checked));
+            items.extend(policy::assertion(base, self.generic, private, &complaint));
+        }
+        if let Some(Some(percent)) = self.hedges {
+            items.extend(quote! {
+                static __RETRY_LATENCIES: #private::Latencies = #private::Latencies::new(#percent);
+            });
+        }
         items.extend(self.shared_are_statics());
         if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
             let config = breaker.config(private);
@@ -203,6 +212,9 @@ impl Expansion<'_> {
         }
         if self.args.waits_for_breaker {
             plan.extend(quote!(.waits_for_breaker()));
+        }
+        if self.is_hedged() {
+            plan.extend(quote!(.hedges()));
         }
         match self.cut {
             Timing::Never => {}

@@ -32,7 +32,10 @@ impl Expansion<'_> {
             .args
             .context
             .as_ref()
-            .map(|_| quote!(let verdict = #private::Verdict::ruled_by(verdict, &attempt);));
+            .map(|_| {
+                let attempt = self.decisive_context();
+                quote!(let verdict = #private::Verdict::ruled_by(verdict, #attempt);)
+            });
         let adjusted = self.adjusted(&failure);
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
@@ -107,7 +110,7 @@ impl Expansion<'_> {
     }
 
     /// Whether the call has been cancelled.
-    fn is_cancelled(&self) -> TokenStream {
+    pub(super) fn is_cancelled(&self) -> TokenStream {
         let private = &self.private;
         quote!(#private::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
     }
@@ -217,6 +220,7 @@ impl Expansion<'_> {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
         before.extend(self.bind_cancel());
+        before.extend(self.bind_hedging());
         before.extend(match self.cut {
             Timing::Never => quote!(),
             Timing::BetweenAttempts if self.is_run_time() => {
@@ -323,6 +327,9 @@ impl Expansion<'_> {
         } else {
             quote!(#private::Session::context(&session, &#plan))
         };
+        if self.is_hedged() {
+            return Some(quote!(let attempt = #private::Contexts::of(#attempt);));
+        }
         Some(quote! {
             let attempt = #attempt;
             let #context = &attempt;
@@ -355,8 +362,10 @@ impl Expansion<'_> {
         } else {
             quote!(let ended = #private::Session::rejected(&session, &#plan, &rejected);)
         };
+        // The permit of a hedge may take its place.
+        let mutability = self.is_hedged().then(|| quote!(mut));
         Some(quote! {
-            let permit = match #breaker.try_acquire() {
+            let #mutability permit = match #breaker.try_acquire() {
                 ::core::result::Result::Ok(permit) => permit,
                 ::core::result::Result::Err(rejected) => {
                     let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
@@ -431,7 +440,7 @@ impl Expansion<'_> {
     }
 
     /// The verdict on a value that is retried.
-    fn value_verdict(&self, value: &TokenStream) -> TokenStream {
+    pub(super) fn value_verdict(&self, value: &TokenStream) -> TokenStream {
         let private = &self.private;
         match self.ok_counts(value) {
             Some(counts) => quote!(#private::Verdict { failure: #counts, ..#private::VALUE }),

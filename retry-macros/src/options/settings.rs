@@ -14,13 +14,14 @@ use crate::errors::Errors;
 use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
 use crate::options::backoff;
+use crate::options::hedge;
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
 use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
-pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
+pub(crate) static POLICY: [Opt<Setting<Policy>>; 11] = [
     setting(Field::Attempts, SettingKind::Attempts(limit), "5"),
     setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential"),
     setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\""),
@@ -31,6 +32,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
     setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\""),
     setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\""),
     setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\""),
+    setting(Field::Hedge, SettingKind::Hedge(hedge), "\"200ms\""),
 ];
 
 /// The settings of an inline breaker, in the order in which they are listed.
@@ -72,6 +74,15 @@ enum SettingKind<C> {
     Bound(fn(C, Bound) -> C),
     Backoff(fn(C, Backoff) -> C),
     Jitter(fn(C, Jitter) -> C),
+    Hedge(fn(C, Bound, Option<u32>) -> C),
+}
+
+fn hedge(policy: Policy, after: Bound, max: Option<u32>) -> Policy {
+    let policy = policy.with_hedge(after);
+    match max {
+        Some(max) => policy.max_hedges(max),
+        None => policy,
+    }
 }
 
 fn limit(policy: Policy, attempts: Attempts) -> Policy {
@@ -87,6 +98,7 @@ impl<C: 'static> Setting<C> {
         match self.kind {
             SettingKind::Backoff(_) => &[Field::Base, Field::Increment, Field::Delays],
             SettingKind::Jitter(_) => &[Field::JitterFactor],
+            SettingKind::Hedge(_) => &[Field::MaxHedges],
             _ => &[],
         }
     }
@@ -96,6 +108,7 @@ impl<C: 'static> Setting<C> {
         match self.kind {
             SettingKind::Attempts(_) | SettingKind::Bound(_) => Inside::Perhaps("unlimited"),
             SettingKind::Backoff(_) | SettingKind::Jitter(_) => Inside::Word,
+            SettingKind::Hedge(_) => Inside::Settings,
             _ => Inside::Nothing,
         }
     }
@@ -173,6 +186,25 @@ impl<C: 'static> Setting<C> {
                 let call = Call::In(Box::new(move |private| jitter.kind.expression(private)));
                 Written { part, run_time, ..Written::new(&jitter.tokens, set, call) }
             }
+            SettingKind::Hedge(set) => {
+                let hedge = hedge::read(name, input, scope, errors)?;
+                let known: Option<Box<dyn Fn(C) -> C>> = hedge.known().map(|(after, max)| {
+                    Box::new(move |config| set(config, after, max)) as Box<dyn Fn(C) -> C>
+                });
+                let limit = hedge.run_time().cloned().map(Box::new);
+                // The rules would miss the delay of a percentile, which no policy holds.
+                let max = hedge.max().filter(|_| hedge.percentile().is_none());
+                let written = Written {
+                    part: max.map(|max| (Field::MaxHedges, max)),
+                    run_time: self.if_run_time(limit.is_some()),
+                    limit,
+                    hedges: if hedge.is_never() { None } else { Some(hedge.percentile()) },
+                    is_inherited: hedge.is_inherited(),
+                    ..Written::new(&hedge.tokens, known, Call::Unlimited)
+                };
+                let call = Call::All(Box::new(move |private| hedge.calls(private)));
+                Written { call, ..written }
+            }
         })
     }
 }
@@ -189,6 +221,10 @@ pub(crate) struct Written<C> {
     pub(crate) run_time: Fields,
     /// The limit, if it is known only at run time.
     pub(crate) limit: Option<Box<RunTimeExpr>>,
+    /// Whether attempts are hedged, and after which percentile, if that determines it.
+    pub(crate) hedges: Option<Option<u32>>,
+    /// Whether this only says that the value of the policy applies.
+    pub(crate) is_inherited: bool,
     /// Sets it in a configuration, if it is known at expansion.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,
@@ -204,6 +240,8 @@ enum Call {
     In(Box<dyn Fn(&TokenStream) -> TokenStream>),
     /// By making this call.
     Other(TokenStream),
+    /// Likewise, with calls that refer to the runtime's module.
+    All(Box<dyn Fn(&TokenStream) -> TokenStream>),
 }
 
 impl<C: 'static> Written<C> {
@@ -215,6 +253,8 @@ impl<C: 'static> Written<C> {
             list: Vec::new(),
             run_time: Fields::NONE,
             limit: None,
+            hedges: None,
+            is_inherited: false,
             set,
             call,
         }
@@ -358,7 +398,8 @@ impl<C: Copy + Default> Settings<C> {
         };
         for option in self.table {
             // A setting written here replaces that of the base completely, including its parts.
-            if base != Base::Default && self.entry(option.kind.field).is_none() {
+            let entry = self.entry(option.kind.field);
+            if base != Base::Default && entry.is_none_or(|entry| entry.value.is_inherited) {
                 let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
                 draft.unknown = draft.unknown.union(all);
                 if base == Base::RunTime {
@@ -378,9 +419,15 @@ impl<C: Copy + Default> Settings<C> {
                         draft.run_time = draft.run_time.union(parts);
                     }
                 }
+                None if entry.value.is_inherited => {}
                 None => {
-                    draft.unknown = draft.unknown.with(entry.innermost());
-                    draft.constant = draft.constant.with(entry.innermost());
+                    let mut fields = Fields::NONE.with(entry.innermost());
+                    if entry.value.hedges.is_some() {
+                        // Both its parts may be expressions.
+                        fields = fields.with(entry.field());
+                    }
+                    draft.unknown = draft.unknown.union(fields);
+                    draft.constant = draft.constant.union(fields);
                 }
             }
         }
@@ -421,6 +468,7 @@ impl<C: Copy + Default> Settings<C> {
                         quote!(.#method(#value))
                     }
                     Call::Other(call) => call.clone(),
+                    Call::All(calls) => calls(private),
                 }
             })
             .collect()

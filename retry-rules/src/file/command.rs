@@ -121,6 +121,8 @@ command_keys! {
     deadline: BoundKey => Deadline deadline,
     max_elapsed: BoundKey => MaxElapsed max_elapsed,
     timeout: BoundKey => Timeout timeout,
+    hedge: BoundKey => Hedge hedge,
+    max_hedges: u32 => MaxHedges max_hedges,
 }
 
 /// Declares the type of a key that accompanies a policy's keys in some files, but not in this one:
@@ -159,6 +161,12 @@ trait IntoKey<K> {
 impl IntoKey<AttemptsKey> for Attempts {
     fn into_key(self) -> Option<AttemptsKey> {
         Some(AttemptsKey(self))
+    }
+}
+
+impl IntoKey<Self> for u32 {
+    fn into_key(self) -> Option<Self> {
+        Some(self)
     }
 }
 
@@ -216,6 +224,7 @@ impl CommandKeys {
             ("deadline", self.deadline, base.deadline),
             ("max_elapsed", self.max_elapsed, base.max_elapsed),
             ("timeout", self.timeout, base.timeout),
+            ("hedge", self.hedge, base.hedge),
         ];
         let beyond = bounds.into_iter().find(|(_, key, base)| {
             key.is_some_and(|key| key.0.limit().is_some()) && base.limit().is_none()
@@ -232,6 +241,8 @@ impl CommandKeys {
         keys.deadline = keys.deadline.filter(|_| compiled.has_deadline());
         keys.max_elapsed = keys.max_elapsed.filter(|_| compiled.has_max_elapsed());
         keys.timeout = keys.timeout.filter(|_| compiled.get_timeout().is_some());
+        keys.hedge = keys.hedge.filter(|_| compiled.is_hedged());
+        keys.max_hedges = keys.max_hedges.filter(|_| compiled.is_hedged());
         let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
         keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
         keys
@@ -262,6 +273,9 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
         let max_elapsed = Fields::NONE.with(Field::MaxElapsed);
         if Rules::broken_by_policy(&policy, max_elapsed).contains(Rule::MaxElapsedAboveDeadline) {
             useless = useless.union(max_elapsed);
+        }
+        if policy.hedge.is_none() {
+            useless = useless.with(Field::MaxHedges);
         }
         Self {
             backoff: (policy.backoff != default.backoff && !replaced)

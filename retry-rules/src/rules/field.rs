@@ -61,6 +61,8 @@ fields! {
         deadline => Deadline,
         max_elapsed => MaxElapsed,
         timeout => Timeout,
+        hedge => Hedge,
+        max_hedges => MaxHedges,
     }
     function {
         retry_on => RetryOn,

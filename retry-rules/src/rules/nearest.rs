@@ -18,6 +18,7 @@ const IN_VAIN: Rules = Rules::from_slice(&[
     Rule::InitialBesideCustom,
     Rule::BackoffBesideDecorrelated,
     Rule::MaxElapsedAboveDeadline,
+    Rule::MaxHedgesWithoutHedge,
 ]);
 
 impl Policy {
@@ -34,6 +35,8 @@ impl Policy {
     /// | a jitter below 0, or not a number | no jitter |
     /// | a jitter above 1 | 1 |
     /// | a timeout of 0 s, or above the deadline | no timeout |
+    /// | a hedge after 0 s, or not before the timeout or the deadline | no hedge |
+    /// | at most 0 hedges | 1 |
     /// | unlimited attempts with no bound | 3 attempts |
     /// | a budget, a deadline or a `max_elapsed` that the first wait exceeds | the same: it never retries |
     ///
@@ -117,6 +120,15 @@ impl Policy {
             }
             (timeout, _) => timeout,
         };
+        let is_hedge_late = table::is_late_for(self.get_timeout(), self.get_hedge())
+            || table::is_late_for(self.get_deadline(), self.get_hedge());
+        match self.get_hedge() {
+            Some(after) if after.is_zero() || is_hedge_late => self.hedge = Bound::None,
+            _ => {}
+        }
+        if self.max_hedges == 0 {
+            self.max_hedges = 1;
+        }
         // Last, because it checks whether the waits end.
         if table::never_ends(&self) && !written.contains(Field::Cancel) {
             self.attempts = Self::new().attempts;

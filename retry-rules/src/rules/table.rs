@@ -174,6 +174,32 @@ rules! {
                     (Some(max_elapsed), Some(deadline)) => less(deadline, max_elapsed),
                     _ => false,
                 };
+
+        rule HedgeZero of [hedge]
+            message ["after 0s every attempt would be made twice: write a delay that few of them exceed, such as "
+                  (hedge = "200ms")]
+            when matches!(policy.get_hedge(), Some(after) if after.is_zero());
+
+        rule HedgeAboveTimeout of [hedge timeout]
+            message [(timeout) " cuts off the attempt with all its hedges, so one that is to begin then never does: \
+                  lower " (hedge) " or raise " (timeout)]
+            shows [hedge timeout]
+            when is_late_for(policy.get_timeout(), policy.get_hedge());
+
+        rule HedgeAboveDeadline of [hedge deadline]
+            message [(deadline) " ends the whole call, so a hedge that is to begin then never does: \
+                  lower " (hedge) " or raise " (deadline)]
+            shows [hedge deadline]
+            when is_late_for(policy.get_deadline(), policy.get_hedge());
+
+        rule MaxHedgesZero of [max_hedges]
+            message ["this is how many attempts may join one that does not answer, so it must be at least 1: \
+                  write 1, or remove " (hedge)]
+            when policy.max_hedges == 0;
+
+        rule MaxHedgesWithoutHedge of [max_hedges hedge]
+            message [(max_hedges) " only applies to hedges: add " (hedge = "200ms") ", or remove it"]
+            when written.contains(Field::MaxHedges) && policy.hedge.is_none();
     }
 
     /// Returns the rules that `breaker` breaks, where `written` are the fields that were set
@@ -389,6 +415,14 @@ pub(super) const fn first_above_max(policy: &Policy) -> bool {
 const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
     let waits = attempts.saturating_sub(1) as usize;
     if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
+}
+
+/// Whether a hedge begins when this bound has been reached already.
+pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>) -> bool {
+    match (bound, hedge) {
+        (Some(bound), Some(hedge)) => !less(hedge, bound),
+        _ => false,
+    }
 }
 
 const fn jitter_out_of_range(policy: &Policy) -> bool {

@@ -169,6 +169,7 @@ impl Number {
                     Field::Deadline => policy.get_deadline(),
                     Field::MaxElapsed => policy.get_max_elapsed(),
                     Field::Timeout => policy.get_timeout(),
+                    Field::Hedge => policy.get_hedge(),
                     _ => None,
                 };
                 time(field, bound.unwrap_or_default())

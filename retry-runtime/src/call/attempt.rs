@@ -25,6 +25,7 @@ use retry_rules::Attempts;
 #[derive(Debug)]
 pub struct Attempt {
     number: u32,
+    hedge: u32,
     attempts: Attempts,
     last_delay: Option<Duration>,
     waited: Duration,
@@ -54,6 +55,7 @@ impl Attempt {
     ) -> Self {
         Self {
             number,
+            hedge: 0,
             attempts,
             last_delay,
             waited,
@@ -61,6 +63,12 @@ impl Attempt {
             least: AtomicU64::new(0),
             begins_anew: AtomicBool::new(false),
         }
+    }
+
+    /// The context of a hedge that joins this attempt.
+    pub(crate) const fn hedged(&self, hedge: u32) -> Self {
+        let attempt = Self::new(self.number, self.attempts, self.last_delay, self.waited);
+        Self { hedge, ..attempt }
     }
 
     /// The least wait that it asked for.
@@ -96,6 +104,30 @@ impl Attempt {
     /// ```
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Returns the number of this hedge, or 0 for the attempt that hedges join.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::retry;
+    ///
+    /// /// Asks another replica if the first one does not answer.
+    /// #[retry(hedge = "200ms", context = cx)]
+    /// async fn ask(replicas: &[&'static str]) -> Result<&'static str, String> {
+    ///     let replica = replicas[cx.hedge() as usize % replicas.len()];
+    ///     if replica == "slow" {
+    ///         tokio::time::sleep(Duration::from_secs(60)).await;
+    ///     }
+    ///     Ok(replica)
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(ask(&["slow", "quick"]).await.unwrap(), "quick");
+    /// # }
+    /// ```
+    pub fn hedge(&self) -> u32 {
+        self.hedge
     }
 
     /// Returns `true` if the policy allows no attempt after this one. The budget, the

@@ -26,6 +26,8 @@ pub struct Plan<'a> {
     pub(crate) waits_for_breaker: bool,
     /// Whether the call has been cancelled.
     pub(crate) is_cancelled: bool,
+    /// Whether the function hedges its attempts, if the policy says so.
+    pub(crate) hedges: bool,
     /// Whether the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
 }
@@ -51,6 +53,7 @@ impl<'a> Plan<'a> {
             since_first: Duration::ZERO,
             waits_for_breaker: false,
             is_cancelled: false,
+            hedges: false,
             is_evaluated: false,
         }
     }
@@ -79,6 +82,13 @@ impl<'a> Plan<'a> {
     #[inline(always)]
     pub fn cancelled(mut self, is_cancelled: bool) -> Self {
         self.is_cancelled = is_cancelled;
+        self
+    }
+
+    /// Says that the function hedges its attempts.
+    #[inline(always)]
+    pub fn hedges(mut self) -> Self {
+        self.hedges = true;
         self
     }
 

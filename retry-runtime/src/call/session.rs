@@ -97,6 +97,15 @@ impl<'a> Verdict<'a> {
         self.failure && !self.class.contains(Class::CONFLICT)
     }
 
+    /// Reports the failure to the breaker that admitted the attempt.
+    pub(crate) fn report(&self, permit: Permit<'_>) {
+        if self.counts_for_breaker() {
+            permit.failure_with(&self.error);
+        } else {
+            permit.success();
+        }
+    }
+
     /// This verdict, unless the attempt itself ruled on its failure. A ruling does not affect how a
     /// breaker counts the failure.
     #[must_use]
@@ -194,6 +203,12 @@ impl<K> Session<K> {
     #[inline(always)]
     pub const fn new() -> Self {
         Self { waiting: None }
+    }
+
+    /// The number of the attempt that is about to begin.
+    #[inline(always)]
+    pub fn number(&self) -> u32 {
+        self.known().map_or(0, |so_far| so_far.made).saturating_add(1)
     }
 
     /// Whether an attempt has failed, so that the current one is a retry.
@@ -538,8 +553,7 @@ impl SoFar {
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
                 // The caller ran out of time, which says nothing about the other side.
                 Some(LimitKind::Deadline) => drop(permit),
-                None if verdict.counts_for_breaker() => permit.failure_with(&verdict.error),
-                None => permit.success(),
+                None => verdict.report(permit),
             }
         }
         self.inner.attempt_ended();
@@ -551,6 +565,9 @@ impl SoFar {
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
         observe::many_delay_lists(plan.origin.name, policy.get_backoff());
+        if let (false, Some(hedge)) = (plan.hedges, policy.get_hedge()) {
+            observe::hedge_not_obeyed(plan.origin.name, hedge);
+        }
         if verdict.begins_anew {
             self.forgiven = Some(Box::new(Forgiven { made: self.made, waited: self.waited }));
             (self.refused, self.delay) = (0, None);

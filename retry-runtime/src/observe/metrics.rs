@@ -38,6 +38,8 @@ const ATTEMPTS: &str = "retry_attempts_total";
 const RETRIES: &str = "retry_retries_total";
 const RECOVERIES: &str = "retry_recoveries_total";
 const GIVE_UPS: &str = "retry_give_ups_total";
+const HEDGES: &str = "retry_hedges_total";
+const HEDGE_WINS: &str = "retry_hedge_wins_total";
 const WAIT: &str = "retry_wait_seconds";
 const BREAKER: &str = "retry_breaker_state";
 const TRANSITIONS: &str = "retry_breaker_transitions_total";
@@ -55,6 +57,8 @@ pub fn describe() {
     describe_counter!(RETRIES, "Failed attempts that were followed by a wait");
     describe_counter!(RECOVERIES, "Calls that succeeded after having failed");
     describe_counter!(GIVE_UPS, "Calls that were given up, by reason");
+    describe_counter!(HEDGES, "Attempts that joined one that had not answered");
+    describe_counter!(HEDGE_WINS, "Hedges that were the first to succeed");
     describe_histogram!(WAIT, Unit::Seconds, "Waits between attempts");
     describe_gauge!(BREAKER, "State of a circuit breaker: 0 closed, 1 half-open, 2 open");
     describe_counter!(TRANSITIONS, "Changes of a circuit breaker's state, by the new one");
@@ -66,7 +70,7 @@ pub fn describe() {
 /// recorder is installed.
 ///
 /// Without it, a counter first appears as 1, at its first failure. Prometheus and the like do not
-/// see that as an increase, so an alert would miss the first failure. Each function gets ten
+/// see that as an increase, so an alert would miss the first failure. Each function gets twelve
 /// counters, including one for each [`Reason`].
 ///
 /// ```
@@ -76,7 +80,7 @@ pub fn describe() {
 pub fn register() {
     for site in sites() {
         let origin = Origin::from(site);
-        for name in [ATTEMPTS, RETRIES, RECOVERIES] {
+        for name in [ATTEMPTS, RETRIES, RECOVERIES, HEDGES, HEDGE_WINS] {
             counter(name, origin, None).increment(0);
         }
         for &reason in Reason::ALL {
@@ -107,6 +111,14 @@ pub(crate) fn will_retry(origin: Origin<'_>, wait: Duration) {
     counter(RETRIES, origin, None).increment(1);
     let key = key(WAIT, origin, None);
     with_recorder(|recorder| recorder.register_histogram(&key, &METADATA)).record(wait);
+}
+
+pub(crate) fn hedged(origin: Origin<'_>) {
+    counter(HEDGES, origin, None).increment(1);
+}
+
+pub(crate) fn hedge_won(origin: Origin<'_>) {
+    counter(HEDGE_WINS, origin, None).increment(1);
 }
 
 pub(crate) fn recovered(origin: Origin) {

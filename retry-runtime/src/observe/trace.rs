@@ -5,7 +5,9 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::event::transition::{State, Transition};
-use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED};
+use crate::event::{
+    BLOCKS_TASKS, Event, HEDGE_NOT_OBEYED, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED,
+};
 use crate::outcome::error::Reason;
 
 fn millis(duration: Duration) -> u64 {
@@ -92,6 +94,15 @@ pub(crate) fn emit(event: &Event<'_>) {
         }
         Event::TimeoutNotObeyed { name, timeout } => {
             tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{TIMEOUT_NOT_OBEYED}");
+        }
+        Event::Hedged { name, attempt, hedge, after } => {
+            tracing::debug!(target: "retry", name = name.as_str(), attempt, hedge, after_ms = millis(after), "hedged");
+        }
+        Event::HedgeWon { name, attempt, hedge } => {
+            tracing::debug!(target: "retry", name = name.as_str(), attempt, hedge, "hedge won");
+        }
+        Event::HedgeNotObeyed { name, hedge } => {
+            tracing::warn!(target: "retry", name = name.as_str(), hedge_ms = millis(hedge), "{HEDGE_NOT_OBEYED}");
         }
         Event::AwaitsBreaker { name, breaker, wait } => {
             tracing::debug!(target: "retry", name = name.as_str(), breaker, wait_ms = millis(wait), "waits for the circuit breaker");

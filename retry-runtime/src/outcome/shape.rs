@@ -2,7 +2,7 @@
 //! determined where the macro expands, by method resolution (see [`crate::classify::probe`]): such
 //! a type stays as it is, any other becomes [`Plain`].
 
-use crate::outcome::{Outcome, Plain};
+use crate::outcome::{Missing, Outcome, Plain};
 
 /// The shape of a type.
 #[derive(Debug)]
@@ -24,6 +24,11 @@ impl AsIs {
     pub fn __wrap<R: Outcome>(self, outcome: R) -> R {
         outcome
     }
+
+    #[doc(hidden)]
+    pub fn __failure<R: Outcome>(self, outcome: &R) -> Result<&R::Value, &R::Error> {
+        outcome.failure()
+    }
 }
 
 /// The type has to be wrapped.
@@ -34,6 +39,11 @@ impl Wrapped {
     #[doc(hidden)]
     pub fn __wrap<R>(self, value: R) -> Plain<R> {
         Plain(value)
+    }
+
+    #[doc(hidden)]
+    pub fn __failure<R>(self, value: &R) -> Result<&R, &Missing> {
+        Ok(value)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::outcome::error::Reason;
 
 /// The outcomes of the calls of one function since the program started.
 ///
-/// Only calls that fail at least once are counted: a call that succeeds on its first
+/// Only calls that fail at least once, and hedges, are counted: a call that succeeds on its first
 /// attempt costs nothing.
 ///
 /// ```
@@ -33,6 +33,10 @@ pub struct Stats {
     pub retries: u64,
     /// Calls that succeeded after having failed.
     pub recovered: u64,
+    /// Attempts that joined one that had not answered: hedges, also of calls that never failed.
+    pub hedges: u64,
+    /// Hedges that were the first to succeed.
+    pub hedge_wins: u64,
     /// The sum of the waits.
     pub waited: Duration,
     gave_up: [u64; Reason::COUNT],
@@ -82,6 +86,8 @@ impl Stats {
 pub(crate) struct Counters {
     retries: AtomicU64,
     recovered: AtomicU64,
+    hedges: AtomicU64,
+    hedge_wins: AtomicU64,
     waited_nanos: AtomicU64,
     gave_up: [AtomicU64; Reason::COUNT],
     /// Those of the given-up calls whose next attempt was not admitted.
@@ -93,6 +99,8 @@ impl Counters {
         Self {
             retries: AtomicU64::new(0),
             recovered: AtomicU64::new(0),
+            hedges: AtomicU64::new(0),
+            hedge_wins: AtomicU64::new(0),
             waited_nanos: AtomicU64::new(0),
             gave_up: [const { AtomicU64::new(0) }; Reason::COUNT],
             rejected: AtomicU64::new(0),
@@ -108,6 +116,16 @@ impl Counters {
     /// An attempt succeeded after others had failed.
     pub(crate) fn recovered(&self) {
         add(&self.recovered, 1);
+    }
+
+    /// A hedge has begun.
+    pub(crate) fn hedged(&self) {
+        add(&self.hedges, 1);
+    }
+
+    /// A hedge was the first to succeed.
+    pub(crate) fn hedge_won(&self) {
+        add(&self.hedge_wins, 1);
     }
 
     /// A call was given up; `rejected` if the next attempt was not admitted.
@@ -129,6 +147,8 @@ impl Counters {
             attempts: retries.saturating_add(ends.saturating_sub(rejected)),
             retries,
             recovered,
+            hedges: read(&self.hedges),
+            hedge_wins: read(&self.hedge_wins),
             waited: Duration::from_nanos(read(&self.waited_nanos)),
             gave_up,
         }

@@ -19,6 +19,7 @@ mod deadline;
 mod error;
 mod events;
 mod fairness;
+mod hedge;
 mod grafana;
 mod jitter;
 mod listeners;

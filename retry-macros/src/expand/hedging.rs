@@ -1,0 +1,118 @@
+//! Hedged attempts: the body in a closure, begun anew for each hedge.
+
+use proc_macro2::TokenStream;
+
+use super::Expansion;
+use crate::hygiene::quote;
+
+impl Expansion<'_> {
+    /// When attempts are hedged, read once for each call.
+    pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let percentile = self.hedges?;
+        let plan = self.bare_plan();
+        let policy = self.is_run_time().then(|| {
+            let evaluate = self.evaluate();
+            quote!(let policy = #evaluate;)
+        });
+        let hedging = match percentile {
+            Some(_) => quote!(#private::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES)),
+            None => quote!(#private::Hedging::start(&#plan)),
+        };
+        Some(quote! {
+            let hedging = {
+                #policy
+                #hedging
+            };
+        })
+    }
+
+    /// An attempt that hedges may join, where `attempt` is the future of one of them.
+    pub(super) fn hedged(&self, attempt: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let goes_on = match &self.args.cancel {
+            Some(_) => {
+                let is_cancelled = self.is_cancelled();
+                quote!(!#is_cancelled)
+            }
+            None => quote!(true),
+        };
+        let judge = self.judge();
+        let mut hedged = quote! {
+            #private::Hedged::new(
+                (hedging, &__RETRY_SITE, #private::Session::number(&session)),
+                || #attempt,
+                || #goes_on,
+                #judge,
+            )
+        };
+        if let Some(breaker) = self.breaker() {
+            let breaker = breaker.named("breaker");
+            hedged.extend(quote!(.breaker(#breaker, &mut permit)));
+        }
+        if let Some(quota) = self.quota() {
+            let quota = quota.named("quota");
+            hedged.extend(quote!(.quota(#quota)));
+        }
+        if self.args.context.is_some() {
+            hedged.extend(quote!(.contexts(&attempt)));
+        }
+        hedged
+    }
+
+    /// A closure that judges the outcome of an attempt beside which others may run.
+    fn judge(&self) -> TokenStream {
+        let private = &self.private;
+        let failure = if self.args.has_ok() && !self.is_tracked() {
+            quote!({
+                #[allow(unused_imports)]
+                use #private::shape::*;
+                (&#private::shape::Shape::of(outcome)).__shape().__failure(outcome)
+            })
+        } else {
+            self.on_return_type(&quote!(Outcome::failure), &self.return_place.locate(quote!(outcome)))
+        };
+        let on_value = match self.ok_condition(&quote!(value)) {
+            Some(is_retried) => {
+                let verdict = self.value_verdict(&quote!(value));
+                quote! {
+                    ::core::result::Result::Ok(value) => {
+                        if !(#is_retried) {
+                            return #private::Judged::Success;
+                        }
+                        #verdict
+                    }
+                }
+            }
+            None => quote!(::core::result::Result::Ok(_) => return #private::Judged::Success,),
+        };
+        let verdict = self.verdict_on_error();
+        quote! {
+            |outcome, member| {
+                let verdict = match #failure {
+                    #on_value
+                    ::core::result::Result::Err(error) => #verdict,
+                };
+                let verdict = #private::Member::rules(member, verdict);
+                #private::Member::failed(member, &verdict)
+            }
+        }
+    }
+
+    /// Binds the context of a hedged body, which finds out which of them it is when it begins.
+    pub(super) fn context_of_hedge(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let context = self.args.context.as_ref().filter(|_| self.is_hedged())?;
+        Some(quote!(let #context = #private::Contexts::begin(&attempt);))
+    }
+
+    /// The context of the attempt whose outcome counts.
+    pub(super) fn decisive_context(&self) -> TokenStream {
+        let private = &self.private;
+        if self.is_hedged() {
+            quote!(#private::Contexts::decisive(&attempt))
+        } else {
+            quote!(&attempt)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! When attempts are hedged: `hedge = "200ms"`, `hedge(after = "200ms", max = 2)`, `hedge = p95`, or
+//! `hedge` alone, for that of the policy.
+
+use core::time::Duration;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use retry_rules::Bound;
+use syn::ext::IdentExt as _;
+use syn::parse::ParseStream;
+use syn::{Expr, Ident, Token, parenthesized, token};
+
+use crate::errors::Errors;
+use crate::grammar::{assigned, at_next, each, set_twice, written};
+use crate::hygiene::quote;
+use crate::run_time::{RunTimeExpr, Scope, ValueKind};
+use crate::value::{self, Tokens, Value};
+
+/// The value of `hedge`.
+pub(crate) struct HedgeArg {
+    /// As written.
+    pub(crate) tokens: TokenStream,
+    after: After,
+    max: Option<Value<u32>>,
+}
+
+/// What a hedge waits for.
+enum After {
+    /// What the policy says: the value of `policy` alone determines it.
+    Policy,
+    Never,
+    Time(Value<Duration>),
+    /// This percentile of the times that calls take.
+    Percentile(u32),
+}
+
+impl HedgeArg {
+    /// Whether the delay is that of the policy.
+    pub(crate) const fn is_inherited(&self) -> bool {
+        matches!(self.after, After::Policy)
+    }
+
+    /// The percentile that the delay follows, if it does.
+    pub(crate) const fn percentile(&self) -> Option<u32> {
+        match self.after {
+            After::Percentile(percent) => Some(percent),
+            _ => None,
+        }
+    }
+
+    /// Whether attempts are never hedged, whatever the policy says.
+    pub(crate) const fn is_never(&self) -> bool {
+        matches!(self.after, After::Never)
+    }
+
+    /// The delay and how many hedges there may be, if both are known at expansion.
+    pub(crate) fn known(&self) -> Option<(Bound, Option<u32>)> {
+        let after = match &self.after {
+            After::Policy => return None,
+            After::Percentile(_) => Bound::None,
+            After::Never => Bound::Unlimited,
+            After::Time(time) => Bound::Limited(time.known?),
+        };
+        match &self.max {
+            Some(max) => Some((after, Some(max.known?))),
+            None => Some((after, None)),
+        }
+    }
+
+    /// How the delay is evaluated, if it is known only at run time.
+    pub(crate) fn run_time(&self) -> Option<&RunTimeExpr> {
+        match &self.after {
+            After::Time(time) => time.run_time.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// How many there may be, as written.
+    pub(crate) fn max(&self) -> Option<TokenStream> {
+        self.max.as_ref().map(ToTokens::to_token_stream)
+    }
+
+    /// The calls that set it in a policy.
+    pub(crate) fn calls(&self, private: &TokenStream) -> TokenStream {
+        let mut calls = match &self.after {
+            After::Policy => TokenStream::new(),
+            After::Percentile(_) => quote!(.with_hedge(#private::Bound::None)),
+            After::Never => quote!(.with_hedge(#private::Bound::Unlimited)),
+            After::Time(Value { run_time: Some(run_time), .. }) => {
+                let bound = run_time.evaluated();
+                quote!(.with_hedge(#bound))
+            }
+            After::Time(time) => {
+                let time = Tokens(time);
+                quote!(.hedge(#time))
+            }
+        };
+        if let Some(max) = &self.max {
+            let max = Tokens(max);
+            calls.extend(quote!(.max_hedges(#max)));
+        }
+        calls
+    }
+}
+
+/// Parses what follows `hedge`, if anything.
+pub(crate) fn read(
+    name: &Ident,
+    input: ParseStream,
+    scope: &mut Scope,
+    errors: &mut Errors,
+) -> syn::Result<HedgeArg> {
+    if input.is_empty() || input.peek(Token![,]) {
+        let tokens = name.to_token_stream();
+        return Ok(HedgeArg { tokens, after: After::Policy, max: None });
+    }
+    if !input.peek(token::Paren) {
+        let expr = assigned(name, input, "\"200ms\"")?;
+        let tokens = expr.to_token_stream();
+        return Ok(HedgeArg { tokens, after: after(expr, scope)?, max: None });
+    }
+    let content;
+    parenthesized!(content in input);
+    let tokens = content.cursor().token_stream();
+    let (mut time, mut max) = (None, None);
+    let mut names: Vec<Ident> = Vec::new();
+    let mut failed = false;
+    each(&content, errors, |content, _| {
+        let read = setting(content, scope, &mut names, &mut time, &mut max);
+        failed |= read.is_err();
+        read
+    });
+    match time {
+        Some(after) => Ok(HedgeArg { tokens, after, max }),
+        // Reported already.
+        None if failed => Ok(HedgeArg { tokens, after: After::Never, max: None }),
+        None => Err(syn::Error::new(
+            name.span(),
+            "`hedge` needs the time after which another attempt joins one that has not answered: \
+             write `hedge(after = \"200ms\", max = 2)`, or `hedge = \"200ms\"`",
+        )),
+    }
+}
+
+/// Parses `after = …` or `max = …`.
+fn setting(
+    content: ParseStream,
+    scope: &mut Scope,
+    names: &mut Vec<Ident>,
+    time: &mut Option<After>,
+    max: &mut Option<Value<u32>>,
+) -> syn::Result<()> {
+    if !content.peek(Ident::peek_any) {
+        return Err(at_next(content, "expected `after = \"200ms\"` or `max = 2`"));
+    }
+    let name = Ident::parse_any(content)?;
+    if let Some(first) = names.iter().find(|first| **first == name) {
+        return Err(set_twice(first, &name));
+    }
+    names.push(name.clone());
+    if name == "after" {
+        *time = Some(after(assigned(&name, content, "\"200ms\"")?, scope)?);
+    } else if name == "max" {
+        let expr = assigned(&name, content, "2")?;
+        if scope.run_time(&expr).is_some() {
+            return Err(syn::Error::new_spanned(
+                expr,
+                "`max` is the same for all calls: write a number or a constant, such as `max = 2`",
+            ));
+        }
+        *max = Some(value::count(expr, "max", "2")?);
+    } else {
+        let value = written(content);
+        let meant = match name.to_string().as_str() {
+            "delay" | "wait" if !value.is_empty() => format!(": write `after = {value}`"),
+            "count" | "attempts" | "max_hedges" | "max_attempts" if !value.is_empty() => {
+                format!(": write `max = {value}`, which does not count the attempt itself")
+            }
+            _ => "; a hedge has `after` and `max`".to_owned(),
+        };
+        return Err(syn::Error::new(name.span(), format!("unknown setting `{name}`{meant}")));
+    }
+    Ok(())
+}
+
+/// The delay: a time, a percentile, or `unlimited`.
+fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
+    if value::is_unlimited(&expr) {
+        return Ok(After::Never);
+    }
+    let word = match &expr {
+        Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
+        _ => None,
+    };
+    let digits = word.as_deref().and_then(|word| word.strip_prefix('p'));
+    if let Some(percent) = digits.and_then(|digits| digits.parse::<u32>().ok()) {
+        if (50..100).contains(&percent) {
+            return Ok(After::Percentile(percent));
+        }
+        return Err(syn::Error::new_spanned(
+            expr,
+            "a hedge follows a percentile from `p50` to `p99`: write `hedge = p95`, which makes \
+             about one call in twenty twice",
+        ));
+    }
+    scope.value(ValueKind::Bound, expr, value::duration).map(After::Time)
+}

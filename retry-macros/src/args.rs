@@ -384,9 +384,7 @@ impl Args {
             let matters = Fields::from_slice(&[Field::RetryOn, Field::Quota]);
             beside = beside.difference(matters);
         }
-        if let (Some(hedge), None) =
-            (hedge, &self.policy.base)
-        {
+        if let (Some(hedge), None) = (hedge, &self.policy.base) {
             if hedge.value.is_inherited {
                 errors.at(
                     &hedge.name,

@@ -295,7 +295,10 @@ impl fmt::Display for Event<'_> {
             }
             Self::Hedged { name, attempt, hedge, after } => {
                 let after = Rounded(*after);
-                write!(f, "{name}: attempt {attempt} has not answered in {after}, hedge {hedge} begins")
+                write!(
+                    f,
+                    "{name}: attempt {attempt} has not answered in {after}, hedge {hedge} begins"
+                )
             }
             Self::HedgeWon { name, attempt, hedge } => {
                 write!(f, "{name}: hedge {hedge} of attempt {attempt} succeeded first")

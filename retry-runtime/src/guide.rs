@@ -11,6 +11,7 @@ macro_rules! pages {
         /// [breakers.md]: crate::guide::breakers
         /// [breakers.md#quotas]: crate::guide::breakers#quotas
         /// [files.md]: crate::guide::files
+        /// [hedging.md]: crate::guide::hedging
         /// [nested.md]: crate::guide::nested
         /// [observing.md]: crate::guide::observing
         /// [overrides.md]: crate::guide::overrides
@@ -31,6 +32,8 @@ pages! {
     errors: "guide/errors.md";
     /// Breakers, one for each host, settings from a configuration; quotas.
     breakers: "guide/breakers.md";
+    /// A second attempt beside one that is slow to answer.
+    hedging: "guide/hedging.md";
     /// Reports, events, metrics.
     observing: "guide/observing.md";
     /// A dashboard for Grafana, alerts for Prometheus.

@@ -32,7 +32,7 @@ use layer::Checked;
 /// A change names some keys; the others stay as compiled. The keys are those of
 /// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
 /// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
-/// `max_elapsed` and `timeout`; a limit may be `unlimited`. The name `"*"` means all functions;
+/// `max_elapsed`, `timeout`, `hedge` and `max_hedges`; a limit may be `unlimited`. The name `"*"` means all functions;
 /// entries under a function's own name override it.
 ///
 /// ```
@@ -58,8 +58,8 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline`, `max_elapsed` and `timeout` only if the function already has one: the code that
-///   reads the clock is compiled in. `"*"` changes them only where they exist, and `jitter_factor`
+/// - `deadline`, `max_elapsed`, `timeout` and `hedge` only if the function already has one: the code
+///   that reads the clock, or begins the hedge, is compiled in. `"*"` changes them only where they exist, and `jitter_factor`
 ///   only where the jitter has a factor.
 /// - Not which failures are retried, nor what happens at the end: that is code.
 /// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.

@@ -752,3 +752,28 @@ async fn a_quota_bounds_the_retries_against_a_server_on_loopback() {
     }
     assert_eq!(made, [3, 2, 1]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_can_be_cloned_is_hedged_on_a_clone_of_the_service() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let service = service_fn(move |request: &'static str| {
+        let call = counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            if call == 0 {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            }
+            Ok::<_, std::io::Error>((request, call))
+        }
+    });
+    let policy = Policy::new().attempts(1).hedge(Duration::from_millis(200));
+    let layer = RetryLayer::new(Retrier::new(policy));
+    let start = tokio::time::Instant::now();
+    assert_eq!(layer.layer(service.clone()).oneshot("get").await.unwrap(), ("get", 1));
+    assert_eq!(start.elapsed(), Duration::from_millis(200));
+
+    calls.store(0, Ordering::Relaxed);
+    let layer = layer.clone_request(|_: &&'static str| None);
+    assert_eq!(layer.layer(service).oneshot("post").await.unwrap(), ("post", 0));
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "what cannot be cloned is sent once");
+}

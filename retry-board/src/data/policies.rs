@@ -54,6 +54,8 @@ pub(crate) struct SiteLine {
     pub(crate) attempts: u64,
     pub(crate) retries: u64,
     pub(crate) recovered: u64,
+    pub(crate) hedges: u64,
+    pub(crate) hedge_wins: u64,
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
     /// In seconds.
     pub(crate) waited: f64,
@@ -79,6 +81,8 @@ impl SiteLine {
             attempts: stats.attempts,
             retries: stats.retries,
             recovered: stats.recovered,
+            hedges: stats.hedges,
+            hedge_wins: stats.hedge_wins,
             gave_up: Reason::ALL.iter().map(given_up).filter(|(_, times)| *times > 0).collect(),
             waited: stats.waited.as_secs_f64(),
             known: policy,

@@ -120,7 +120,12 @@ fn site_row(site: &SiteLine) -> Markup {
                 @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
             }
             td data-label="Waits" { @if let Some(policy) = &site.known { (waits::chart(policy)) } @else { span.zero { "–" } } }
-            td.number data-label="Attempts" { (thousands(site.attempts)) }
+            td.number data-label="Attempts" {
+                (thousands(site.attempts))
+                @if site.hedges > 0 {
+                    div.under { (thousands(site.hedges)) " × hedged, " (thousands(site.hedge_wins)) " won" }
+                }
+            }
             td.number data-label="Retries" { (thousands(site.retries)) }
             td.number data-label="Recovered" { (thousands(site.recovered)) }
             td.number data-label="Gave up" {

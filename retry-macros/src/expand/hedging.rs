@@ -70,7 +70,10 @@ impl Expansion<'_> {
                 (&#private::shape::Shape::of(outcome)).__shape().__failure(outcome)
             })
         } else {
-            self.on_return_type(&quote!(Outcome::failure), &self.return_place.locate(quote!(outcome)))
+            self.on_return_type(
+                &quote!(Outcome::failure),
+                &self.return_place.locate(quote!(outcome)),
+            )
         };
         let on_value = match self.ok_condition(&quote!(value)) {
             Some(is_retried) => {

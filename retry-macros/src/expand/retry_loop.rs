@@ -28,14 +28,10 @@ impl Expansion<'_> {
             self.on_value()
         };
         let verdict = self.verdict_on_error();
-        let ruled = self
-            .args
-            .context
-            .as_ref()
-            .map(|_| {
-                let attempt = self.decisive_context();
-                quote!(let verdict = #private::Verdict::ruled_by(verdict, #attempt);)
-            });
+        let ruled = self.args.context.as_ref().map(|_| {
+            let attempt = self.decisive_context();
+            quote!(let verdict = #private::Verdict::ruled_by(verdict, #attempt);)
+        });
         let adjusted = self.adjusted(&failure);
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();

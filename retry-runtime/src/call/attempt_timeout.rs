@@ -176,12 +176,27 @@ pin_project_lite::pin_project! {
 impl<F: Future> Future for CutOff<F> {
     type Output = Result<F::Output, (LimitKind, Interrupted)>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // The attempt first: if it is ready, it was in time.
-        if let Poll::Ready(outcome) = this.attempt.poll(cx) {
+        if let Poll::Ready(outcome) = self.as_mut().poll_attempt(cx) {
             return Poll::Ready(Ok(outcome));
         }
+        self.poll_limit(cx).map(Err)
+    }
+}
+
+impl<F: Future> CutOff<F> {
+    /// Polls the attempt alone.
+    pub(crate) fn poll_attempt(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.project().attempt.poll(cx)
+    }
+
+    /// Polls the limit alone.
+    pub(crate) fn poll_limit(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<(LimitKind, Interrupted)> {
+        let this = self.project();
         let (Some(sleep), Some(Bound { by, limit })) = (this.sleep.as_pin_mut(), *this.bound)
         else {
             return Poll::Pending;
@@ -191,7 +206,7 @@ impl<F: Future> Future for CutOff<F> {
             LimitKind::Timeout => Interrupted::Timeout { limit },
             LimitKind::Deadline => Interrupted::Deadline { limit },
         };
-        Poll::Ready(Err((by, interrupted)))
+        Poll::Ready((by, interrupted))
     }
 }
 

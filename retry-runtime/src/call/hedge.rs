@@ -108,11 +108,15 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, B
         (self.goes_on)()
     }
 
-    fn begin(&mut self) -> B::Attempt {
-        self.body.begin()
+    fn begin(&mut self) -> Option<B::Attempt> {
+        Some(self.body.begin())
     }
 
-    fn judge(&self, outcome: &<B::Attempt as Future>::Output, member: &mut Member<'a>) -> Judged {
+    fn judge(
+        &mut self,
+        outcome: &<B::Attempt as Future>::Output,
+        member: &mut Member<'a>,
+    ) -> Judged {
         (self.call_judge)(&self.judge, outcome, member)
     }
 }
@@ -184,7 +188,7 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Parts<'a, '_, B, C, J> {
 
     /// Records how long a call took that has succeeded.
     #[inline]
-    fn measure(&self, outcome: &<B::Attempt as Future>::Output) {
+    fn measure(&mut self, outcome: &<B::Attempt as Future>::Output) {
         if let Some((latencies, began)) = self.measured {
             if self.begins.judge(outcome, &mut Member::alone()) == Judged::Success {
                 latencies.record(clock::now().saturating_duration_since(began));

@@ -158,7 +158,7 @@ fn beyond(site: &Site, bound: &str) -> String {
     };
     format!(
         "{there} `{bound}` in its #[retry], and an override can only change one that is there, \
-         because its timer is compiled into the function"
+         because the code for it is compiled into the function"
     )
 }
 

@@ -106,6 +106,20 @@ pub mod timeout {
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}
 
+/// An attempt that has not answered after this is joined by another one, and the first success counts: [hedging](crate::guide::hedging). Also `hedge(after = "200ms", max = 2)`, `hedge = p95`, and `hedge` alone, for that of the `policy` (async only).
+///
+/// `hedge = "200ms"`. Default: none.
+pub mod hedge {
+    use core::time::Duration;
+
+    /// The time after which another attempt joins one that has not answered: `"200ms"`, or a
+    /// percentile of the times that calls take, from `p50` to `p99`.
+    pub type after = Duration;
+
+    /// How many may join one attempt, one after the other. Default 1; at least 1.
+    pub type max = u32;
+}
+
 /// Only what one of these matchers matches is retried.
 ///
 /// `retry_on = [ … ]`. Default: every failure.

@@ -19,6 +19,18 @@ pub trait Operation<Fut: Future, T, E> {
     #[doc(hidden)]
     fn begin(&mut self, context: impl FnOnce() -> Attempt, _: Seal) -> Fut;
 
+    /// Begins an attempt while another one runs, or returns `None` if that cannot be.
+    #[doc(hidden)]
+    fn hedge(&mut self, _: Seal) -> Option<Fut> {
+        None
+    }
+
+    /// Returns the result of an attempt beside which others may run.
+    #[doc(hidden)]
+    fn result(_: &Fut::Output) -> Option<&Result<T, E>> {
+        None
+    }
+
     /// Returns the result of an attempt.
     ///
     /// # Errors
@@ -53,6 +65,14 @@ where
     #[inline(always)]
     fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
         self()
+    }
+
+    fn hedge(&mut self, _: Seal) -> Option<Fut> {
+        Some(self())
+    }
+
+    fn result(output: &Result<T, E>) -> Option<&Result<T, E>> {
+        Some(output)
     }
 
     #[inline(always)]

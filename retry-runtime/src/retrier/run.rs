@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::marker::PhantomData;
 use core::mem::take;
 use core::ops::ControlFlow;
 use core::pin::Pin;
@@ -9,12 +10,13 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
-use crate::call::plan::Timing;
+use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
+use crate::call::plan::{LimitKind, Plan, Timing};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::{AttemptError, RetryError};
+use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::Permit;
-use crate::retrier::decider::Rules;
+use crate::retrier::decider::{FailedAttempt, Rules};
 use crate::retrier::operation::Operation;
 use crate::retrier::settings::{Call, CallClosures, Common, Failed};
 use crate::retrier::values::{FailedValue, Values};
@@ -48,9 +50,9 @@ pin_project_lite::pin_project! {
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
         parts: Parts<'r, Op, E, V, W, L>,
         call: Call<'r, T, E>,
-        // Boxed, and only present if there is a time limit, because a timer is larger than all the
-        // rest.
-        timer: Option<Box<Timer<Fut>>>,
+        // Boxed, and only present if there is a time limit or a hedge, because a timer is larger than
+        // all the rest.
+        timer: Option<Box<Timer<'r, Fut>>>,
         stage: Stage,
         permit: Option<Permit<'r>>,
         #[pin]
@@ -81,10 +83,89 @@ enum Stage {
     Done,
 }
 
-/// The time limits of a call, and the attempt that they cut off.
-struct Timer<Fut> {
+/// The time limits of a call, and the attempt that they cut off, with its hedges.
+struct Timer<'r, Fut> {
     timed: Timed,
+    hedge: Option<Hedge>,
     attempt: Option<Pin<Box<CutOff<Fut>>>>,
+    group: Option<Box<Group<'r, Fut>>>,
+}
+
+impl<'r, Fut: Future> Timer<'r, Fut> {
+    fn start(plan: &Plan<'_>) -> Self {
+        let hedge = Hedge::of(plan.policy);
+        Self { timed: Timed::start(plan), hedge, attempt: None, group: None }
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        terms: impl FnOnce(Hedge) -> Terms<'r>,
+        caller: &mut impl Caller<'r, Fut>,
+        mut held: Option<&mut Permit<'r>>,
+    ) -> Poll<Result<Fut::Output, (LimitKind, Interrupted)>> {
+        let Some(attempt) = &mut self.attempt else { unreachable!("it is bounded by a timer") };
+        if self.group.as_ref().is_none_or(|group| group.is_first_running()) {
+            if let Poll::Ready(outcome) = attempt.as_mut().poll_attempt(cx) {
+                let outcome = match &mut self.group {
+                    Some(group) => group.first_ended(outcome, caller, held.as_deref_mut()),
+                    None => Some(outcome),
+                };
+                if let Some(outcome) = outcome {
+                    return Poll::Ready(Ok(outcome));
+                }
+            }
+        }
+        if let Some(hedge) = self.hedge {
+            let group = self.group.get_or_insert_with(|| Box::new(Group::new(terms(hedge))));
+            if let Poll::Ready(outcome) = group.poll(cx, caller, held) {
+                return Poll::Ready(Ok(outcome));
+            }
+        }
+        attempt.as_mut().poll_limit(cx).map(Err)
+    }
+}
+
+/// What begins the hedges of a call, and judges outcomes while others run.
+struct Calling<'c, Op, T, E, V, W> {
+    operation: &'c mut Op,
+    common: &'c Common<V>,
+    rules: &'c Rules<E>,
+    when: &'c mut Option<W>,
+    types: PhantomData<fn() -> T>,
+}
+
+impl<'r, Op, Fut, T, E, V, W> Caller<'r, Fut> for Calling<'_, Op, T, E, V, W>
+where
+    Op: Operation<Fut, T, E>,
+    Fut: Future,
+    V: Values<T>,
+    W: FnMut(&E) -> bool,
+{
+    fn goes_on(&mut self) -> bool {
+        true
+    }
+
+    fn begin(&mut self) -> Option<Fut> {
+        self.operation.hedge(Seal)
+    }
+
+    fn judge(&mut self, output: &Fut::Output, member: &mut Member<'r>) -> Judged {
+        let Self { common, rules, when, .. } = self;
+        let failed = match Op::result(output) {
+            Some(Ok(value)) => match common.values.failure(value) {
+                Some(failure) => {
+                    let failed = FailedAttempt::Value(&failure);
+                    return member.failed(&rules.verdict(&common.settings.lists, &failed, None));
+                }
+                None => return Judged::Success,
+            },
+            Some(Err(error)) => FailedAttempt::Error(error),
+            None => return Judged::Final,
+        };
+        let when = when.as_mut().map(|when| when as &mut dyn FnMut(&E) -> bool);
+        member.failed(&rules.verdict(&common.settings.lists, &failed, when))
+    }
 }
 
 impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
@@ -208,13 +289,13 @@ where
         // Nothing of the attempt stays alive during the wait.
         this.attempt.set(None);
         if let Some(timer) = this.timer {
-            timer.attempt = None;
+            (timer.attempt, timer.group) = (None, None);
         }
         *this.stage = Stage::Wait;
         let Parts { common, rules, operation, when, on_retry } = this.parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let failed = Failed { outcome, value, attempt, can_repeat };
+        let failed = Failed { outcome, value, attempt, can_repeat, hedges: true };
         let closures = CallClosures::new(when, on_retry);
         let timing = timing(this.timer.as_deref());
         match common.settings.failed(rules, closures, this.call, timing, permit, failed) {
@@ -234,8 +315,8 @@ where
         let this = self.as_mut().project();
         match *this.stage {
             Stage::Start => {
-                let timed = Timed::start(&this.parts.common.settings.plan());
-                *this.timer = Some(Box::new(Timer { timed, attempt: None }));
+                let timer = Timer::start(&this.parts.common.settings.plan());
+                *this.timer = Some(Box::new(timer));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
@@ -244,19 +325,22 @@ where
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Some(Timer { timed, attempt: Some(attempt) }) = this.timer.as_deref_mut()
-                else {
+                let Some(timer) = this.timer.as_deref_mut() else {
                     unreachable!("it is bounded by a timer")
                 };
-                let held = this.permit.take();
-                let outcome = match attempt.as_mut().poll(cx) {
+                let mut held = this.permit.take();
+                let Parts { common, rules, operation, when, .. } = this.parts;
+                let attempt = this.call.number();
+                let terms = |hedge| common.settings.terms(attempt, hedge);
+                let mut calling = Calling { operation, common, rules, when, types: PhantomData };
+                let outcome = match timer.poll(cx, terms, &mut calling, held.as_mut()) {
                     Poll::Pending => {
                         *this.permit = held;
                         return Poll::Pending;
                     }
-                    Poll::Ready(Ok(output)) => tracked(this.parts.operation.end(output)),
+                    Poll::Ready(Ok(output)) => tracked(operation.end(output)),
                     Poll::Ready(Err((by, interrupted))) => {
-                        timed.has_cut(by);
+                        timer.timed.has_cut(by);
                         Err(AttemptError::Interrupted(interrupted))
                     }
                 };
@@ -282,7 +366,7 @@ where
     }
 }
 
-fn timing<Fut>(timer: Option<&Timer<Fut>>) -> Timing {
+fn timing<Fut>(timer: Option<&Timer<'_, Fut>>) -> Timing {
     timer.map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
@@ -299,7 +383,7 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.as_mut().project();
-        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.is_timed {
+        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
             if let Some(output) = self.as_mut().begin() {
                 return Poll::Ready(output);
             }
@@ -374,7 +458,7 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed = Failed { outcome, value, attempt: None, can_repeat: true };
+            let failed = Failed { outcome, value, attempt: None, can_repeat: true, hedges: false };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
             let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
             if let ControlFlow::Break(end) = next {

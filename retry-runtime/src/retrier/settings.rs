@@ -8,6 +8,7 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
+use crate::call::hedge::group::{Hedge, Terms};
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session};
@@ -29,8 +30,8 @@ use crate::site::Origin;
 pub(super) struct Settings {
     /// The policy in force.
     pub(super) policy: Policy,
-    /// Whether the policy has time limits, which count from the start of a call.
-    pub(super) is_timed: bool,
+    /// Whether the policy has time limits, which count from the start of a call, or hedges.
+    pub(super) needs_timer: bool,
     /// Why the policy differs from the one that was given, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
@@ -93,6 +94,8 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// Whether another attempt can be made at all.
     pub(super) can_repeat: bool,
+    /// Whether attempts are hedged if the policy says so.
+    pub(super) hedges: bool,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
@@ -119,10 +122,10 @@ impl<'a, E> CallClosures<'a, E> {
 impl Settings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
-        let is_timed = policy.is_timed() || policy.has_max_elapsed();
+        let needs_timer = policy.is_timed() || policy.has_max_elapsed() || policy.is_hedged();
         let name = Name::from_static("retrier");
         let lists = Lists { retry_on: None, abort_on: None };
-        Self { policy, is_timed, invalid, name, lists, breaker: None, quota: None }
+        Self { policy, needs_timer, invalid, name, lists, breaker: None, quota: None }
     }
 
     /// The same settings with another policy.
@@ -141,6 +144,12 @@ impl Settings {
             quota: self.quota.as_ref().map(lend::quota),
             ..Plan::by(self.origin(), &self.policy)
         }
+    }
+
+    /// What the hedges of attempt `attempt` need to know.
+    pub(super) fn terms(&self, attempt: u32, hedge: Hedge) -> Terms<'_> {
+        let Plan { origin, breaker, quota, .. } = self.plan();
+        Terms { origin, attempt, hedge, breaker, quota, contexts: None }
     }
 
     /// Reports, once, that the policy in force is not the one that was given.
@@ -198,7 +207,7 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat } = failed;
+        let Failed { outcome, value, attempt, can_repeat, hedges } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -211,7 +220,7 @@ impl Settings {
             verdict = verdict.ruled_by(attempt);
         }
         verdict.retry &= can_repeat;
-        let plan = self.plan().timing(timing);
+        let plan = Plan { hedges, ..self.plan().timing(timing) };
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
                 let event = call.event(&plan, tracked_failure(&outcome));

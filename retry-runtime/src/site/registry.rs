@@ -93,6 +93,13 @@ impl fmt::Display for Report {
         }
         for site in &self.0 {
             let stats = site.stats();
+            if stats.hedges > 0 {
+                let (name, hedges, wins) = (site.name(), stats.hedges, stats.hedge_wins);
+                writeln!(
+                    f,
+                    "\n{name} hedged: {hedges} attempts joined others, {wins} of them won"
+                )?;
+            }
             if stats.gave_up() > 0 {
                 writeln!(f, "\n{} gave up:", site.name())?;
                 for &reason in Reason::ALL {

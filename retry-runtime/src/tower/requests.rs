@@ -71,6 +71,11 @@ impl<'a, Q, C: Requests<Q>> Supply<'a, Q, C> {
         clone.or_else(|| self.left.take())
     }
 
+    /// A copy of the request for an attempt beside one that runs, if it can be sent again.
+    pub(super) fn copy(&self) -> Option<Q> {
+        self.requests.clone_request(self.left.as_ref()?)
+    }
+
     /// Whether there is nothing left to send again.
     pub(super) fn is_spent(&self) -> bool {
         self.left.is_none()

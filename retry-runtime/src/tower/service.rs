@@ -9,6 +9,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use retry_rules::Policy;
 use tower_service::Service;
 
 use super::RetryLayer;
@@ -163,6 +164,15 @@ impl Spent {
     }
 }
 
+/// How a request is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// After the one before has ended.
+    Alone,
+    /// Beside one that has not been answered.
+    AsHedge,
+}
+
 /// A closure that is not called again once the request is spent.
 struct Sending<'a, Op> {
     send: Op,
@@ -171,13 +181,24 @@ struct Sending<'a, Op> {
 
 impl<Op, Fut, T, E> Operation<Fut, T, E> for Sending<'_, Op>
 where
-    Op: FnMut() -> Fut,
+    Op: FnMut(Sent) -> Option<Fut>,
     Fut: Future<Output = Result<T, E>>,
 {
     type Output = Result<T, RetryError<E>>;
 
     fn begin(&mut self, _: impl FnOnce() -> Attempt, _: Seal) -> Fut {
-        (self.send)()
+        let Some(attempt) = (self.send)(Sent::Alone) else {
+            unreachable!("what cannot be sent again is not retried")
+        };
+        attempt
+    }
+
+    fn hedge(&mut self, _: Seal) -> Option<Fut> {
+        (self.send)(Sent::AsHedge)
+    }
+
+    fn result(output: &Result<T, E>) -> Option<&Result<T, E>> {
+        Some(output)
     }
 
     fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
@@ -200,41 +221,53 @@ async fn call<S, Q, D, Kind, R, C>(
     request: Q,
 ) -> Result<S::Response, RetryError<S::Error>>
 where
-    S: Service<Q>,
+    S: Service<Q> + Clone,
     D: Decider<S::Error, Kind> + Clone,
     R: Values<S::Response> + Clone,
     C: Requests<Q>,
 {
     let RetryLayer { retrier, requests, .. } = &*layer;
     let mut supply = Supply::new(request, requests);
-    let mut first = supply.take(retrier.policy().allows_after(1));
+    let mut first = supply.take(is_kept_after(1, retrier.policy()));
     let once = supply.is_spent().then(|| retrier.clone().once());
     let retrier: &Retrier<D, R> = once.as_ref().unwrap_or(retrier);
     let mut attempt = 0_u32;
     // An attempt borrows the service mutably, which a closure cannot lend to a future. The attempts
-    // run one after another, so the lock is never contended.
+    // run one after another, and hedges on clones, so the lock is never contended.
     let service = &Mutex::new(service);
     let spent = &Spent::default();
-    let send = || {
-        attempt = attempt.saturating_add(1);
-        let more = retrier.policy().allows_after(attempt);
-        let request = first.take().or_else(|| supply.take(more));
-        if more && supply.is_spent() {
-            spent.set();
-        }
-        async move {
-            let Some(request) = request else {
-                unreachable!("what cannot be sent again is not retried")
-            };
+    let send = |sent| {
+        let (request, own) = match sent {
+            Sent::AsHedge => (supply.copy()?, Some(lock(service).clone())),
+            Sent::Alone => {
+                attempt = attempt.saturating_add(1);
+                let more = is_kept_after(attempt, retrier.policy());
+                let request = first.take().or_else(|| supply.take(more))?;
+                if more && supply.is_spent() {
+                    spent.set();
+                }
+                (request, None)
+            }
+        };
+        Some(async move {
+            if let Some(mut own) = own {
+                poll_fn(|cx| own.poll_ready(cx)).await.inspect_err(|_| spent.set())?;
+                return own.call(request).await;
+            }
             if attempt > 1 {
                 // A service whose readiness check fails must not be used any more.
                 poll_fn(|cx| lock(service).poll_ready(cx)).await.inspect_err(|_| spent.set())?;
             }
             let response = lock(service).call(request);
             response.await
-        }
+        })
     };
     retrier.prepare(Sending { send, spent }).await
+}
+
+/// Whether the request may be sent again after it was sent for `attempt`.
+fn is_kept_after(attempt: u32, policy: &Policy) -> bool {
+    policy.allows_after(attempt) || policy.is_hedged()
 }
 
 fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use retry_runtime::matchers::rate_limit;
 use retry_runtime::{
-    Bound, BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, RetryError, RetryQuota,
-    State, policy, retry, retrying, sites,
+    Bound, BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryError,
+    RetryQuota, State, policy, retry, retrying, sites,
 };
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
@@ -228,10 +228,8 @@ async fn each_has_a_permit_and_the_breaker_hears_of_each_that_ends() {
     async fn fetch(service: &Service) -> Result<u32, Failure> {
         service.call().await
     }
-    let failing = Service::of([
-        (millis(300), Err(Failure::Busy(1))),
-        (millis(200), Err(Failure::Busy(2))),
-    ]);
+    let failing =
+        Service::of([(millis(300), Err(Failure::Busy(1))), (millis(200), Err(Failure::Busy(2)))]);
     fetch(&failing).await.unwrap_err();
     assert_eq!(DB.snapshot().consecutive_failures, 2);
     let rescued = Service::of([(millis(300), Err(Failure::Busy(1))), (millis(200), Ok(2))]);
@@ -366,6 +364,11 @@ async fn events_and_counters_tell_of_them() {
     let stats = site.stats();
     assert_eq!((stats.hedges, stats.hedge_wins), (2, 1));
     assert_eq!((stats.attempts, stats.retries), (0, 0), "nothing failed");
+    let report = retry_runtime::report().to_string();
+    assert!(
+        report.contains("hedge.counted hedged: 2 attempts joined others, 1 of them won"),
+        "{report}"
+    );
 }
 
 type Told = std::sync::Arc<Mutex<Vec<String>>>;
@@ -460,9 +463,7 @@ async fn values_that_are_retried_wait_for_the_others_too() {
     async fn plain(service: &Service) -> u32 {
         service.call().await.unwrap_or(202)
     }
-    let script = || {
-        Service::of([(millis(300), Err(Failure::Busy(1))), (secs(1), Ok(2))])
-    };
+    let script = || Service::of([(millis(300), Err(Failure::Busy(1))), (secs(1), Ok(2))]);
     assert_eq!(poll(&script()).await, Some(2));
     assert_eq!(plain(&script()).await, 2);
 }
@@ -503,23 +504,18 @@ async fn it_borrows_clones_and_stays_send() {
 #[tokio::test(start_paused = true)]
 async fn a_block_is_hedged_like_a_function() {
     let service = Service::of([(SLOW, Ok(1)), (millis(1), Ok(2))]);
-    let outcome: Result<u32, Failure> = retrying!(
-        name = "hedge.block",
-        hedge = "200ms",
-        async { service.call().await }
-    )
-    .await;
+    let outcome: Result<u32, Failure> =
+        retrying!(name = "hedge.block", hedge = "200ms", async { service.call().await }).await;
     assert_eq!(outcome, Ok(2));
-    let outcome = retrying!(
-        name = "hedge.block.context",
-        hedge = "200ms",
-        async |cx| -> Result<u32, Failure> {
-            if cx.hedge() == 0 {
-                sleep(SLOW).await;
-            }
-            Ok(cx.hedge())
+    let outcome = retrying!(name = "hedge.block.context", hedge = "200ms", async |cx| -> Result<
+        u32,
+        Failure,
+    > {
+        if cx.hedge() == 0 {
+            sleep(SLOW).await;
         }
-    )
+        Ok(cx.hedge())
+    })
     .await;
     assert_eq!(outcome, Ok(1));
 }
@@ -556,4 +552,54 @@ async fn the_delay_may_follow_a_percentile_of_the_calls() {
     let service = Service::of([(millis(100), Ok(1))]);
     fetch(&service).await.unwrap();
     assert_eq!(service.seen(), (1, 0), "most calls are not hedged");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_hedges_as_its_policy_says() {
+    static DB: CircuitBreaker =
+        CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(2));
+    static OUT: RetryQuota = RetryQuota::new("out", QuotaConfig::new().success_refund(0));
+    let retrier =
+        Retrier::new(HEDGED).abort_on([rate_limit]).when(Failure::is_busy).breaker(&DB).quota(&OUT);
+    let service = Service::of([(SLOW, Ok(1)), (SLOW, Ok(2)), (millis(50), Ok(3))]);
+    let start = Instant::now();
+    assert_eq!(retrier.run(|| service.call()).await.unwrap(), 3);
+    assert_eq!((start.elapsed(), service.seen()), (millis(450), (3, 2)));
+    assert_eq!(OUT.available(), 490);
+
+    let service = Service::of([
+        (millis(300), Err(Failure::Busy(1))),
+        (millis(300), Err(Failure::Busy(2))),
+        (millis(300), Ok(3)),
+    ]);
+    assert_eq!(retrier.run(|| service.call()).await.unwrap(), 3);
+    assert_eq!(DB.state(), State::Open, "two failures in a row came before the success");
+    DB.reset();
+
+    let service = Service::of([(millis(300), Err(Failure::Corrupt)), (SLOW, Ok(2))]);
+    let error = retrier.run(|| service.call()).await.unwrap_err();
+    assert_eq!((error.reason(), service.seen()), (Reason::NotRetryable, (2, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_cuts_an_attempt_off_with_its_hedges() {
+    let retrier = Retrier::new(HEDGED.timeout(secs(1)));
+    let service = Service::of([(SLOW, Ok(1))]);
+    let start = Instant::now();
+    let error = retrier.run(|| service.call()).await.unwrap_err();
+    assert_eq!((error.attempts(), start.elapsed()), (2, secs(3)));
+    assert_eq!(service.seen(), (6, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_that_passes_from_attempt_to_attempt_cannot_be_in_two_of_them() {
+    let retrier = Retrier::new(HEDGED);
+    let service = Service::of([(secs(1), Ok(1))]);
+    let (state, outcome) = retrier
+        .run_with(7, async |state, _| {
+            let outcome = service.call().await;
+            (state, outcome)
+        })
+        .await;
+    assert_eq!((state, outcome.unwrap(), service.seen()), (Some(7), 1, (1, 0)));
 }

@@ -87,20 +87,20 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         (
             "billing.fetch:\n  timeout: 5s\n",
             "error: line 2 column 3: `billing.fetch`: there is no `timeout` in its #[retry], and \
-             an override can only change one that is there, because its timer is compiled into the \
+             an override can only change one that is there, because the code for it is compiled into the \
              function",
         ),
         (
             "shop.look:\n  deadline: 5s\n",
             "error: line 2 column 3: `shop.look`: there is no `deadline` in its #[retry], and an \
-             override can only change one that is there, because its timer is compiled into the \
+             override can only change one that is there, because the code for it is compiled into the \
              function",
         ),
         (
             "shop.generic:\n  timeout: 5s\n",
             "error: line 2 column 3: `shop.generic`: only its calls know whether there is a \
              `timeout` in its #[retry], and an override can only change one that is there, because \
-             its timer is compiled into the function",
+             the code for it is compiled into the function",
         ),
         (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",

@@ -16,7 +16,7 @@ use crate::call::session::Verdict;
 use crate::classify::Class;
 use crate::observe;
 use crate::protect::breaker::{CircuitBreaker, Permit};
-use crate::protect::quota::RetryQuota;
+use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::Origin;
 
 /// What an outcome means for the other attempts of its group.
@@ -103,11 +103,11 @@ pub(crate) trait Caller<'a, F: Future> {
     /// Returns `false` if the call has been cancelled.
     fn goes_on(&mut self) -> bool;
 
-    /// Begins a hedge.
-    fn begin(&mut self) -> F;
+    /// Begins a hedge, or returns `None` if what is called cannot be called twice at once.
+    fn begin(&mut self) -> Option<F>;
 
     /// Judges an outcome.
-    fn judge(&self, outcome: &F::Output, member: &mut Member<'a>) -> Judged;
+    fn judge(&mut self, outcome: &F::Output, member: &mut Member<'a>) -> Judged;
 }
 
 /// The hedges of one attempt. On the heap, and only once that attempt has not answered at once.
@@ -135,6 +135,11 @@ impl<'a, F: Future> Group<'a, F> {
             held: 0,
             is_first_running: true,
         }
+    }
+
+    /// Whether the attempt that is hedged has not ended.
+    pub(crate) const fn is_first_running(&self) -> bool {
+        self.is_first_running
     }
 
     /// The attempt that is hedged has ended; returns its outcome if it is that of the group.
@@ -199,23 +204,24 @@ impl<'a, F: Future> Group<'a, F> {
             },
             None => None,
         };
-        if let Some(quota) = quota {
-            match quota.reserve(Class::empty()) {
-                // For good: a hedge that wins was load as well.
-                Some(reservation) => {
-                    reservation.spend();
-                },
+        let cost = match quota {
+            Some(quota) => match quota.reserve(Class::empty()) {
+                Some(reservation) => Some(reservation),
                 None => return false,
-            }
-        }
-        self.begun = self.begun.saturating_add(1);
-        let number = self.begun;
-        self.permits.extend(permit.map(|permit| (number, permit)));
+            },
+            None => None,
+        };
+        let number = self.begun.saturating_add(1);
         if let Some(contexts) = contexts {
             contexts.begins(number);
         }
+        let Some(joining) = caller.begin() else { return false };
+        // For good: a hedge that wins was load as well.
+        cost.map(Reservation::spend);
+        self.begun = number;
+        self.permits.extend(permit.map(|permit| (number, permit)));
         observe::hedged(origin, attempt, number, hedge.after);
-        self.running.push((number, Box::pin(caller.begin())));
+        self.running.push((number, Box::pin(joining)));
         true
     }
 

@@ -8,6 +8,7 @@ pub mod ide;
 #[path = "private/ide_of_classify.rs"]
 pub mod ide_of_classify;
 
+use core::future::Future;
 use core::time::Duration;
 
 pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
@@ -92,6 +93,12 @@ pub const VALUE: Verdict<'static> = Verdict {
 /// Never called: it gives a block the type of its `return`.
 pub fn edge<T>() -> T {
     unreachable!("the edge that tells the type is never taken")
+}
+
+/// Requires a closure that can be called while what it returned before still runs. The name is part of
+/// the compiler's message about one that cannot.
+pub fn may_run_twice_at_once<F: Fn() -> A, A: Future>(body: F) -> F {
+    body
 }
 
 /// Never called: it makes a block capture `T` by mutable reference.

@@ -41,7 +41,7 @@ impl Expansion<'_> {
         let mut hedged = quote! {
             #private::Hedged::new(
                 (hedging, &__RETRY_SITE, #private::Session::number(&session)),
-                || #attempt,
+                #private::may_run_twice_at_once(|| #attempt),
                 || #goes_on,
                 #judge,
             )

@@ -181,13 +181,13 @@ rules! {
             when matches!(policy.get_hedge(), Some(after) if after.is_zero());
 
         rule HedgeAboveTimeout of [hedge timeout]
-            message [(timeout) " cuts off the attempt with all its hedges, so one that is to begin then never does: \
+            message [(timeout) " cuts off the attempt before a hedge joins it: \
                   lower " (hedge) " or raise " (timeout)]
             shows [hedge timeout]
             when is_late_for(policy.get_timeout(), policy.get_hedge());
 
         rule HedgeAboveDeadline of [hedge deadline]
-            message [(deadline) " ends the whole call, so a hedge that is to begin then never does: \
+            message [(deadline) " ends the whole call before a hedge begins: \
                   lower " (hedge) " or raise " (deadline)]
             shows [hedge deadline]
             when is_late_for(policy.get_deadline(), policy.get_hedge());

@@ -7,6 +7,7 @@ mod breaker;
 mod conformance;
 mod differential;
 mod durable;
+mod hedging;
 mod properties;
 mod quota;
 mod quota_simulation;

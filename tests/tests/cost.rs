@@ -64,6 +64,17 @@ async fn by_policy_of_run_time(id: u64) -> Result<u64, Error> {
     reply(id).await
 }
 
+#[retry(hedge = "200ms")]
+async fn hedged(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[test]
+fn a_hedge_costs_an_answer_at_once_no_allocation() {
+    let counted = measure(|| assert!(now(hedged(1)).is_ok()));
+    assert_eq!(counted.count_total, 0);
+}
+
 #[retry(context = cx)]
 async fn with_context(id: u64) -> Result<u64, Error> {
     if cx.number() > 9 { Err(ErrorKind::Other.into()) } else { reply(id).await }

@@ -21,7 +21,7 @@ pub use crate::call::attempt_timeout::{
 pub use crate::call::breaker_wait::{until_admitted, until_admitted_blocking};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::hedge::contexts::Contexts;
-pub use crate::call::hedge::group::{Judged, Member};
+pub use crate::call::hedge::group::{Judged, Member, Terms};
 pub use crate::call::hedge::latencies::Latencies;
 pub use crate::call::hedge::{Body, Hedged, Hedging};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};

@@ -3,6 +3,7 @@
 use proc_macro2::TokenStream;
 
 use super::Expansion;
+use super::items::option;
 use crate::hygiene::quote;
 
 impl Expansion<'_> {
@@ -38,26 +39,33 @@ impl Expansion<'_> {
             None => quote!(true),
         };
         let judge = self.judge();
-        let mut hedged = quote! {
+        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
+        let permit = option(breaker.as_ref().map(|_| quote!(&mut permit)));
+        let breaker = option(breaker);
+        let quota = option(self.quota().map(|quota| quota.named("quota")));
+        let contexts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
+        let number = quote!(#private::Session::number(&session));
+        quote! {
             #private::Hedged::new(
-                (hedging, &__RETRY_SITE, #private::Session::number(&session)),
+                &hedging,
                 #private::may_run_twice_at_once(|| #attempt),
                 || #goes_on,
                 #judge,
+                || #private::Terms::of(&__RETRY_SITE, #number, #breaker, #quota, #contexts),
+                #permit,
             )
-        };
-        if let Some(breaker) = self.breaker() {
-            let breaker = breaker.named("breaker");
-            hedged.extend(quote!(.breaker(#breaker, &mut permit)));
         }
-        if let Some(quota) = self.quota() {
-            let quota = quota.named("quota");
-            hedged.extend(quote!(.quota(#quota)));
-        }
-        if self.args.context.is_some() {
-            hedged.extend(quote!(.contexts(&attempt)));
-        }
-        hedged
+    }
+
+    /// When an attempt begins whose time counts for the percentile that hedges follow.
+    pub(super) fn start_measuring(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        self.hedges?.map(|_| quote!(let began = #private::Latencies::start();))
+    }
+
+    /// Records the time of an attempt that has succeeded.
+    pub(super) fn measured(&self) -> Option<TokenStream> {
+        self.hedges?.map(|_| quote!(__RETRY_LATENCIES.succeeded(began);))
     }
 
     /// A closure that judges the outcome of an attempt beside which others may run.

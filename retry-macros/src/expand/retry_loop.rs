@@ -19,6 +19,7 @@ impl Expansion<'_> {
         let context = self.context();
         let admit = self.admit();
         let outcome = self.outcome(attempt);
+        let start_measuring = self.start_measuring();
         let outcome_place = self.return_place.locate(quote!(&outcome));
         let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
         let on_value = if self.is_tracked() {
@@ -48,6 +49,7 @@ impl Expansion<'_> {
                 #context
                 #admit
                 {
+                    #start_measuring
                     #outcome
                     let verdict = match #failure {
                         #on_value
@@ -457,7 +459,8 @@ impl Expansion<'_> {
             }
             None => quote!(session.succeeded(&__RETRY_SITE);),
         };
-        quote!(#permit #session)
+        let measured = self.measured();
+        quote!(#permit #measured #session)
     }
 
     fn on_retry(&self) -> Option<TokenStream> {

@@ -9,16 +9,12 @@ pub(crate) mod latencies;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
 
-use crate::base::clock::{self, Instant};
-use crate::call::hedge::contexts::Contexts;
 use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
 use crate::call::hedge::latencies::Latencies;
 use crate::call::plan::Plan;
-use crate::protect::breaker::{CircuitBreaker, Permit};
-use crate::protect::quota::RetryQuota;
-use crate::site::{Origin, Site};
+use crate::protect::breaker::Permit;
 
 /// A body that can be begun several times. One trait with an associated type: with two parameters
 /// the compiler cannot prove that the future of a closure is `Send`.
@@ -41,32 +37,29 @@ impl<F: Fn() -> A, A: Future> Body for F {
 
 /// When the attempts of a call are hedged: read once for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct Hedging {
-    hedge: Option<Hedge>,
-    latencies: Option<&'static Latencies>,
-}
+pub struct Hedging(Option<Hedge>);
 
 impl Hedging {
     /// As the policy says.
     #[inline(always)]
     pub fn start(plan: &Plan<'_>) -> Self {
-        Self { hedge: Hedge::of(&plan.obeyed()), latencies: None }
+        Self(Hedge::of(&plan.obeyed()))
     }
 
     /// After a percentile of the times that the function's calls take. An override of the policy
     /// wins over it.
-    pub fn by_percentile(plan: &Plan<'_>, latencies: &'static Latencies) -> Self {
+    pub fn by_percentile(plan: &Plan<'_>, latencies: &Latencies) -> Self {
         let policy = plan.obeyed();
         let max = policy.get_max_hedges();
         let measured = || latencies.percentile().map(|after| Hedge { after, max });
-        Self { hedge: Hedge::of(&policy).or_else(measured), latencies: Some(latencies) }
+        Self(Hedge::of(&policy).or_else(measured))
     }
 }
 
 pin_project_lite::pin_project! {
     /// An attempt with its hedges.
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct Hedged<'a, 'p, B, C, J>
+    pub struct Hedged<'a, 'p, B, C, J, T>
     where
         B: Body,
     {
@@ -74,21 +67,13 @@ pin_project_lite::pin_project! {
         first: Option<B::Attempt>,
         // `None` until the attempt has once not been ready.
         group: Option<Box<Group<'a, B::Attempt>>>,
-        parts: Parts<'a, 'p, B, C, J>,
+        begins: Begins<'a, B, C, J>,
+        hedging: &'p Hedging,
+        terms: T,
+        // As `call_judge`.
+        call_terms: fn(&T) -> Terms<'a>,
+        permit: Option<&'p mut Permit<'a>>,
     }
-}
-
-/// What belongs to a group besides its attempts.
-struct Parts<'a, 'p, B: Body, C, J> {
-    begins: Begins<'a, B, C, J>,
-    origin: Origin<'a>,
-    attempt: u32,
-    hedge: Option<Hedge>,
-    measured: Option<(&'static Latencies, Instant)>,
-    breaker: Option<&'a CircuitBreaker>,
-    permit: Option<&'p mut Permit<'a>>,
-    quota: Option<&'a RetryQuota>,
-    contexts: Option<&'a Contexts>,
 }
 
 /// The closures of the call.
@@ -121,114 +106,57 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, B
     }
 }
 
-impl<'a, 'p, B: Body, C, J> Hedged<'a, 'p, B, C, J>
+impl<'a, 'p, B: Body, C, J, T> Hedged<'a, 'p, B, C, J, T>
 where
     C: FnMut() -> bool,
     J: Fn(&<B::Attempt as Future>::Output, &mut Member<'a>) -> Judged,
+    T: Fn() -> Terms<'a>,
 {
-    /// Hedges attempt `attempt` of a call, of which `judge` says what an outcome means. No hedge
-    /// begins once `goes_on` returns `false`.
+    /// An attempt of a call, of which `judge` says what an outcome means. No hedge begins once
+    /// `goes_on` returns `false`. When the group has ended, `permit` is that of the attempt whose
+    /// outcome counts.
     #[inline(always)]
     pub fn new(
-        (hedging, site, attempt): (Hedging, &'static Site, u32),
+        hedging: &'p Hedging,
         body: B,
         goes_on: C,
         judge: J,
+        terms: T,
+        permit: Option<&'p mut Permit<'a>>,
     ) -> Self {
-        let Hedging { hedge, latencies } = hedging;
         let first = Some(body.begin());
-        let parts = Parts {
-            begins: Begins {
-                body,
-                goes_on,
-                judge,
-                call_judge: |judge, outcome, member| judge(outcome, member),
-            },
-            origin: site.into(),
-            attempt,
-            hedge,
-            measured: latencies.map(|latencies| (latencies, clock::now())),
-            breaker: None,
-            permit: None,
-            quota: None,
-            contexts: None,
-        };
-        Self { first, group: None, parts }
-    }
-
-    /// Sets the breaker that admits hedges, and the permit of the attempt. When the group has ended,
-    /// that is the permit of the attempt whose outcome counts.
-    #[inline(always)]
-    pub fn breaker(mut self, breaker: &'a CircuitBreaker, permit: &'p mut Permit<'a>) -> Self {
-        (self.parts.breaker, self.parts.permit) = (Some(breaker), Some(permit));
-        self
-    }
-
-    /// Sets the quota that pays for hedges.
-    #[inline(always)]
-    pub fn quota(mut self, quota: &'a RetryQuota) -> Self {
-        self.parts.quota = Some(quota);
-        self
-    }
-
-    /// Sets the contexts that the bodies take when they begin.
-    #[inline(always)]
-    pub fn contexts(mut self, contexts: &'a Contexts) -> Self {
-        self.parts.contexts = Some(contexts);
-        self
+        let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
+        let begins = Begins { body, goes_on, judge, call_judge };
+        let call_terms: fn(&T) -> Terms<'a> = |terms| terms();
+        Self { first, group: None, begins, hedging, terms, call_terms, permit }
     }
 }
 
-impl<'a, B: Body, C: FnMut() -> bool, J> Parts<'a, '_, B, C, J> {
-    #[cold]
-    fn group(&self, hedge: Hedge) -> Box<Group<'a, B::Attempt>> {
-        let Self { origin, attempt, breaker, quota, contexts, .. } = *self;
-        Box::new(Group::new(Terms { origin, attempt, hedge, breaker, quota, contexts }))
-    }
-
-    /// Records how long a call took that has succeeded.
-    #[inline]
-    fn measure(&mut self, outcome: &<B::Attempt as Future>::Output) {
-        if let Some((latencies, began)) = self.measured {
-            if self.begins.judge(outcome, &mut Member::alone()) == Judged::Success {
-                latencies.record(clock::now().saturating_duration_since(began));
-            }
-        }
-    }
-}
-
-impl<B: Body, C: FnMut() -> bool, J> Future for Hedged<'_, '_, B, C, J> {
+impl<B: Body, C: FnMut() -> bool, J, T> Future for Hedged<'_, '_, B, C, J, T> {
     type Output = <B::Attempt as Future>::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let parts = this.parts;
         if let Some(first) = this.first.as_mut().as_pin_mut() {
             if let Poll::Ready(outcome) = first.poll(cx) {
+                let Some(group) = this.group else { return Poll::Ready(outcome) };
                 this.first.set(None);
-                let permit = parts.permit.as_deref_mut();
-                let outcome = match this.group {
-                    Some(group) => group.first_ended(outcome, &mut parts.begins, permit),
-                    None => Some(outcome),
-                };
-                if let Some(outcome) = outcome {
-                    parts.measure(&outcome);
+                let permit = this.permit.as_deref_mut();
+                if let Some(outcome) = group.first_ended(outcome, this.begins, permit) {
                     return Poll::Ready(outcome);
                 }
             }
         }
-        let Some(hedge) = parts.hedge else { return Poll::Pending };
-        let group = this.group.get_or_insert_with(|| parts.group(hedge));
-        let permit = parts.permit.as_deref_mut();
-        let outcome = ready!(group.poll(cx, &mut parts.begins, permit));
-        parts.measure(&outcome);
-        Poll::Ready(outcome)
+        let Some(hedge) = this.hedging.0 else { return Poll::Pending };
+        let terms = || (this.call_terms)(this.terms);
+        let group = this.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
+        group.poll(cx, this.begins, this.permit.as_deref_mut())
     }
 }
 
-impl<B: Body, C, J> fmt::Debug for Hedged<'_, '_, B, C, J> {
+impl<B: Body, C, J, T> fmt::Debug for Hedged<'_, '_, B, C, J, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hedged").field("hedge", &self.parts.hedge).finish_non_exhaustive()
+        f.debug_struct("Hedged").field("hedging", &self.hedging).finish_non_exhaustive()
     }
 }

@@ -100,7 +100,7 @@ impl<'r, Fut: Future> Timer<'r, Fut> {
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        terms: impl FnOnce(Hedge) -> Terms<'r>,
+        terms: impl FnOnce() -> Terms<'r>,
         caller: &mut impl Caller<'r, Fut>,
         mut held: Option<&mut Permit<'r>>,
     ) -> Poll<Result<Fut::Output, (LimitKind, Interrupted)>> {
@@ -117,7 +117,7 @@ impl<'r, Fut: Future> Timer<'r, Fut> {
             }
         }
         if let Some(hedge) = self.hedge {
-            let group = self.group.get_or_insert_with(|| Box::new(Group::new(terms(hedge))));
+            let group = self.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
             if let Poll::Ready(outcome) = group.poll(cx, caller, held) {
                 return Poll::Ready(Ok(outcome));
             }
@@ -331,7 +331,7 @@ where
                 let mut held = this.permit.take();
                 let Parts { common, rules, operation, when, .. } = this.parts;
                 let attempt = this.call.number();
-                let terms = |hedge| common.settings.terms(attempt, hedge);
+                let terms = || common.settings.terms(attempt);
                 let mut calling = Calling { operation, common, rules, when, types: PhantomData };
                 let outcome = match timer.poll(cx, terms, &mut calling, held.as_mut()) {
                     Poll::Pending => {

@@ -8,7 +8,7 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
-use crate::call::hedge::group::{Hedge, Terms};
+use crate::call::hedge::group::Terms;
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session};
@@ -147,9 +147,9 @@ impl Settings {
     }
 
     /// What the hedges of attempt `attempt` need to know.
-    pub(super) fn terms(&self, attempt: u32, hedge: Hedge) -> Terms<'_> {
+    pub(super) fn terms(&self, attempt: u32) -> Terms<'_> {
         let Plan { origin, breaker, quota, .. } = self.plan();
-        Terms { origin, attempt, hedge, breaker, quota, contexts: None }
+        Terms { origin, attempt, breaker, quota, contexts: None }
     }
 
     /// Reports, once, that the policy in force is not the one that was given.

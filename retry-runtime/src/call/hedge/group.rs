@@ -17,7 +17,7 @@ use crate::classify::Class;
 use crate::observe;
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Reservation, RetryQuota};
-use crate::site::Origin;
+use crate::site::{Origin, Site};
 
 /// What an outcome means for the other attempts of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,6 @@ pub struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// An attempt beside which no other runs.
-    pub(crate) const fn alone() -> Self {
-        Self { number: 0, contexts: None, permit: None }
-    }
-
     /// The verdict, unless the attempt itself ruled on its failure.
     #[must_use]
     pub fn rules<'v>(&self, verdict: Verdict<'v>) -> Verdict<'v> {
@@ -73,14 +68,26 @@ impl fmt::Debug for Member<'_> {
 
 /// What a group needs to know about its call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms<'a> {
+pub struct Terms<'a> {
     pub(crate) origin: Origin<'a>,
     /// The number of the attempt that is hedged.
     pub(crate) attempt: u32,
-    pub(crate) hedge: Hedge,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
     pub(crate) contexts: Option<&'a Contexts>,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of attempt `attempt` of an annotated function.
+    pub fn of(
+        site: &'static Site,
+        attempt: u32,
+        breaker: Option<&'a CircuitBreaker>,
+        quota: Option<&'a RetryQuota>,
+        contexts: Option<&'a Contexts>,
+    ) -> Self {
+        Self { origin: site.into(), attempt, breaker, quota, contexts }
+    }
 }
 
 /// When attempts are hedged, and how often.
@@ -113,6 +120,7 @@ pub(crate) trait Caller<'a, F: Future> {
 /// The hedges of one attempt. On the heap, and only once that attempt has not answered at once.
 pub(crate) struct Group<'a, F> {
     terms: Terms<'a>,
+    hedge: Hedge,
     // Before the permits, because they are dropped in this order.
     running: Vec<(u32, Pin<Box<F>>)>,
     /// The permits of all attempts that run, except for the one that the caller holds.
@@ -125,16 +133,18 @@ pub(crate) struct Group<'a, F> {
 }
 
 impl<'a, F: Future> Group<'a, F> {
-    pub(crate) fn new(terms: Terms<'a>) -> Self {
-        Self {
+    #[cold]
+    pub(crate) fn boxed(terms: Terms<'a>, hedge: Hedge) -> Box<Self> {
+        Box::new(Self {
             terms,
+            hedge,
             running: Vec::new(),
             permits: Vec::new(),
             sleep: None,
             begun: 0,
             held: 0,
             is_first_running: true,
-        }
+        })
     }
 
     /// Whether the attempt that is hedged has not ended.
@@ -175,23 +185,23 @@ impl<'a, F: Future> Group<'a, F> {
                     return Poll::Ready(outcome);
                 }
             }
-            if self.begun >= self.terms.hedge.max {
+            if self.begun >= self.hedge.max {
                 return Poll::Pending;
             }
-            let (after, site) = (self.terms.hedge.after, self.terms.origin.site);
+            let (after, site) = (self.hedge.after, self.terms.origin.site);
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(async_sleep::sleep(after, site)));
             ready!(sleep.as_mut().poll(cx));
             self.sleep = None;
             if !self.joined(caller) {
                 // An open breaker or an empty quota is no reason to ask again and again.
-                self.begun = self.terms.hedge.max;
+                self.begun = self.hedge.max;
             }
         }
     }
 
     /// Begins a hedge if the call goes on, and breaker and quota admit it.
     fn joined(&mut self, caller: &mut impl Caller<'a, F>) -> bool {
-        let Terms { origin, attempt, hedge, breaker, quota, contexts } = self.terms;
+        let Terms { origin, attempt, breaker, quota, contexts } = self.terms;
         if !caller.goes_on() {
             return false;
         }
@@ -220,7 +230,7 @@ impl<'a, F: Future> Group<'a, F> {
         cost.map(Reservation::spend);
         self.begun = number;
         self.permits.extend(permit.map(|permit| (number, permit)));
-        observe::hedged(origin, attempt, number, hedge.after);
+        observe::hedged(origin, attempt, number, self.hedge.after);
         self.running.push((number, Box::pin(joining)));
         true
     }

@@ -3,6 +3,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 
+use crate::base::clock::{self, Instant};
+
 /// Buckets for each doubling: each is 9 % wider than the one before.
 const PER_OCTAVE: u32 = 8;
 /// From a microsecond to an hour; what is shorter or longer counts in the first or the last one.
@@ -48,8 +50,18 @@ impl Latencies {
         }
     }
 
+    /// A call begins.
+    pub fn start() -> Instant {
+        clock::now()
+    }
+
+    /// A call that began then has succeeded.
+    pub fn succeeded(&self, began: Instant) {
+        self.record(clock::now().saturating_duration_since(began));
+    }
+
     /// A call has succeeded after this time.
-    pub(crate) fn record(&self, took: Duration) {
+    fn record(&self, took: Duration) {
         self.buckets[bucket(took)].fetch_add(1, Ordering::Relaxed);
         let count = self.count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if count >= WARM && count % REFRESHED_EVERY == 0 {

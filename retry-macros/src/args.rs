@@ -379,7 +379,7 @@ impl Args {
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
         let hedge = self.policy.settings.entry(Field::Hedge);
-        if hedge.is_some_and(|hedge| hedge.value.hedges.is_some()) {
+        if hedge.is_some_and(|hedge| hedge.value.hedged_by.is_some()) {
             // Matchers also say which failures wait for a hedge, and the quota pays for it.
             let matters = Fields::from_slice(&[Field::RetryOn, Field::Quota]);
             beside = beside.difference(matters);

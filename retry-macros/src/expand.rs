@@ -58,6 +58,7 @@ use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed, Form, Function};
 use crate::options::check::Checked;
+use crate::options::hedge::HedgedBy;
 use crate::options::matcher::Matcher;
 use crate::options::settings::Entry;
 use crate::policy;
@@ -234,8 +235,8 @@ struct Expansion<'a> {
     is_async: bool,
     cut: Timing,
     kept: KeepsFailure,
-    /// Whether attempts are hedged, and after which percentile, if that determines it.
-    hedges: Option<Option<u32>>,
+    /// What determines when attempts are hedged, if they are.
+    hedged_by: Option<HedgedBy>,
     /// Whether the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
     /// Whether an option's expression refers to `Self` or a generic parameter, which is not visible
@@ -319,7 +320,7 @@ impl<'a> Expansion<'a> {
             is_async,
             kept,
             cut,
-            hedges: settings.entry(Field::Hedge).and_then(|entry| entry.value.hedges),
+            hedged_by: settings.entry(Field::Hedge).and_then(|entry| entry.value.hedged_by),
             error_is_known: !error_is_unknown,
             generic,
             private,
@@ -333,7 +334,7 @@ impl<'a> Expansion<'a> {
 
     /// Whether the body may run several times at once.
     fn is_hedged(&self) -> bool {
-        self.hedges.is_some()
+        self.hedged_by.is_some()
     }
 
     /// Whether the function returns how its call ended: `RetryError<E>`.

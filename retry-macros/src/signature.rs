@@ -97,7 +97,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
 /// Reports what a body that runs several times at once cannot have.
 fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     let settings = &args.policy.settings;
-    let entry = settings.entry(Field::Hedge).filter(|entry| entry.value.hedges.is_some());
+    let entry = settings.entry(Field::Hedge).filter(|entry| entry.value.hedged_by.is_some());
     let Some(hedge) = entry else { return };
     if matches!(form, Form::Sync) {
         errors.at(

@@ -731,6 +731,11 @@ impl fmt::Display for Policy {
             Jitter::None | Jitter::Decorrelated => {}
             Jitter::Proportional(factor) => write!(f, ", jitter ±{} %", percent(factor))?,
             Jitter::Full | Jitter::Equal => write!(f, ", {} jitter", self.jitter.name())?,
+            Jitter::Up(factor) => write!(f, ", jitter up to +{} %", percent(factor))?,
+            Jitter::Added { least, most } => {
+                let (least, most) = (DisplayDuration(least), DisplayDuration(most));
+                write!(f, ", jitter of {least} to {most} more")?;
+            }
         }
         for (word, bound) in [
             ("budget", self.budget),

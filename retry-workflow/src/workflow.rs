@@ -379,6 +379,9 @@ impl<D> Workflow<D> {
         if policy.get_deadline().is_some() {
             return Err(WorkflowError::Deadline);
         }
+        if policy.is_hedged() {
+            return Err(WorkflowError::Hedge);
+        }
         Ok(())
     }
 }

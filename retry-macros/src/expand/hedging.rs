@@ -5,20 +5,23 @@ use proc_macro2::TokenStream;
 use super::Expansion;
 use super::items::option;
 use crate::hygiene::quote;
+use crate::options::hedge::HedgedBy;
 
 impl Expansion<'_> {
     /// When attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let percentile = self.hedges?;
+        let by = self.hedged_by?;
         let plan = self.bare_plan();
         let policy = self.is_run_time().then(|| {
             let evaluate = self.evaluate();
             quote!(let policy = #evaluate;)
         });
-        let hedging = match percentile {
-            Some(_) => quote!(#private::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES)),
-            None => quote!(#private::Hedging::start(&#plan)),
+        let hedging = match by {
+            HedgedBy::Percentile(_) => {
+                quote!(#private::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES))
+            }
+            HedgedBy::Policy => quote!(#private::Hedging::start(&#plan)),
         };
         Some(quote! {
             let hedging = {
@@ -60,12 +63,17 @@ impl Expansion<'_> {
     /// When an attempt begins whose time counts for the percentile that hedges follow.
     pub(super) fn start_measuring(&self) -> Option<TokenStream> {
         let private = &self.private;
-        self.hedges?.map(|_| quote!(let began = #private::Latencies::start();))
+        self.is_measured().then(|| quote!(let began = #private::Latencies::start();))
     }
 
     /// Records the time of an attempt that has succeeded.
     pub(super) fn measured(&self) -> Option<TokenStream> {
-        self.hedges?.map(|_| quote!(__RETRY_LATENCIES.succeeded(began);))
+        self.is_measured().then(|| quote!(__RETRY_LATENCIES.succeeded(began);))
+    }
+
+    /// Whether hedges follow a percentile of the times that attempts take.
+    fn is_measured(&self) -> bool {
+        matches!(self.hedged_by, Some(HedgedBy::Percentile(_)))
     }
 
     /// A closure that judges the outcome of an attempt beside which others may run.

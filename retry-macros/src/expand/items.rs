@@ -9,6 +9,7 @@ use syn::{Expr, Ident};
 use super::{Expansion, Timing};
 use crate::args::Breaker;
 use crate::hygiene::{SpanRange, quote};
+use crate::options::hedge::HedgedBy;
 use crate::policy;
 use crate::value::mentions;
 
@@ -80,7 +81,7 @@ impl Expansion<'_> {
             let complaint = quote!(#private::complaint_about_hedge(#checked));
             items.extend(policy::assertion(base, self.generic, private, &complaint));
         }
-        if let Some(Some(percent)) = self.hedges {
+        if let Some(HedgedBy::Percentile(percent)) = self.hedged_by {
             items.extend(quote! {
                 static __RETRY_LATENCIES: #private::Latencies = #private::Latencies::new(#percent);
             });

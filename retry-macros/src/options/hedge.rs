@@ -24,6 +24,14 @@ pub(crate) struct HedgeArg {
     max: Option<Value<u32>>,
 }
 
+/// What determines after which time attempts are hedged.
+#[derive(Clone, Copy)]
+pub(crate) enum HedgedBy {
+    Policy,
+    /// The times that calls take.
+    Percentile(u32),
+}
+
 /// What a hedge waits for.
 enum After {
     /// What the policy says: the value of `policy` alone determines it.
@@ -40,17 +48,13 @@ impl HedgeArg {
         matches!(self.after, After::Policy)
     }
 
-    /// The percentile that the delay follows, if it does.
-    pub(crate) const fn percentile(&self) -> Option<u32> {
+    /// What determines the delay, or `None` if attempts are never hedged, whatever the policy says.
+    pub(crate) const fn hedged_by(&self) -> Option<HedgedBy> {
         match self.after {
-            After::Percentile(percent) => Some(percent),
-            _ => None,
+            After::Percentile(percent) => Some(HedgedBy::Percentile(percent)),
+            After::Policy | After::Time(_) => Some(HedgedBy::Policy),
+            After::Never => None,
         }
-    }
-
-    /// Whether attempts are never hedged, whatever the policy says.
-    pub(crate) const fn is_never(&self) -> bool {
-        matches!(self.after, After::Never)
     }
 
     /// The delay and how many hedges there may be, if both are known at expansion.

@@ -1,5 +1,7 @@
 //! How waits are spread: the values of `jitter`.
 
+use core::time::Duration;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::{Field, Jitter, duration};
@@ -21,6 +23,8 @@ pub(crate) struct JitterArg {
 pub(crate) enum JitterKind {
     Named(Jitter),
     Factor(Value<f64>),
+    /// `up(0.3)`
+    Up(Value<f64>),
 }
 
 impl JitterKind {
@@ -29,6 +33,7 @@ impl JitterKind {
         match self {
             Self::Named(jitter) => Some(*jitter),
             Self::Factor(factor) => factor.known.map(Jitter::Proportional),
+            Self::Up(factor) => factor.known.map(Jitter::Up),
         }
     }
 
@@ -36,13 +41,15 @@ impl JitterKind {
     pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
         match self {
             Self::Named(_) => None,
-            Self::Factor(factor) => Some((Field::JitterFactor, factor.to_token_stream())),
+            Self::Factor(factor) | Self::Up(factor) => {
+                Some((Field::JitterFactor, factor.to_token_stream()))
+            }
         }
     }
 
     /// Whether the factor is known only at run time.
     pub(crate) fn is_run_time(&self) -> bool {
-        matches!(self, Self::Factor(factor) if factor.run_time.is_some())
+        matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.run_time.is_some())
     }
 
     /// The jitter as an expression in the expansion. `private` is the runtime's module that
@@ -53,7 +60,19 @@ impl JitterKind {
             Self::Named(Jitter::Full) => quote!(Full),
             Self::Named(Jitter::Equal) => quote!(Equal),
             Self::Named(Jitter::Decorrelated) => quote!(Decorrelated),
+            Self::Named(Jitter::Added { least, most }) => {
+                let time = |time: &Duration| {
+                    let (secs, nanos) = (time.as_secs(), time.subsec_nanos());
+                    quote!(::core::time::Duration::new(#secs, #nanos))
+                };
+                let (least, most) = (time(least), time(most));
+                quote!(Added { least: #least, most: #most })
+            }
             Self::Named(_) => quote!(None),
+            Self::Up(factor) => {
+                let factor = Tokens(factor);
+                quote!(Up(#factor))
+            }
             Self::Factor(factor) => {
                 let factor = Tokens(factor);
                 quote!(Proportional(#factor))
@@ -66,9 +85,33 @@ impl JitterKind {
 /// The jitters that have names.
 pub(crate) const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
 
+/// The name of the one that takes a factor.
+const UP: &str = "up";
+
+/// Parses `up(0.3)`, if that is what was written.
+fn up(expr: &Expr, scope: &mut Scope) -> syn::Result<Option<JitterKind>> {
+    let wrong = |message: &str| Err(syn::Error::new_spanned(expr, message));
+    let is_up = |path: &Expr| value::word(path).is_some_and(|word| word == UP);
+    match expr {
+        Expr::Call(call) if is_up(&call.func) => {
+            let (Some(factor), 1) = (call.args.first(), call.args.len()) else {
+                return wrong(
+                    "`up` takes the share that a wait is lengthened by at most: write `up(0.3)`",
+                );
+            };
+            let read = |expr| value::float(expr, "jitter", "0.3");
+            scope.value(ValueKind::Number, factor.clone(), read).map(JitterKind::Up).map(Some)
+        }
+        path if is_up(path) && !scope.knows(UP) => {
+            wrong("`up` takes the share that a wait is lengthened by at most: write `up(0.3)`")
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Parses what follows `jitter`, if anything.
 pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::Result<JitterArg> {
-    let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
+    let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated`, `jitter = up(0.3)`, `jitter = \"0ms..250ms\"` or `jitter = none`";
 
     if !input.peek(Token![=]) {
         if input.peek(token::Paren) {
@@ -87,6 +130,9 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
     let capitalised = quote!(#expr).to_string().to_lowercase();
     if NAMES.contains(&capitalised.as_str()) && value::word(&expr).is_none() {
         return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
+    }
+    if let Some(kind) = up(&expr, scope)? {
+        return Ok(JitterArg { tokens, kind });
     }
     let word = value::word(&expr).filter(|word| !scope.knows(word));
     let kind = match word.as_deref() {
@@ -120,11 +166,19 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                 ));
             }
             if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &expr {
-                if duration::parse(&text.value()).is_ok_and(|time| !time.is_zero()) {
+                let text = text.value();
+                if let Some(range) = Jitter::parse_range(&text) {
+                    let jitter = range.map_err(|error| syn::Error::new_spanned(&expr, error))?;
+                    return Ok(JitterArg { tokens, kind: JitterKind::Named(jitter) });
+                }
+                if duration::parse(&text).is_ok_and(|time| !time.is_zero()) {
                     return Err(syn::Error::new_spanned(
                         &expr,
-                        "jitter is a share of each wait, not a time: write `jitter = 0.3`, or \
-                         `jitter = full` for anything up to the wait",
+                        format!(
+                            "jitter is a share of each wait, or a range of times: write `jitter = \
+                             0.3`, `jitter = full` for anything up to the wait, or `jitter = \
+                             \"0s..{text}\"` for up to that much more"
+                        ),
                     ));
                 }
             }

@@ -14,7 +14,7 @@ use crate::errors::Errors;
 use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
 use crate::options::backoff;
-use crate::options::hedge;
+use crate::options::hedge::{self, HedgedBy};
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
 use crate::run_time::{RunTimeExpr, Scope, ValueKind};
@@ -193,12 +193,13 @@ impl<C: 'static> Setting<C> {
                 });
                 let limit = hedge.run_time().cloned().map(Box::new);
                 // The rules would miss the delay of a percentile, which no policy holds.
-                let max = hedge.max().filter(|_| hedge.percentile().is_none());
+                let by_percentile = matches!(hedge.hedged_by(), Some(HedgedBy::Percentile(_)));
+                let max = hedge.max().filter(|_| !by_percentile);
                 let written = Written {
                     part: max.map(|max| (Field::MaxHedges, max)),
                     run_time: self.if_run_time(limit.is_some()),
                     limit,
-                    hedges: if hedge.is_never() { None } else { Some(hedge.percentile()) },
+                    hedged_by: hedge.hedged_by(),
                     is_inherited: hedge.is_inherited(),
                     ..Written::new(&hedge.tokens, known, Call::Unlimited)
                 };
@@ -221,8 +222,8 @@ pub(crate) struct Written<C> {
     pub(crate) run_time: Fields,
     /// The limit, if it is known only at run time.
     pub(crate) limit: Option<Box<RunTimeExpr>>,
-    /// Whether attempts are hedged, and after which percentile, if that determines it.
-    pub(crate) hedges: Option<Option<u32>>,
+    /// What determines when attempts are hedged, if they are.
+    pub(crate) hedged_by: Option<HedgedBy>,
     /// Whether this only says that the value of the policy applies.
     pub(crate) is_inherited: bool,
     /// Sets it in a configuration, if it is known at expansion.
@@ -253,7 +254,7 @@ impl<C: 'static> Written<C> {
             list: Vec::new(),
             run_time: Fields::NONE,
             limit: None,
-            hedges: None,
+            hedged_by: None,
             is_inherited: false,
             set,
             call,
@@ -422,7 +423,7 @@ impl<C: Copy + Default> Settings<C> {
                 None if entry.value.is_inherited => {}
                 None => {
                     let mut fields = Fields::NONE.with(entry.innermost());
-                    if entry.value.hedges.is_some() {
+                    if entry.value.hedged_by.is_some() {
                         // Both its parts may be expressions.
                         fields = fields.with(entry.field());
                     }

@@ -5,6 +5,7 @@ use core::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::duration;
 use crate::policy::jitter::Jitter;
 use crate::suggest::unknown_word;
 
@@ -16,6 +17,11 @@ impl Serialize for JitterKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Jitter::Proportional(_) => serializer.serialize_bool(true),
+            Jitter::Up(factor) => serializer.collect_str(&format_args!("up({factor:?})")),
+            Jitter::Added { least, most } => {
+                let (least, most) = (duration::format(least), duration::format(most));
+                serializer.collect_str(&format_args!("{least}..{most}"))
+            }
             other => serializer.serialize_str(other.name()),
         }
     }
@@ -29,7 +35,7 @@ impl<'de> Deserialize<'de> for JitterKey {
             type Value = JitterKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a jitter: true, false, a factor such as 0.25, full, equal, decorrelated or none")
+                f.write_str("a jitter: true, false, a factor such as 0.25, up(0.3), a time that is added such as \"0ms..250ms\", full, equal, decorrelated or none")
             }
 
             fn visit_bool<E: Error>(self, on: bool) -> Result<JitterKey, E> {
@@ -59,6 +65,13 @@ impl<'de> Deserialize<'de> for JitterKey {
                     Jitter::Decorrelated,
                 ];
 
+                let up = name.strip_prefix("up(").and_then(|rest| rest.strip_suffix(')'));
+                if let Some(factor) = up.and_then(|factor| factor.trim().parse().ok()) {
+                    return Ok(JitterKey(Jitter::Up(factor)));
+                }
+                if let Some(range) = Jitter::parse_range(name) {
+                    return range.map(JitterKey).map_err(E::custom);
+                }
                 match NAMED.into_iter().find(|jitter| jitter.name() == name) {
                     Some(jitter) => Ok(JitterKey(jitter)),
                     None => Err(unknown_word(name, &NAMED.map(Jitter::name), &self)),

@@ -6,6 +6,8 @@
 
 use core::time::Duration;
 
+#[cfg(feature = "humantime")]
+use crate::duration::{self, InvalidDuration};
 use crate::policy::arithmetic::{less, min, scale, times};
 
 /// How waits are spread, so that callers that failed together do not come back
@@ -37,6 +39,15 @@ pub enum Jitter {
     /// Anything from the initial delay to three times the previous wait. It replaces the
     /// curve.
     Decorrelated,
+    /// Up to this share more, and never less: `Up(0.3)` is +30 %. From 0 to 1.
+    Up(f64),
+    /// Between these two times more, and never less.
+    Added {
+        /// The least time that is added.
+        least: Duration,
+        /// The most.
+        most: Duration,
+    },
 }
 
 impl Jitter {
@@ -74,6 +85,8 @@ impl Jitter {
                 };
                 (initial, times(previous, 3))
             }
+            Self::Up(factor) => (wait, scale(wait, 1.0 + factor)),
+            Self::Added { least, most } => (wait.saturating_add(least), wait.saturating_add(most)),
         };
         let longest = min(longest, max);
         // A server's hint may have made the previous wait shorter than a third of the initial
@@ -93,7 +106,10 @@ impl Jitter {
     ) -> (Duration, Duration) {
         let longest = match self {
             Self::None => hint,
-            Self::Proportional(factor) => scale(hint, 1.0 + factor),
+            Self::Proportional(factor) | Self::Up(factor) => scale(hint, 1.0 + factor),
+            Self::Added { least, most } => {
+                return (hint.saturating_add(least), hint.saturating_add(most));
+            }
             Self::Full | Self::Equal | Self::Decorrelated => {
                 hint.saturating_add(interval.1.saturating_sub(interval.0))
             }
@@ -114,6 +130,45 @@ impl Jitter {
             Self::Full => "full",
             Self::Equal => "equal",
             Self::Decorrelated => "decorrelated",
+            Self::Up(_) => "up",
+            Self::Added { .. } => "added",
         }
+    }
+
+    /// Returns the factor of the jitter, if it is a share of each wait.
+    pub(crate) const fn factor(self) -> Option<f64> {
+        match self {
+            Self::Proportional(factor) | Self::Up(factor) => Some(factor),
+            _ => None,
+        }
+    }
+
+    /// Whether it makes a wait of 0 s longer.
+    pub(crate) const fn adds(self) -> bool {
+        matches!(self, Self::Added { least, .. } if !least.is_zero())
+    }
+
+    /// Parses a time that is added: `"0ms..250ms"`; `None` if this is no range.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::Jitter;
+    ///
+    /// let (least, most) = (Duration::ZERO, Duration::from_millis(250));
+    /// assert_eq!(Jitter::parse_range("0ms..250ms"), Some(Ok(Jitter::Added { least, most })));
+    /// assert_eq!(Jitter::parse_range("full"), None);
+    /// ```
+    ///
+    /// # Errors
+    /// One of its ends is no duration.
+    #[cfg(feature = "humantime")]
+    pub fn parse_range(text: &str) -> Option<Result<Self, InvalidDuration>> {
+        let (least, most) = text.split_once("..")?;
+        let parsed = || {
+            let least = duration::parse(if least.trim().is_empty() { "0s" } else { least })?;
+            let most = duration::parse(most.trim_start_matches('='))?;
+            Ok(Self::Added { least, most })
+        };
+        Some(parsed())
     }
 }

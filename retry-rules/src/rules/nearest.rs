@@ -34,6 +34,7 @@ impl Policy {
     /// | an unlimited `max_delay` for custom delays, or for decorrelated jitter | the default |
     /// | a jitter below 0, or not a number | no jitter |
     /// | a jitter above 1 | 1 |
+    /// | an added range that ends before it begins | the range, turned round |
     /// | a timeout of 0 s, or above the deadline | no timeout |
     /// | a hedge after 0 s, or not before the timeout or the deadline | no hedge |
     /// | at most 0 hedges | 1 |
@@ -88,7 +89,15 @@ impl Policy {
         }
         self.jitter = match self.jitter {
             Jitter::Proportional(factor) if factor > 1.0 => Jitter::Proportional(1.0),
-            Jitter::Proportional(factor) if factor.is_nan() || factor < 0.0 => Jitter::None,
+            Jitter::Up(factor) if factor > 1.0 => Jitter::Up(1.0),
+            Jitter::Proportional(factor) | Jitter::Up(factor)
+                if factor.is_nan() || factor < 0.0 =>
+            {
+                Jitter::None
+            }
+            Jitter::Added { least, most } if less(most, least) => {
+                Jitter::Added { least: most, most: least }
+            }
             jitter => jitter,
         };
         self.backoff = match self.backoff {

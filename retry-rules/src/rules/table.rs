@@ -119,6 +119,10 @@ rules! {
             message ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
             when jitter_out_of_range(policy);
 
+        rule JitterRangeReversed of [jitter]
+            message ["this range ends before it begins: write the shorter time first, such as " (jitter = "0ms..250ms")]
+            when matches!(policy.jitter, Jitter::Added { least, most } if less(most, least));
+
         rule FirstDelayAboveBound of
             [first_delay budget deadline max_elapsed initial_delay backoff delays jitter jitter_factor max_delay
              retry_after]
@@ -360,7 +364,8 @@ const fn is_decorrelated(policy: &Policy) -> bool {
 /// Whether all waits are 0s, at least from the second one on.
 const fn never_waits(policy: &Policy) -> bool {
     let fixed = matches!(policy.backoff, Backoff::Fixed) && !is_decorrelated(policy);
-    policy.get_max_delay().is_zero() || fixed && policy.initial_delay.is_zero()
+    policy.get_max_delay().is_zero()
+        || fixed && policy.initial_delay.is_zero() && !policy.jitter.adds()
 }
 
 /// Whether no limit on the call was set; `unlimited` counts as one.
@@ -381,6 +386,7 @@ pub(super) const fn never_ends(policy: &Policy) -> bool {
 
 pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
     policy.initial_delay.is_zero()
+        && !policy.jitter.adds()
         && (is_decorrelated(policy)
             || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci))
 }
@@ -426,7 +432,7 @@ pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>
 }
 
 const fn jitter_out_of_range(policy: &Policy) -> bool {
-    matches!(policy.jitter, Jitter::Proportional(factor) if !(factor >= 0.0 && factor <= 1.0))
+    matches!(policy.jitter.factor(), Some(factor) if !(factor >= 0.0 && factor <= 1.0))
 }
 
 /// The shortest possible first wait, or `None` if it is not known: for a single attempt, if a

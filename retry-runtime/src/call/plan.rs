@@ -11,6 +11,13 @@ use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::{Origin, Site};
 
+/// Whether attempts of a function may run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hedges {
+    Never,
+    AsPolicySays,
+}
+
 /// What governs a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
@@ -26,8 +33,7 @@ pub struct Plan<'a> {
     pub(crate) waits_for_breaker: bool,
     /// Whether the call has been cancelled.
     pub(crate) is_cancelled: bool,
-    /// Whether the function hedges its attempts, if the policy says so.
-    pub(crate) hedges: bool,
+    pub(crate) hedges: Hedges,
     /// Whether the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
 }
@@ -53,7 +59,7 @@ impl<'a> Plan<'a> {
             since_first: Duration::ZERO,
             waits_for_breaker: false,
             is_cancelled: false,
-            hedges: false,
+            hedges: Hedges::Never,
             is_evaluated: false,
         }
     }
@@ -88,7 +94,7 @@ impl<'a> Plan<'a> {
     /// Says that the function hedges its attempts.
     #[inline(always)]
     pub fn hedges(mut self) -> Self {
-        self.hedges = true;
+        self.hedges = Hedges::AsPolicySays;
         self
     }
 

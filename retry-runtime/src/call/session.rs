@@ -31,7 +31,7 @@ use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::nested::{self, InnerCalls};
-use crate::call::plan::{LimitKind, Plan};
+use crate::call::plan::{Hedges, LimitKind, Plan};
 use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
 use crate::event::Event;
@@ -565,7 +565,7 @@ impl SoFar {
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
         observe::many_delay_lists(plan.origin.name, policy.get_backoff());
-        if let (false, Some(hedge)) = (plan.hedges, policy.get_hedge()) {
+        if let (Hedges::Never, Some(hedge)) = (plan.hedges, policy.get_hedge()) {
             observe::hedge_not_obeyed(plan.origin.name, hedge);
         }
         if verdict.begins_anew {

@@ -64,12 +64,12 @@ pub mod max_delay {
 /// `first_delay = "0s"`. Default: by the curve.
 pub type first_delay = Duration;
 
-/// Spreads each wait: ±30 %; `jitter = 0.25`, `full`, `equal`, `decorrelated`, `none`.
+/// Spreads each wait: ±30 %; `jitter = 0.25`, `full`, `equal`, `decorrelated`, `none`; upwards only: `up(0.3)`, `"0ms..250ms"`.
 ///
 /// `jitter`. Default: none.
 pub mod jitter {
     pub use retry_rules::Jitter::{
-        Decorrelated as decorrelated, Equal as equal, Full as full, None as none,
+        Decorrelated as decorrelated, Equal as equal, Full as full, None as none, Up as up,
     };
 }
 

@@ -11,7 +11,7 @@ use core::task::{Context, Poll, ready};
 use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
 use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
-use crate::call::plan::{LimitKind, Plan, Timing};
+use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
@@ -295,7 +295,7 @@ where
         let Parts { common, rules, operation, when, on_retry } = this.parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let failed = Failed { outcome, value, attempt, can_repeat, hedges: true };
+        let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
         let closures = CallClosures::new(when, on_retry);
         let timing = timing(this.timer.as_deref());
         match common.settings.failed(rules, closures, this.call, timing, permit, failed) {
@@ -458,7 +458,8 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed = Failed { outcome, value, attempt: None, can_repeat: true, hedges: false };
+            let failed =
+                Failed { outcome, value, attempt: None, can_repeat: true, hedges: Hedges::Never };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
             let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
             if let ControlFlow::Break(end) = next {

@@ -10,7 +10,7 @@ use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::hedge::group::Terms;
 use crate::call::last_failure::{FailureSlot, LastFailure};
-use crate::call::plan::{Plan, Timing};
+use crate::call::plan::{Hedges, Plan, Timing};
 use crate::call::session::{Next, Session};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
 use crate::event::retry_event::RetryEvent;
@@ -94,8 +94,7 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// Whether another attempt can be made at all.
     pub(super) can_repeat: bool,
-    /// Whether attempts are hedged if the policy says so.
-    pub(super) hedges: bool,
+    pub(super) hedges: Hedges,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;

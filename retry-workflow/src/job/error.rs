@@ -40,6 +40,8 @@ pub enum WorkflowError {
     ErrorPolicy(InvalidErrorPolicy),
     /// The policy has a `deadline`, which can only limit a call within one process.
     Deadline,
+    /// The policy has a `hedge`, and an item is worked on once at a time.
+    Hedge,
     /// The error policy names a handler that does not exist.
     UnknownHandler {
         /// The name.
@@ -106,6 +108,11 @@ impl fmt::Display for WorkflowError {
             Self::Deadline => f.write_str(
                 "a `deadline` bounds a call in one process, but an item may wait in its store for \
                  days: use a `budget` or a `max_elapsed`, which still apply after a restart",
+            ),
+            Self::Hedge => f.write_str(
+                "a `hedge` begins a second attempt while the first one runs, but an item is worked \
+                 on once at a time: remove it from the policy, or hedge the call inside the \
+                 handler, as in `#[retry(hedge = \"200ms\")]`",
             ),
             Self::UnknownHandler { name, known } if known.is_empty() => write!(
                 f,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use retry_runtime::retry;
+use retry_runtime::{Jitter, Policy, retry};
 
 use crate::support::{Calls, Failure, millis, secs};
 
@@ -115,4 +115,63 @@ async fn a_call_really_waits_what_was_drawn() {
     for (gap, wait) in calls.gaps().into_iter().zip(waits) {
         assert!(wait <= gap && gap <= wait + millis(1), "{gap:?} for {wait:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn upwards_no_wait_is_shorter_than_the_curve_nor_longer_than_max_delay() {
+    let waits = waits!(attempts = 40, jitter = up(0.5), max_delay = "20s");
+    for (wait, curve) in waits.iter().zip([1, 2, 4, 8, 16]) {
+        assert!(*wait >= secs(curve) && *wait <= secs(curve) * 3 / 2, "{waits:?}");
+    }
+    assert!(waits[5..].iter().all(|wait| *wait == secs(20)), "{waits:?}");
+
+    let waits = waits!(
+        attempts = 40,
+        backoff = fixed,
+        initial_delay = "1s",
+        jitter = "250ms..2s",
+        max_delay = "2s"
+    );
+    assert!(waits.iter().all(|wait| *wait >= millis(1250) && *wait <= secs(2)), "{waits:?}");
+    let at_the_cap = waits.iter().filter(|wait| **wait == secs(2)).count();
+    assert!(at_the_cap < 5, "they do not pile up at the cap: {waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_least_time_that_is_added_makes_waits_of_zero_longer() {
+    #[retry(attempts = unlimited, budget = "1s", backoff = fixed, initial_delay = "0s", jitter = "100ms..100ms")]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [millis(100); 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_servers_word_is_lengthened_in_the_same_way() {
+    #[retry(attempts = 2, jitter = "100ms..100ms", retry_after = |_| Some(secs(7)))]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [millis(7100)]);
+}
+
+#[test]
+fn files_have_it_as_text() {
+    for (text, jitter) in [
+        ("\"up(0.25)\"", Jitter::Up(0.25)),
+        ("\"0s..250ms\"", Jitter::Added { least: Duration::ZERO, most: millis(250) }),
+    ] {
+        let file = format!("{{\"jitter\":{text}}}");
+        let policy: Policy = serde_json::from_str(&file).unwrap();
+        assert_eq!(policy, Policy::new().jitter(jitter));
+        assert_eq!(serde_json::to_string(&policy).unwrap(), file);
+    }
+    let reversed = serde_json::from_str::<Policy>("{\"jitter\":\"5s..1s\"}").unwrap_err();
+    assert!(reversed.to_string().contains("ends before it begins"), "{reversed}");
+    let above = serde_json::from_str::<Policy>("{\"jitter\":\"up(1.5)\"}").unwrap_err();
+    assert!(above.to_string().contains("between 0.0 and 1.0"), "{above}");
 }

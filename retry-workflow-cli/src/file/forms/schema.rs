@@ -352,6 +352,7 @@ fn retry_key(name: &'static str) -> Value {
             &json!({ "anyOf": [
                 { "type": ["boolean", "number"] },
                 { "enum": ["full", "equal", "decorrelated", "proportional", "none"] },
+                { "type": "string", "pattern": "^up\\(.*\\)$|\\.\\." },
             ] }),
             "How waits are spread; true is ±30 % [default: none]",
         ),
@@ -364,6 +365,9 @@ fn retry_key(name: &'static str) -> Value {
             "is rejected, because waits may outlive the process: use retry_budget, max_elapsed or \
              timeout",
         ),
+        "hedge" | "max_hedges" => {
+            key(&json!({ "not": {} }), "is rejected, because a step is worked on once at a time")
+        }
         "max_elapsed" => {
             key(&bound("duration"), "No attempt begins later than this after the first failure")
         }

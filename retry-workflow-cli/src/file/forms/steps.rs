@@ -247,6 +247,13 @@ impl Forms<'_> {
                  or a `timeout` for each attempt",
             );
         }
+        if let Some(hedge) = config.get("hedge").or_else(|| config.get("max_hedges")) {
+            self.wrong(
+                hedge.span,
+                "a hedge begins a second attempt while the first one runs, but a step is worked on \
+                 once at a time: remove it",
+            );
+        }
         // A bare number means seconds, as it does beside `retry_config`.
         let timeout = config.get("timeout").and_then(Node::in_seconds);
         let instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();

@@ -6,12 +6,13 @@ use quote::ToTokens;
 use retry_rules::{Field, Fields, Policy, elsewhere};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
+use syn::{Expr, Ident, LitBool, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{
     self, assigned, at_next, each, equals, nearest, set_twice, up_to_comma, written,
 };
+use crate::item;
 use crate::options::backoff;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     pub(crate) breaker: Option<Breaker>,
     pub(crate) quota: Option<Expr>,
     pub(crate) on_failure: OnFailure,
+    /// Makes what the caller gets of the last error.
+    pub(crate) map_error: Option<Expr>,
     pub(crate) on_retry: Option<Expr>,
     pub(crate) name: Option<Expr>,
     pub(crate) clone: Vec<Ident>,
@@ -151,7 +154,7 @@ impl Reading<'_> {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 19] = [
     option("retry_on", "[transient]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
@@ -216,6 +219,10 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
         Ok(())
     })
     .completed(Inside::Word),
+    option("map_error", "|error: RetryError<DbError>| error.into()", |args, option| {
+        args.map_error = Some(map_error(option.expr()?)?);
+        Ok(())
+    }),
     option("on_retry", "|event| log(event)", |args, option| {
         let expr = option.expr()?;
         if matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
@@ -638,6 +645,22 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
             }
         }),
     }
+}
+
+/// Checks that this can be called with a `RetryError`.
+fn map_error(map: Expr) -> syn::Result<Expr> {
+    let message = "`map_error` takes a function of the error of the call, `Fn(RetryError<E>) -> F`: write \
+                   `map_error = |error: RetryError<E>| …`, with the error of an attempt for `E`";
+    let is_right = match &map {
+        Expr::Lit(_) | Expr::Macro(_) | Expr::Block(_) => false,
+        Expr::Closure(closure) => match closure.inputs.first() {
+            Some(Pat::Type(_)) => closure.inputs.len() == 1 && item::mapped_error(&map).is_some(),
+            Some(_) => closure.inputs.len() == 1,
+            None => false,
+        },
+        _ => true,
+    };
+    if is_right { Ok(map) } else { Err(syn::Error::new_spanned(map, message)) }
 }
 
 fn when_open(input: ParseStream) -> syn::Result<bool> {

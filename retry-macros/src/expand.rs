@@ -50,7 +50,7 @@ pub(crate) use retrying::retrying;
 use proc_macro2::{TokenStream, TokenTree};
 
 use retry_rules::{Field, Policy};
-use syn::{Ident, ReturnType, Type};
+use syn::{Expr, Ident, ReturnType, Type};
 
 use crate::args::{Args, PolicyArgs, Syntax};
 use crate::docs;
@@ -235,6 +235,8 @@ struct Expansion<'a> {
     is_async: bool,
     cut: Timing,
     kept: KeepsFailure,
+    /// What the caller gets in place of the last error.
+    map_error: Option<&'a Expr>,
     /// What determines when attempts are hedged, if they are.
     hedged_by: Option<HedgedBy>,
     /// Whether the error type can be named from outside and is `'static`, judging by its tokens.
@@ -254,7 +256,12 @@ impl<'a> Expansion<'a> {
     ) -> Self {
         let mut erased = declared;
         let return_place = SpanRange::of(&erased);
-        let error_place = item::error_of(&erased).map_or(return_place, SpanRange::of);
+        let map_error = args.map_error.as_ref().filter(|map| signature::is_mapped(map, &erased));
+        let mapped = map_error.and_then(item::mapped_error);
+        let error_place = match mapped {
+            Some(error) => SpanRange::of(error),
+            None => item::error_of(&erased).map_or(return_place, SpanRange::of),
+        };
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings, .. } = &args.policy;
@@ -289,7 +296,12 @@ impl<'a> Expansion<'a> {
             // is a single letter.
             generics.iter().any(|name| name == word) || is_method && word.len() == 1
         };
-        let body_type = item::inside_retry_error(&erased);
+        let body_type = match mapped {
+            Some(error) => item::with_error(&erased, error),
+            None => item::inside_retry_error(&erased),
+        };
+        // What is mapped is the error of the call.
+        let body_type = body_type.or_else(|| map_error.is_some().then(|| erased.clone()));
         let error = item::error_tokens(body_type.as_ref().unwrap_or(&erased));
         let error_is_unknown = item::borrows(error.clone())
             || is_method && item::may_name_parameter(error.clone())
@@ -320,6 +332,7 @@ impl<'a> Expansion<'a> {
             is_async,
             kept,
             cut,
+            map_error,
             hedged_by: settings.entry(Field::Hedge).and_then(|entry| entry.value.hedged_by),
             error_is_known: !error_is_unknown,
             generic,

@@ -5,8 +5,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{
-    AttrStyle, Attribute, FnArg, GenericArgument, Ident, Pat, Path, PathArguments, ReceiverKind,
-    ReturnType, Signature, Token, Type, TypeParamBound, Visibility,
+    AttrStyle, Attribute, Expr, FnArg, GenericArgument, Ident, Pat, Path, PathArguments,
+    ReceiverKind, ReturnType, Signature, Token, Type, TypeParamBound, Visibility,
 };
 
 /// A function with a body.
@@ -496,6 +496,33 @@ pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
     let (_, error) = (types.next()?, types.next()?);
     *error = only_argument(error, "RetryError")?.clone();
     Some(Type::Path(path))
+}
+
+/// The error `E` of an attempt, if a closure says it: `|error: RetryError<E>| …`.
+pub(crate) fn mapped_error(map: &Expr) -> Option<&Type> {
+    let Expr::Closure(closure) = map else { return None };
+    match closure.inputs.first() {
+        Some(Pat::Type(error)) => only_argument(&error.ty, "RetryError"),
+        _ => None,
+    }
+}
+
+/// `Result<T, error>` for a declared `Result<T, F>`, or for one that is left to the compiler.
+pub(crate) fn with_error(ty: &Type, error: &Type) -> Option<Type> {
+    let value = match peel_type(ty) {
+        Type::Infer(value) => value.to_token_stream(),
+        Type::Path(path) => {
+            let segment = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
+            let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+            let mut types = arguments.args.iter().filter_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty.to_token_stream()),
+                _ => None,
+            });
+            types.next()?
+        }
+        _ => return None,
+    };
+    Some(Type::Verbatim(quote!(::core::result::Result<#value, #error>)))
 }
 
 /// The type without surrounding parentheses and invisible groups.

@@ -2,9 +2,9 @@
 
 use quote::ToTokens as _;
 use retry_rules::Field;
-use syn::{FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
+use syn::{Expr, FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Signature, Type};
 
-use crate::args::Args;
+use crate::args::{Args, OnFailure};
 use crate::errors::Errors;
 use crate::item::{self, Form, Function};
 use crate::options::matcher::Matcher;
@@ -32,6 +32,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         );
     }
     hedges(args, function, form, errors);
+    maps_error(args, sig, errors);
     without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
@@ -91,6 +92,33 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
             };
             errors.at(clone, which);
         }
+    }
+}
+
+/// Reports a `map_error` that has nothing to map.
+fn maps_error(args: &Args, sig: &Signature, errors: &mut Errors) {
+    let (Some(map), Some(name)) = (&args.map_error, args.written("map_error")) else { return };
+    if !matches!(args.on_failure, OnFailure::Stop) {
+        errors.at(
+            name,
+            "`on_failure` says already what the caller gets when the retries end: keep one of them",
+        );
+    }
+    let ReturnType::Type(_, ty) = &sig.output else { return };
+    if !is_mapped(map, ty) {
+        errors.at(
+            ty,
+            "`map_error` maps the error of a `Result`: write out `Result<T, F>`, with what \
+             `map_error` returns for `F`",
+        );
+    }
+}
+
+/// Whether `map_error` can map the error of what a function returns.
+pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
+    match item::mapped_error(map) {
+        Some(error) => item::with_error(returned, error).is_some(),
+        None => !is_option(returned),
     }
 }
 

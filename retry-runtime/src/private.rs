@@ -217,6 +217,18 @@ pub fn call_fallback<E, X>(error: RetryError<E>, fallback: impl FnOnce(RetryErro
     fallback(error)
 }
 
+/// What the caller gets in place of the last error. A function, so that the type of a closure's
+/// argument is inferred.
+///
+/// # Errors
+/// What `map` returns.
+pub fn map_error<T, E, F>(
+    result: Result<T, RetryError<E>>,
+    map: impl FnOnce(RetryError<E>) -> F,
+) -> Result<T, F> {
+    result.map_err(map)
+}
+
 /// Converts what a fallback returned to what the function returns.
 pub fn resolve<R, Kind, X: Fallback<R, Kind>>(value: X) -> X::Future {
     value.resolve()

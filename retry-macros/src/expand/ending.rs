@@ -22,7 +22,15 @@ impl Expansion<'_> {
         let private = &self.private;
         match &self.args.on_failure {
             OnFailure::Stop if self.is_tracked() => {
-                quote!(return #private::ended(outcome, ended);)
+                let ended = quote!(#private::ended(outcome, ended));
+                match self.map_error {
+                    Some(map) => {
+                        let path = quote!(#private::map_error);
+                        let mapped = SpanRange::of(map).call(path, quote!(#ended, #map));
+                        quote!(return #mapped;)
+                    }
+                    None => quote!(return #ended;),
+                }
             }
             OnFailure::Stop => {
                 let returned = self.returned(quote!(outcome));

@@ -284,6 +284,11 @@ pub mod on_failure {
     pub type fallback<E, T> = dyn Fn(RetryError<E>) -> T;
 }
 
+/// `Fn(RetryError<E>) -> F`: what the caller gets in place of the last error. The function returns `Result<T, F>` and its body `Result<T, E>`; where they differ, a closure says `E`: `|error: RetryError<E>| …`.
+///
+/// `map_error = f`. Default: the error itself.
+pub type map_error<E, F> = dyn Fn(crate::RetryError<E>) -> F;
+
 /// Called with a [`&RetryEvent`](crate::RetryEvent) before each wait.
 ///
 /// `on_retry = f`. Default: none.

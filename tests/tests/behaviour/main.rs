@@ -23,6 +23,7 @@ mod hedge;
 mod grafana;
 mod jitter;
 mod listeners;
+mod map_error;
 mod max_elapsed;
 mod metrics;
 mod name;

@@ -1,0 +1,171 @@
+//! `map_error`: what the caller gets in place of the last error.
+
+use std::fmt;
+
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, Reason, RetryError, policy, retry, retrying,
+};
+use tokio::time::sleep;
+
+use crate::support::{Calls, Failure, secs};
+
+/// An error of another layer.
+#[derive(Debug, PartialEq)]
+enum AppError {
+    Exhausted { attempts: u32, last: Failure },
+    Refused(Reason),
+    Forbidden(u64),
+}
+
+impl fmt::Display for AppError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+fn mapped(error: RetryError<Failure>) -> AppError {
+    match (error.reason(), error.attempts()) {
+        (Reason::Attempts, attempts) => {
+            AppError::Exhausted { attempts, last: error.into_last().expect("it failed by itself") }
+        }
+        (reason, _) => AppError::Refused(reason),
+    }
+}
+
+const THREE: Policy = policy!(attempts = 3);
+
+#[tokio::test(start_paused = true)]
+async fn the_body_has_an_error_of_its_own() {
+    #[retry(policy = THREE, map_error = |error: RetryError<Failure>| mapped(error))]
+    async fn fetch(calls: &Calls) -> Result<u32, AppError> {
+        let call = calls.make();
+        Err(Failure::Busy(call))?;
+        Ok(call)
+    }
+    let calls = Calls::new();
+    let last = Failure::Busy(3);
+    assert_eq!(fetch(&calls).await, Err(AppError::Exhausted { attempts: 3, last }));
+    assert_eq!(calls.made(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_is_left_as_it_is() {
+    #[retry(map_error = |error: RetryError<Failure>| mapped(error))]
+    async fn fetch(calls: &Calls) -> Result<u32, AppError> {
+        match calls.make() {
+            2 => Ok(7),
+            call => Err(Failure::Busy(call)),
+        }
+    }
+    assert_eq!(fetch(&Calls::new()).await, Ok(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_sees_the_arguments_and_each_way_in_which_a_call_ends() {
+    static DB: CircuitBreaker =
+        CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
+    #[retry(
+        breaker = DB,
+        timeout = "1s",
+        abort_on = [matches(Failure::Corrupt)],
+        map_error = |error: RetryError<Failure>| match error.last() {
+            Some(Failure::Corrupt) => AppError::Forbidden(id),
+            _ => mapped(error),
+        }
+    )]
+    async fn fetch(id: u64, hangs: bool) -> Result<u32, AppError> {
+        if hangs {
+            sleep(secs(60)).await;
+        }
+        Err(Failure::Corrupt)
+    }
+    assert_eq!(fetch(7, false).await, Err(AppError::Forbidden(7)), "not retryable");
+    assert_eq!(fetch(7, true).await, Err(AppError::Refused(Reason::CircuitOpen)));
+    assert_eq!(fetch(7, true).await, Err(AppError::Refused(Reason::CircuitOpen)), "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_both_errors_are_of_one_type_nothing_has_to_be_said() {
+    fn described(error: RetryError<String>) -> String {
+        format!("after {} attempts: {}", error.attempts(), error.into_last().unwrap_or_default())
+    }
+    #[retry(map_error = described)]
+    async fn by_path() -> Result<u32, String> {
+        Err("down".to_owned())
+    }
+    #[retry(map_error = |error| described(error))]
+    async fn by_closure() -> Result<u32, String> {
+        Err("down".to_owned())
+    }
+    #[retry(initial_delay = "1ms", map_error = described)]
+    fn without_async() -> Result<u32, String> {
+        Err("down".to_owned())
+    }
+    for outcome in [by_path().await, by_closure().await, without_async()] {
+        assert_eq!(outcome.unwrap_err(), "after 3 attempts: down");
+    }
+}
+
+type Result1<T> = std::result::Result<T, AppError>;
+
+mod alias {
+    pub(super) type Result<T> = std::result::Result<T, super::AppError>;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alias_of_result_and_a_method_of_a_trait_work() {
+    trait Fetches {
+        async fn fetch(&mut self, by: &str) -> alias::Result<u32>;
+    }
+
+    struct Client(Calls);
+
+    impl Fetches for Client {
+        #[retry(attempts = 2, map_error = |error: RetryError<Failure>| mapped(error))]
+        async fn fetch(&mut self, by: &str) -> alias::Result<u32> {
+            let _ = by;
+            Err(Failure::Busy(self.0.make()))
+        }
+    }
+
+    let last = Failure::Busy(2);
+    let failed: Result1<u32> = Client(Calls::new()).fetch("it").await;
+    assert_eq!(failed, Err(AppError::Exhausted { attempts: 2, last }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_does_a_block() {
+    let calls = Calls::new();
+    let outcome = retrying!(
+        name = "map_error.block",
+        attempts = 2,
+        map_error = |error: RetryError<Failure>| mapped(error),
+        async || -> Result<u32, AppError> {
+            Err(Failure::Busy(calls.make()))?;
+            Ok(1)
+        }
+    );
+    let last = Failure::Busy(2);
+    assert_eq!(outcome.await, Err(AppError::Exhausted { attempts: 2, last }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_cannot_hold_an_interruption_needs_not_to() {
+    #[derive(Debug)]
+    struct Plain;
+
+    impl fmt::Display for Plain {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("plain")
+        }
+    }
+
+    impl std::error::Error for Plain {}
+
+    #[retry(attempts = 1, timeout = "1s", map_error = |error: RetryError<Plain>| error.last().is_some())]
+    async fn fetch() -> Result<u32, bool> {
+        sleep(secs(60)).await;
+        Err(Plain)
+    }
+    assert_eq!(fetch().await, Err(false), "it was cut off, so there is no error of its own");
+}

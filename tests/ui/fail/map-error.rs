@@ -1,0 +1,49 @@
+//! What `map_error` cannot be.
+use retry_runtime::{RetryError, retry};
+
+#[derive(Debug)]
+struct AppError;
+
+#[retry(map_error = "failed")]
+async fn a_text() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(map_error = |error: String| error)]
+async fn of_the_wrong_type() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(map_error = |error, attempts| error)]
+async fn of_two_arguments() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(map_error = |error: RetryError<String>| error.to_string(), on_failure = fallback(|_| 7))]
+async fn beside_a_fallback() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(map_error = |_| ())]
+async fn of_an_option() -> Option<u32> {
+    None
+}
+
+type Answer = Result<u32, AppError>;
+
+#[retry(map_error = |_: RetryError<String>| AppError)]
+async fn of_an_alias() -> Answer {
+    Ok(1)
+}
+
+#[retry(map_error = |_: RetryError<String>| 7)]
+async fn to_something_else() -> Result<u32, AppError> {
+    Ok(1)
+}
+
+#[retry(map_error = |_| AppError)]
+async fn without_a_type() -> Result<u32, AppError> {
+    Err(String::new())
+}
+
+fn main() {}

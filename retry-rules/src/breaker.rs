@@ -52,6 +52,26 @@ impl SlowCalls {
     }
 }
 
+/// What a half-open breaker does when enough probes have succeeded.
+///
+/// ```
+/// use retry_rules::{BreakerConfig, HalfOpen};
+///
+/// assert_eq!(BreakerConfig::new().get_half_open(), HalfOpen::Probes);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HalfOpen {
+    /// It closes. The default.
+    #[default]
+    Probes,
+    /// It admits a share of the calls, so that a server that has just come back is not hit by all of
+    /// them at once: 1 %, 5 %, 25 % and 50 %, each for the [stage
+    /// time](BreakerConfig::stage_time) and until a call has succeeded. These calls are judged like
+    /// those of a closed breaker. Then it closes.
+    Gradual,
+}
+
 /// When a circuit breaker opens, for how long, and how it closes again.
 ///
 /// | setting | default |
@@ -67,6 +87,9 @@ impl SlowCalls {
 /// | [`timeout_jitter`](Self::timeout_jitter): random extra, so that processes do not probe together | 0 |
 /// | [`half_open_requests`](Self::half_open_requests): probes at a time | 3 |
 /// | [`success_threshold`](Self::success_threshold): successful probes that close it | 3 |
+/// | [`half_open_for`](Self::half_open_for): closes after this time with fewer successes | off |
+/// | [`half_open`](Self::half_open): what follows the probes | all calls at once |
+/// | [`stage_time`](Self::stage_time): how long a stage of a gradual half-open state lasts | a tenth of the open time |
 /// | [`abandoned_after`](Self::abandoned_after): a call given up after this long is a failure | off |
 /// | [`observe_only`](Self::observe_only): reject nothing, and report what it would have done | off |
 ///
@@ -103,6 +126,9 @@ pub struct BreakerConfig {
     pub(crate) max_timeout: Option<Duration>,
     pub(crate) timeout_jitter: f64,
     pub(crate) half_open_requests: u32,
+    pub(crate) half_open_for: Option<Duration>,
+    pub(crate) half_open: HalfOpen,
+    pub(crate) stage_time: Option<Duration>,
     pub(crate) abandoned_after: Option<Duration>,
     pub(crate) observe_only: bool,
 }
@@ -130,6 +156,9 @@ impl BreakerConfig {
             max_timeout: None,
             timeout_jitter: 0.0,
             half_open_requests: 3,
+            half_open_for: None,
+            half_open: HalfOpen::Probes,
+            stage_time: None,
             abandoned_after: None,
             observe_only: false,
         }
@@ -309,6 +338,51 @@ impl BreakerConfig {
         self
     }
 
+    /// Sets the time after which a half-open breaker closes although fewer than
+    /// [`success_threshold`](Self::success_threshold) probes have succeeded: at least one has, and none
+    /// has failed. For breakers that are seldom called. Default none; above 0.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().half_open_for(Duration::from_secs(300));
+    /// assert_eq!(config.get_half_open_for(), Some(Duration::from_secs(300)));
+    /// ```
+    pub const fn half_open_for(mut self, time: Duration) -> Self {
+        self.half_open_for = Some(time);
+        self
+    }
+
+    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them that
+    /// grows. Default [`HalfOpen::Probes`].
+    ///
+    /// ```
+    /// use retry_rules::{BreakerConfig, HalfOpen};
+    ///
+    /// let config = BreakerConfig::new().failure_rate(0.5).half_open(HalfOpen::Gradual);
+    /// assert!(config.validate().is_ok());
+    /// ```
+    pub const fn half_open(mut self, half_open: HalfOpen) -> Self {
+        self.half_open = half_open;
+        self
+    }
+
+    /// Sets how long each stage of a [gradual](HalfOpen::Gradual) half-open state lasts at least.
+    /// Default a tenth of the open [`timeout`](Self::timeout); above 0.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{BreakerConfig, HalfOpen};
+    /// let config = BreakerConfig::new().half_open(HalfOpen::Gradual);
+    /// assert_eq!(config.get_stage_time(), Duration::from_secs(3));
+    /// let config = config.stage_time(Duration::from_secs(10));
+    /// assert_eq!(config.get_stage_time(), Duration::from_secs(10));
+    /// ```
+    pub const fn stage_time(mut self, time: Duration) -> Self {
+        self.stage_time = Some(time);
+        self
+    }
+
     /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
     /// a limit of the caller. Default: such calls say nothing, unless they are slow.
     ///
@@ -401,6 +475,24 @@ impl BreakerConfig {
     /// Returns the [`half_open_requests`](Self::half_open_requests).
     pub const fn get_half_open_requests(&self) -> u32 {
         self.half_open_requests
+    }
+
+    /// Returns the time after which a half-open breaker closes with fewer successes, if there is one.
+    pub const fn get_half_open_for(&self) -> Option<Duration> {
+        self.half_open_for
+    }
+
+    /// Returns what follows when enough probes have succeeded.
+    pub const fn get_half_open(&self) -> HalfOpen {
+        self.half_open
+    }
+
+    /// Returns how long each stage of a gradual half-open state lasts at least.
+    pub const fn get_stage_time(&self) -> Duration {
+        match self.stage_time {
+            Some(time) => time,
+            None => scale(self.timeout, 0.1),
+        }
     }
 
     /// Returns the [`abandoned_after`](Self::abandoned_after), if it is set.

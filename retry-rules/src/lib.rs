@@ -46,7 +46,7 @@ pub use policy::bound::Bound;
 pub use policy::jitter::Jitter;
 pub use policy::{Attempts, Policy};
 
-pub use breaker::{BreakerConfig, SlowCalls, Window};
+pub use breaker::{BreakerConfig, HalfOpen, SlowCalls, Window};
 pub use quota::QuotaConfig;
 
 pub use rules::Settings;

@@ -105,7 +105,8 @@ pub mod __private;
 #[cfg(feature = "serde")]
 pub use retry_rules::file;
 pub use retry_rules::{
-    Attempts, Backoff, Bound, BreakerConfig, Jitter, Policy, QuotaConfig, SlowCalls, Window,
+    Attempts, Backoff, Bound, BreakerConfig, HalfOpen, Jitter, Policy, QuotaConfig, SlowCalls,
+    Window,
 };
 pub use retry_rules::{Field, Fields, Invalid, Rule, Rules, Style};
 

@@ -11,7 +11,9 @@ pub mod ide_of_classify;
 use core::future::Future;
 use core::time::Duration;
 
-pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
+pub use retry_rules::{
+    Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,
+};
 
 pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;

@@ -5,7 +5,9 @@ use core::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Attempts, Backoff, Bound, BreakerConfig, Field, Fields, Jitter, Policy};
+use retry_rules::{
+    Attempts, Backoff, Bound, BreakerConfig, Field, Fields, HalfOpen, Jitter, Policy,
+};
 use syn::Ident;
 use syn::parse::ParseStream;
 
@@ -36,7 +38,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 11] = [
 ];
 
 /// The settings of an inline breaker, in the order in which they are listed.
-pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 14] = [
+pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 17] = [
     setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3"),
     setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
     setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
@@ -50,6 +52,9 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 14] = [
     setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\""),
     setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
     setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
+    setting(Field::HalfOpenFor, Time(BreakerConfig::half_open_for), "\"5m\""),
+    setting(Field::HalfOpen, SettingKind::HalfOpen(BreakerConfig::half_open), "gradual"),
+    setting(Field::StageTime, Time(BreakerConfig::stage_time), "\"3s\""),
     setting(Field::AbandonedAfter, Time(BreakerConfig::abandoned_after), "\"1s\""),
 ];
 
@@ -75,6 +80,7 @@ enum SettingKind<C> {
     Backoff(fn(C, Backoff) -> C),
     Jitter(fn(C, Jitter) -> C),
     Hedge(fn(C, Bound, Option<u32>) -> C),
+    HalfOpen(fn(C, HalfOpen) -> C),
 }
 
 fn hedge(policy: Policy, after: Bound, max: Option<u32>) -> Policy {
@@ -107,7 +113,9 @@ impl<C: 'static> Setting<C> {
     pub(crate) fn inside(&self) -> Inside {
         match self.kind {
             SettingKind::Attempts(_) | SettingKind::Bound(_) => Inside::Perhaps("unlimited"),
-            SettingKind::Backoff(_) | SettingKind::Jitter(_) => Inside::Word,
+            SettingKind::Backoff(_) | SettingKind::Jitter(_) | SettingKind::HalfOpen(_) => {
+                Inside::Word
+            }
             SettingKind::Hedge(_) => Inside::Settings,
             _ => Inside::Nothing,
         }
@@ -185,6 +193,23 @@ impl<C: 'static> Setting<C> {
                 };
                 let call = Call::In(Box::new(move |private| jitter.kind.expression(private)));
                 Written { part, run_time, ..Written::new(&jitter.tokens, set, call) }
+            }
+            SettingKind::HalfOpen(set) => {
+                let expr = expr()?;
+                let (half_open, variant) = match value::word(&expr).as_deref() {
+                    Some("gradual") => (HalfOpen::Gradual, quote!(Gradual)),
+                    Some("probes") => (HalfOpen::Probes, quote!(Probes)),
+                    _ => {
+                        return Err(syn::Error::new_spanned(
+                            expr,
+                            "`half_open` is `probes` (the default), which lets all calls through \
+                             once enough probes have succeeded, or `gradual`, which lets more and \
+                             more of them through",
+                        ));
+                    }
+                };
+                let call = Call::In(Box::new(move |private| quote!(#private::HalfOpen::#variant)));
+                Written::new(&expr, known(Some(half_open), set), call)
             }
             SettingKind::Hedge(set) => {
                 let hedge = hedge::read(name, input, scope, errors)?;

@@ -7,7 +7,7 @@ use super::changed::changed;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use super::span::Span;
-use crate::breaker::{BreakerConfig, Window};
+use crate::breaker::{BreakerConfig, HalfOpen, Window};
 use crate::rules::field::{Field, Fields};
 use crate::rules::table::Rules;
 use crate::rules::words::Style;
@@ -55,7 +55,36 @@ breaker_keys! {
     max_timeout: Span => MaxTimeout,
     timeout_jitter: f64 => TimeoutJitter,
     half_open_requests: u32 => HalfOpenRequests,
+    half_open_for: Span => HalfOpenFor,
+    half_open: HalfOpenKey => HalfOpen,
+    stage_time: Span => StageTime,
     abandoned_after: Span => AbandonedAfter,
+}
+
+/// `probes` or `gradual`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HalfOpenKey {
+    Probes,
+    Gradual,
+}
+
+impl From<HalfOpenKey> for HalfOpen {
+    fn from(key: HalfOpenKey) -> Self {
+        match key {
+            HalfOpenKey::Probes => Self::Probes,
+            HalfOpenKey::Gradual => Self::Gradual,
+        }
+    }
+}
+
+impl From<HalfOpen> for HalfOpenKey {
+    fn from(half_open: HalfOpen) -> Self {
+        match half_open {
+            HalfOpen::Probes => Self::Probes,
+            HalfOpen::Gradual => Self::Gradual,
+        }
+    }
 }
 
 impl BreakerKeys {
@@ -65,6 +94,9 @@ impl BreakerKeys {
         config.failure_rate = self.failure_rate;
         config.max_timeout = self.max_timeout.map(|Span(time)| time);
         config.abandoned_after = self.abandoned_after.map(|Span(time)| time);
+        config.half_open_for = self.half_open_for.map(|Span(time)| time);
+        config.half_open = self.half_open.map_or(config.half_open, HalfOpen::from);
+        config.stage_time = self.stage_time.map(|Span(time)| time);
         match (self.window_calls, self.window_time) {
             (None, None) => {}
             (Some(calls), None) => config = config.window_calls(calls),
@@ -132,6 +164,12 @@ impl From<&BreakerConfig> for BreakerKeys {
             max_timeout: config.max_timeout.map(Span).filter(|_| config.grows()),
             timeout_jitter: changed(config.timeout_jitter, default.timeout_jitter),
             half_open_requests: changed(config.half_open_requests, default.half_open_requests),
+            half_open_for: config.half_open_for.map(Span),
+            half_open: changed(config.half_open.into(), default.half_open.into()),
+            stage_time: config
+                .stage_time
+                .map(Span)
+                .filter(|_| config.half_open == HalfOpen::Gradual),
             abandoned_after: config.abandoned_after.map(Span),
             observe_only: changed(config.observe_only, default.observe_only),
         }

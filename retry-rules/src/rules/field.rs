@@ -85,6 +85,9 @@ fields! {
         max_timeout => MaxTimeout,
         timeout_jitter => TimeoutJitter,
         half_open_requests => HalfOpenRequests,
+        half_open_for => HalfOpenFor,
+        half_open => HalfOpen,
+        stage_time => StageTime,
         abandoned_after => AbandonedAfter,
     }
     quota {

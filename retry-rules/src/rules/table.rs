@@ -7,7 +7,7 @@ use super::field::{self, Field, Fields};
 use super::row::{Row, attribute, number, part, rules};
 use super::set::set;
 use super::words::{Number, Part};
-use crate::breaker::{BreakerConfig, Window};
+use crate::breaker::{BreakerConfig, HalfOpen, Window};
 use crate::policy::arithmetic::less;
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
@@ -295,6 +295,21 @@ rules! {
             message ["without probes a breaker never closes: " (half_open_requests) " must be at least 1; \
                   the default is 3"]
             when breaker.half_open_requests == 0;
+
+        rule HalfOpenForZero of [half_open_for]
+            message ["after 0s the first successful probe would close the breaker: write " (success_threshold = 1)
+                  " for that, or a time, such as " (half_open_for = "5m")]
+            when matches!(breaker.half_open_for, Some(time) if time.is_zero());
+
+        rule StageTimeZero of [stage_time]
+            message ["stages of 0s let all calls through at once: write a time, such as " (stage_time = "3s")
+                  ", or remove " (half_open = gradual)]
+            when matches!(breaker.stage_time, Some(time) if time.is_zero());
+
+        rule StageTimeWithoutStages of [stage_time half_open]
+            message [(stage_time) " only applies to a half-open state with stages: \
+                  add " (half_open = gradual) ", or remove it"]
+            when written.contains(Field::StageTime) && matches!(breaker.half_open, HalfOpen::Probes);
 
         rule AbandonedAfterZero of [abandoned_after]
             message ["after 0s every call that is dropped would be a failure, even one that was never made: \

@@ -21,6 +21,7 @@ mod word;
 mod streak;
 mod window;
 mod probes;
+mod stages;
 mod outcomes;
 mod waiters;
 mod rejected;
@@ -35,6 +36,7 @@ use retry_rules::BreakerConfig;
 use self::order::ProbeLoan;
 use self::outcomes::Counters;
 use self::probes::Probes;
+use self::stages::Stages;
 use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
 use self::window::{CallCounts, Window};
@@ -60,8 +62,8 @@ pub(crate) use self::waiters::Admission;
 /// ones (5 unless set), at a failure rate, or at whichever comes first, it opens. *Open*, it
 /// rejects calls for `timeout` (30 s unless set), which `timeout_growth` lengthens each time a
 /// probe fails. Then it is *half-open*: `half_open_requests` calls at a time (3 unless set) go
-/// through as probes. `success_threshold` successes (3 unless set) close it, and one failure opens
-/// it again; if slow calls count, a slow probe counts as a failure. A probe that does not report
+/// through as probes. `success_threshold` successes (3 unless set) close it, at once or
+/// [gradually](retry_rules::HalfOpen::Gradual), and one failure opens it again; if slow calls count, a slow probe counts as a failure. A probe that does not report
 /// within `timeout` makes room for another, but may still report.
 ///
 /// With `observe_only`, it does all that but rejects nothing: its state, events and numbers show
@@ -152,6 +154,7 @@ struct LockedState {
     /// The failure that last opened it.
     opened_by: Option<Arc<str>>,
     probes: Probes,
+    stages: Stages,
     /// Transitions that have not been announced yet, in order.
     unannounced: VecDeque<Transition>,
     /// The waiting calls that the latest changes concern, until they are woken.
@@ -177,6 +180,7 @@ impl CircuitBreaker {
             Mode::Closed | Mode::Measured | Mode::Timed => true,
             Mode::Forced => false,
             Mode::Open => self.remaining().is_zero(),
+            Mode::Gradual => self.lock().stages.is_overdue(self.config.get_timeout()),
             Mode::HalfOpen => {
                 let timeout = self.config.get_timeout();
                 let open_until = self.open_until.load(Ordering::Relaxed);

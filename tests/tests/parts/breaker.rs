@@ -4,6 +4,7 @@
 
 mod families;
 mod giving_up;
+mod half_open;
 mod order;
 mod observe_only;
 mod open_time;

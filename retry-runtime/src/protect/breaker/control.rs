@@ -51,7 +51,7 @@ impl CircuitBreaker {
 
     /// Continues from the breaker of another process: in this state, with this many consecutive
     /// failures, and open for this long from now ([`Duration::MAX`]: until reset). That process's
-    /// probes are unknown, so half-open is restored as open with its open time already over. If
+    /// probes and stages are unknown, so half-open is restored as open with its open time already over. If
     /// only rates decide, the failures are ignored; a growing open time starts over.
     ///
     /// ```

@@ -7,6 +7,7 @@ use retry_rules::{BreakerConfig, Invalid};
 
 use super::outcomes::Counters;
 use super::probes::Probes;
+use super::stages::Stages;
 use super::streak::Streak;
 use super::waiters::{Waiters, Woken};
 use super::window::{CallCounts, Window};
@@ -102,6 +103,7 @@ impl CircuitBreaker {
                 reopenings: 0,
                 opened_by: None,
                 probes: Probes::new(),
+                stages: Stages::new(),
                 unannounced: VecDeque::new(),
                 woken: Woken::None,
                 announcing: false,

@@ -33,7 +33,9 @@ pub enum BreakerOrder {
     /// Lets probes through, one at a time, while the breaker is open. Each must begin within this
     /// time from now; after that, the breaker is open as before.
     Probe(Duration),
-    /// Lets calls through, and starts counting again.
+    /// Lets all calls through, and starts counting again: a fleet has seen for itself that the other
+    /// side works, so there are no stages, even if the breaker has a
+    /// [gradual](retry_rules::HalfOpen::Gradual) half-open state.
     Closed,
 }
 
@@ -79,7 +81,7 @@ impl CircuitBreaker {
                 }
                 BreakerOrder::Probe(span) => self.lend_probe(&mut inner, span),
                 BreakerOrder::Closed => {
-                    if matches!(mode, Mode::Open | Mode::HalfOpen) {
+                    if matches!(mode, Mode::Open | Mode::HalfOpen | Mode::Gradual) {
                         let closed = Mode::closed_by(&self.config);
                         self.transition(&mut inner, closed, Cause::Fleet);
                     }

@@ -17,13 +17,22 @@ pub(super) struct Probes {
     overdue: usize,
     next_id: u64,
     successes: u32,
+    /// When the breaker became half-open: the time of its first probe.
+    began_at: Option<Instant>,
     /// When a call last came, whether it was admitted or not.
     asked_at: Option<Instant>,
 }
 
 impl Probes {
     pub(super) const fn new() -> Self {
-        Self { pending: VecDeque::new(), overdue: 0, next_id: 0, successes: 0, asked_at: None }
+        Self {
+            pending: VecDeque::new(),
+            overdue: 0,
+            next_id: 0,
+            successes: 0,
+            began_at: None,
+            asked_at: None,
+        }
     }
 
     /// Discards all probes. Ids are not reused, so permits from before remain unknown.
@@ -31,7 +40,7 @@ impl Probes {
         self.pending.clear();
         self.overdue = 0;
         self.successes = 0;
-        self.asked_at = None;
+        (self.began_at, self.asked_at) = (None, None);
     }
 
     /// Whether no call has asked to be a probe for at least this time.
@@ -48,6 +57,7 @@ impl Probes {
         if self.count() >= limit {
             return None;
         }
+        self.began_at.get_or_insert(now);
         let id = self.next_id;
         self.next_id += 1;
         self.pending.push_back(Probe { id, admitted_at: now });
@@ -94,6 +104,12 @@ impl Probes {
     /// The number of probes that hold a slot.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.pending.len() - self.overdue).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one has succeeded, and the first was admitted at least this long ago.
+    pub(super) fn have_succeeded_for(&self, now: Instant, span: Duration) -> bool {
+        let began = self.began_at.filter(|_| self.successes > 0);
+        began.is_some_and(|at| now.saturating_duration_since(at) >= span)
     }
 
     pub(super) const fn successes(&self) -> u32 {

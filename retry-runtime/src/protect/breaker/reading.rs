@@ -9,6 +9,7 @@ use super::window::CallCounts;
 use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER, OnTransition, TransitionListener};
 use crate::base::clock;
+use crate::base::random;
 use crate::base::sync::{Arc, Ordering};
 use crate::event::transition::{State, Transition};
 use crate::protect::stamp;
@@ -45,7 +46,8 @@ impl CircuitBreaker {
     /// Returns how long until the breaker admits a call: zero if it would now, or `None` if it is
     /// open until reset. Costs one load when closed.
     ///
-    /// While it is half-open with all probes running, this is the time until the oldest of them
+    /// In a stage of a [gradual](retry_rules::HalfOpen::Gradual) half-open state, this is the rest of
+    /// the stage, jittered. While it is half-open with all probes running, this is the time until the oldest of them
     /// loses its slot; the first one to report makes room earlier.
     ///
     /// ```
@@ -74,6 +76,11 @@ impl CircuitBreaker {
                 self.max_probes(&inner),
                 self.config.get_timeout(),
             )),
+            // Not at the same time for all who wait.
+            Mode::Gradual => {
+                let rest = inner.stages.rest();
+                Some(random::between(rest, rest.saturating_mul(2)))
+            }
             _ => Some(Duration::ZERO),
         }
     }

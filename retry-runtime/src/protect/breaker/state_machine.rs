@@ -5,6 +5,8 @@ use core::fmt;
 use core::mem::take;
 use core::time::Duration;
 
+use retry_rules::HalfOpen;
+
 use super::outcomes::{Counted, Report};
 use super::permit::Permit;
 use super::rejected::Rejected;
@@ -38,6 +40,7 @@ impl CircuitBreaker {
                 if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
             }
             Mode::HalfOpen => self.probe(),
+            Mode::Gradual => self.join_stage(),
         }
     }
 
@@ -65,6 +68,12 @@ impl CircuitBreaker {
         self.end_loan(&mut inner);
         let word = self.word();
         match word.mode() {
+            Mode::HalfOpen if self.has_been_half_open_for_long(&inner) => {
+                self.recover(&mut inner);
+                let word = self.word();
+                self.announce_all(inner);
+                return self.acquire(word);
+            }
             Mode::HalfOpen => {}
             Mode::Open => {
                 let remaining = self.remaining();
@@ -90,6 +99,43 @@ impl CircuitBreaker {
             Some(permit) => Ok(permit),
             None => self.reject(Duration::ZERO),
         }
+    }
+
+    /// Admits a share of the calls; the first call after the last stage closes the breaker.
+    #[cold]
+    fn join_stage(&self) -> Result<Permit<'_>, Rejected> {
+        let mut inner = self.lock();
+        let word = self.word();
+        if word.mode() != Mode::Gradual {
+            drop(inner);
+            return self.acquire(word);
+        }
+        match inner.stages.admit(self.config.get_stage_time()) {
+            Some(true) => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
+            Some(false) => {
+                drop(inner);
+                self.reject(Duration::ZERO)
+            }
+            None => {
+                self.transition(&mut inner, Mode::closed_by(&self.config), Cause::Recovered);
+                let word = self.word();
+                self.announce_all(inner);
+                self.acquire(word)
+            }
+        }
+    }
+
+    /// Whether the time has passed after which a single success is enough.
+    fn has_been_half_open_for_long(&self, inner: &LockedState) -> bool {
+        let limit = self.config.get_half_open_for();
+        limit.is_some_and(|limit| inner.probes.have_succeeded_for(clock::now(), limit))
+    }
+
+    /// What follows when enough probes have succeeded.
+    fn recover(&self, inner: &mut LockedState) {
+        let is_gradual = self.config.get_half_open() == HalfOpen::Gradual && inner.loan.is_none();
+        let to = if is_gradual { Mode::Gradual } else { Mode::closed_by(&self.config) };
+        self.transition(inner, to, Cause::Recovered);
     }
 
     #[inline]
@@ -120,7 +166,7 @@ impl CircuitBreaker {
             (Mode::Forced | Mode::Open, _) => {}
             (Mode::HalfOpen, _) => self.report_probe(tag, report),
             // A caller that gave up on a server that hangs has seen how slow it is.
-            (Mode::Timed, Report::Neither) => {
+            (Mode::Timed | Mode::Gradual, Report::Neither) => {
                 let took = tag.elapsed(stamp::nanos());
                 if self.is_abandoned(took) {
                     self.measure(tag, Report::Failure(Some(&GivenUp(took))));
@@ -133,7 +179,7 @@ impl CircuitBreaker {
             (_, Report::Neither) => self.count(Counted::Forgiven),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
-            (Mode::Measured | Mode::Timed, _) => self.measure(tag, report),
+            (Mode::Measured | Mode::Timed | Mode::Gradual, _) => self.measure(tag, report),
         }
     }
 
@@ -151,7 +197,7 @@ impl CircuitBreaker {
             Report::Failure(error) => (true, error),
             Report::Success | Report::Neither => (false, None),
         };
-        let is_timed = tag.mode() == Mode::Timed;
+        let is_timed = matches!(tag.mode(), Mode::Timed | Mode::Gradual);
         // Read before taking the lock, to hold it for a shorter time.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
@@ -166,7 +212,10 @@ impl CircuitBreaker {
         if !tag.is_of(self.word()) {
             return;
         }
-        let LockedState { streak, window, .. } = &mut *inner;
+        let LockedState { streak, window, stages, .. } = &mut *inner;
+        if !failed && !slow {
+            stages.succeed();
+        }
         match report {
             Report::Failure(_) => *streak = streak.saturating_add(1),
             Report::Success => *streak = 0,
@@ -255,9 +304,11 @@ impl CircuitBreaker {
             }
             Report::Neither => {}
             Report::Success => {
-                if inner.probes.succeed() >= self.config.get_success_threshold() {
-                    let closed = Mode::closed_by(&self.config);
-                    self.transition(&mut inner, closed, Cause::Recovered);
+                let successes = inner.probes.succeed();
+                if successes >= self.config.get_success_threshold()
+                    || self.has_been_half_open_for_long(&inner)
+                {
+                    self.recover(&mut inner);
                 }
             }
         }
@@ -297,8 +348,10 @@ impl CircuitBreaker {
             inner.last_closed = inner.window.tally(stamp::nanos());
         }
         inner.reopenings = match to {
-            Mode::Open if from.mode() == Mode::HalfOpen => inner.reopenings.saturating_add(1),
-            Mode::Open | Mode::HalfOpen => inner.reopenings,
+            Mode::Open if matches!(from.mode(), Mode::HalfOpen | Mode::Gradual) => {
+                inner.reopenings.saturating_add(1)
+            }
+            Mode::Open | Mode::HalfOpen | Mode::Gradual => inner.reopenings,
             _ => 0,
         };
         match to {
@@ -317,9 +370,10 @@ impl CircuitBreaker {
                 inner.opened_by.clone_from(&error);
             }
             Mode::Closed => self.streak.restart(next.generation()),
-            Mode::Measured | Mode::Timed => {
+            Mode::Measured | Mode::Timed | Mode::Gradual => {
                 inner.window.clear();
                 inner.streak = 0;
+                inner.stages.begin(self.config.get_stage_time());
             }
             Mode::HalfOpen | Mode::Forced => {}
         }

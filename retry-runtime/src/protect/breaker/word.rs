@@ -22,6 +22,8 @@ pub(super) enum Mode {
     Open = 4,
     /// Half-open: each permit is a probe.
     HalfOpen = 5,
+    /// Half-open, after the probes: a share of the calls is admitted, and judged as when closed.
+    Gradual = 6,
 }
 
 impl Mode {
@@ -41,13 +43,13 @@ impl Mode {
         match self {
             Self::Closed | Self::Measured | Self::Timed | Self::Forced => State::Closed,
             Self::Open => State::Open,
-            Self::HalfOpen => State::HalfOpen,
+            Self::HalfOpen | Self::Gradual => State::HalfOpen,
         }
     }
 
     /// Whether calls are recorded in the window.
     pub(super) const fn is_measured(self) -> bool {
-        matches!(self, Self::Measured | Self::Timed)
+        matches!(self, Self::Measured | Self::Timed | Self::Gradual)
     }
 }
 
@@ -63,6 +65,7 @@ const fn mode_of(bits: u64) -> Mode {
         2 => Mode::Timed,
         3 => Mode::Forced,
         4 => Mode::Open,
+        6 => Mode::Gradual,
         _ => Mode::HalfOpen,
     }
 }
@@ -163,7 +166,7 @@ impl Tag {
     pub(super) const fn is_of(self, word: StateWord) -> bool {
         let differs = (self.0 ^ word.0) & !WATCHED;
         match self.mode() {
-            Mode::Timed => differs & TIMED == 0,
+            Mode::Timed | Mode::Gradual => differs & TIMED == 0,
             _ => differs == 0,
         }
     }

@@ -39,7 +39,7 @@ use crate::args::FUNCTION;
 use crate::hygiene::quote;
 use crate::options::Inside;
 use crate::options::backoff;
-use crate::options::settings::POLICY;
+use crate::options::settings::{BREAKER, POLICY};
 
 /// Expands the options; in an editor, adds completion and hover hints at the start of the block.
 pub(crate) fn with_hints(
@@ -131,6 +131,10 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
 fn inside(path: &[&str]) -> Inside {
     match path {
         ["backoff", kind] if backoff::WITH_SETTINGS.contains(kind) => Inside::Settings,
+        ["breaker", setting] => {
+            let setting = BREAKER.iter().find(|of_breaker| of_breaker.name == *setting);
+            setting.map_or(Inside::Nothing, |setting| setting.kind.inside())
+        }
         [option] => {
             let setting = POLICY.iter().find(|setting| setting.name == *option);
             let function = FUNCTION.iter().find(|of_function| of_function.name == *option);

@@ -123,6 +123,11 @@ impl ToTokens for Local {
 }
 
 impl Scope {
+    /// Whether there is a function or a block that is called: a policy is a constant.
+    pub(crate) const fn has_calls(&self) -> bool {
+        self.is_function || self.is_block
+    }
+
     /// The scope of a function with these arguments; `unchanging` are the names that a body cannot
     /// change, nor what they refer to.
     pub(crate) fn new(arguments: &[Ident], unchanging: Vec<String>) -> Self {

@@ -339,8 +339,8 @@ impl BreakerConfig {
     }
 
     /// Sets the time after which a half-open breaker closes although fewer than
-    /// [`success_threshold`](Self::success_threshold) probes have succeeded: at least one has, and none
-    /// has failed. For breakers that are seldom called. Default none; above 0.
+    /// `success_threshold` probes have succeeded: at least one has, and none has failed. For breakers
+    /// that are seldom called. Default none; above 0.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -354,7 +354,7 @@ impl BreakerConfig {
     }
 
     /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them that
-    /// grows. Default [`HalfOpen::Probes`].
+    /// grows. Default `probes`.
     ///
     /// ```
     /// use retry_rules::{BreakerConfig, HalfOpen};
@@ -367,8 +367,8 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets how long each stage of a [gradual](HalfOpen::Gradual) half-open state lasts at least.
-    /// Default a tenth of the open [`timeout`](Self::timeout); above 0.
+    /// Sets how long each stage of a gradual half-open state lasts at least.
+    /// Default a tenth of the open `timeout`; above 0.
     ///
     /// ```
     /// # use core::time::Duration;

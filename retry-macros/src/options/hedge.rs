@@ -198,6 +198,13 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
     };
     let digits = word.as_deref().and_then(|word| word.strip_prefix('p'));
     if let Some(percent) = digits.and_then(|digits| digits.parse::<u32>().ok()) {
+        if !scope.has_calls() {
+            return Err(syn::Error::new_spanned(
+                expr,
+                "a policy has no place to keep the times of calls: write `hedge = p95` in \
+                 `#[retry(…)]`, or a time here, such as `hedge = \"200ms\"`",
+            ));
+        }
         if (50..100).contains(&percent) {
             return Ok(After::Percentile(percent));
         }

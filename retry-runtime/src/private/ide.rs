@@ -227,6 +227,21 @@ pub mod breaker {
     /// Sets how many probes may run at a time while half-open. Default 3.
     pub type half_open_requests = u32;
 
+    /// Sets the time after which a half-open breaker closes although fewer than
+    /// `success_threshold` probes have succeeded: at least one has, and none has failed. For breakers
+    /// that are seldom called. Default none; above 0.
+    pub type half_open_for = Duration;
+
+    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them that
+    /// grows. Default `probes`.
+    pub mod half_open {
+        pub use retry_rules::HalfOpen::{Gradual as gradual, Probes as probes};
+    }
+
+    /// Sets how long each stage of a gradual half-open state lasts at least.
+    /// Default a tenth of the open `timeout`; above 0.
+    pub type stage_time = Duration;
+
     /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
     /// a limit of the caller. Default: such calls say nothing, unless they are slow.
     ///

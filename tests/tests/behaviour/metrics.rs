@@ -417,10 +417,9 @@ fn registered_counters_of_every_function_begin_at_zero() {
         })
         .collect();
     registered.sort();
+    let counters = ["attempts", "recoveries", "retries", "hedges", "hedge_wins"];
     let mut expected: Vec<_> =
-        ["retry_attempts_total", "retry_recoveries_total", "retry_retries_total"]
-            .map(|name| (name.to_owned(), None))
-            .to_vec();
+        counters.map(|counter| (format!("retry_{counter}_total"), None)).to_vec();
     expected.extend(
         Reason::ALL
             .iter()

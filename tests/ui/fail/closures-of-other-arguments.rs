@@ -34,7 +34,7 @@ async fn fetch_3() -> Result<u32, Failure> {
     Ok(1)
 }
 
-#[retry(retry_after = |error, now| None)]
+#[retry(retry_after = |error, wait, now| None)]
 async fn fetch_4() -> Result<u32, Failure> {
     Ok(1)
 }

@@ -68,6 +68,8 @@ async fn not_told() -> Result<u32, String> {
     Ok(1)
 }
 
+const MEASURED: retry_runtime::Policy = policy!(hedge = p95);
+
 const LONG: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[retry(hedge = LONG, timeout = "2s")]

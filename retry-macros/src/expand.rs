@@ -52,7 +52,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::{Field, Policy};
 use syn::{Expr, Ident, ReturnType, Type};
 
-use crate::args::{Args, PolicyArgs, Syntax};
+use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
@@ -256,7 +256,9 @@ impl<'a> Expansion<'a> {
     ) -> Self {
         let mut erased = declared;
         let return_place = SpanRange::of(&erased);
-        let map_error = args.map_error.as_ref().filter(|map| signature::is_mapped(map, &erased));
+        let map_error = args.map_error.as_ref().filter(|map| {
+            signature::is_mapped(map, &erased) && matches!(args.on_failure, OnFailure::Stop)
+        });
         let mapped = map_error.and_then(item::mapped_error);
         let error_place = match mapped {
             Some(error) => SpanRange::of(error),

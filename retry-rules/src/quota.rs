@@ -17,6 +17,7 @@
 /// | [`throttling_cost`](Self::throttling_cost): what a retry after a rate limit costs | as any other, 5 |
 /// | [`success_refund`](Self::success_refund): what a first-try success refunds | 1 |
 /// | [`refill_per_sec`](Self::refill_per_sec): tokens that come back each second | 0 |
+/// | [`share`](Self::share): retries as a share of the calls, at most | no limit |
 ///
 /// A retry that succeeds refunds its own cost.
 ///
@@ -34,6 +35,7 @@ pub struct QuotaConfig {
     pub(crate) throttling_cost: Option<u32>,
     pub(crate) success_refund: u32,
     pub(crate) refill_per_sec: f64,
+    pub(crate) share: Option<f64>,
 }
 
 impl QuotaConfig {
@@ -51,6 +53,7 @@ impl QuotaConfig {
             throttling_cost: None,
             success_refund: 1,
             refill_per_sec: 0.0,
+            share: None,
         }
     }
 
@@ -131,6 +134,28 @@ impl QuotaConfig {
         self
     }
 
+    /// Sets how many retries and hedges there may be as a share of the calls of the last 10 seconds,
+    /// beside what the bucket allows. Ten of them in 10 seconds are always free. Default none; above
+    /// 0, up to 1.
+    ///
+    /// The bucket bounds retries by *successes*, so that an outage empties it, however many calls
+    /// there are; the share bounds them by *calls*, so that some calls are retried during an outage as
+    /// well. Where only the share is to count, choose a bucket that is large and refills.
+    /// In a fleet each member has its own share, of its own calls.
+    ///
+    /// Source: the retry budgets of [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries)
+    /// and Linkerd.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// let config = QuotaConfig::new().share(0.2);
+    /// assert_eq!(config.get_share(), Some(0.2));
+    /// ```
+    pub const fn share(mut self, share: f64) -> Self {
+        self.share = Some(share);
+        self
+    }
+
     /// Returns the [`capacity`](Self::capacity).
     pub const fn get_capacity(&self) -> u32 {
         self.capacity
@@ -157,6 +182,11 @@ impl QuotaConfig {
     /// Returns the [`refill_per_sec`](Self::refill_per_sec).
     pub const fn get_refill_per_sec(&self) -> f64 {
         self.refill_per_sec
+    }
+
+    /// Returns the [`share`](Self::share), if retries are bounded by one.
+    pub const fn get_share(&self) -> Option<f64> {
+        self.share
     }
 
     /// Returns the [`success_refund`](Self::success_refund).

@@ -90,6 +90,14 @@ pub enum Event<'a> {
         /// The quota's name.
         quota: &'a Name,
     },
+    /// Retries have reached their share of the calls that a retry quota allows:
+    /// [`QuotaConfig::share`](crate::QuotaConfig::share). Reported once, and again only after ten
+    /// seconds in which none was refused.
+    #[non_exhaustive]
+    QuotaShareReached {
+        /// The quota's name.
+        quota: &'a Name,
+    },
     /// A call was retried, and so was a call inside it: the attempts multiply. Reported at the end
     /// of the outer call.
     ///
@@ -225,6 +233,7 @@ impl<'a> Event<'a> {
             | Self::GaveUp { name, .. }
             | Self::BreakersFull { breaker: name }
             | Self::QuotaEmpty { quota: name }
+            | Self::QuotaShareReached { quota: name }
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
             | Self::InvalidPolicy { name, .. }
@@ -277,6 +286,12 @@ impl fmt::Display for Event<'_> {
             ),
             Self::QuotaEmpty { quota } => {
                 write!(f, "retry quota `{quota}`: empty, failed calls are not retried")
+            }
+            Self::QuotaShareReached { quota } => {
+                write!(
+                    f,
+                    "retry quota `{quota}`: its share of the calls is reached, failed calls are not retried"
+                )
             }
             Self::Nested { name, retries, inner, inner_attempts } => {
                 let (retries, attempts) = (Count(*retries, "retry", "retries"), *inner_attempts);

@@ -63,6 +63,7 @@ quota_keys! {
     throttling_cost: u32 => ThrottlingCost,
     success_refund: u32 => SuccessRefund,
     refill_per_sec: f64 => RefillPerSec,
+    share: f64 => Share,
 }
 
 impl<'de> Deserialize<'de> for QuotaConfig {

@@ -97,6 +97,7 @@ fields! {
         throttling_cost => ThrottlingCost,
         refill_per_sec => RefillPerSec,
         success_refund => SuccessRefund,
+        share => Share,
     }
 }
 

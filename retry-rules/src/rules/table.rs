@@ -342,6 +342,11 @@ rules! {
             message ["a refill is a finite number of tokens, 0 or more: write one such as " (refill_per_sec = 0.5)
                   ", or leave it out"]
             when !(quota.refill_per_sec >= 0.0 && quota.refill_per_sec.is_finite());
+
+        rule ShareOutOfRange of [share]
+            message ["a share of the calls must be above 0.0 and at most 1.0: \
+                  write " (share = 0.2) " for one retry in five calls"]
+            when matches!(quota.share, Some(share) if !is_share(share));
     }
 }
 

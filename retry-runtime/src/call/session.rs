@@ -556,6 +556,9 @@ impl SoFar {
                 None => verdict.report(permit),
             }
         }
+        if let (0, Some(quota)) = (self.made, plan.quota) {
+            quota.call_ended();
+        }
         self.inner.attempt_ended();
         self.site = plan.origin.site;
         let evaluated = plan.policy;

@@ -67,6 +67,9 @@ pub(crate) fn emit(event: &Event<'_>) {
         Event::QuotaEmpty { quota } => {
             tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, failed calls are not retried");
         }
+        Event::QuotaShareReached { quota } => {
+            tracing::warn!(target: "retry", quota = quota.as_str(), "share of the calls reached, failed calls are not retried");
+        }
         Event::Nested { name, retries, inner, inner_attempts } => {
             // With `nested = once`, each retry makes one inner attempt.
             if inner_attempts > retries {

@@ -8,6 +8,7 @@
 // What users call comes first: the documentation lists methods in this order.
 mod bucket;
 mod share;
+mod recent;
 mod level;
 
 use core::fmt;
@@ -18,10 +19,12 @@ use std::thread;
 use retry_rules::QuotaConfig;
 
 use self::level::Level;
+use self::recent::{Asked, Recent};
 use self::share::Terms;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU64, Mutex, Ordering};
+use crate::base::sync::{AtomicU64, Mutex, OnceLock, Ordering};
 use crate::classify::Class;
+use crate::event::Event;
 use crate::observe;
 use crate::protect::stamp;
 
@@ -61,12 +64,39 @@ pub struct RetryQuota {
     /// The tokens that retries have asked for since this was last read; counted only if it is lent.
     demand: AtomicU32,
     terms: Mutex<Option<Terms>>,
+    /// The recent calls; present once one has ended, if retries are bounded by a share of them.
+    recent: OnceLock<Box<Recent>>,
 }
 
 impl RetryQuota {
     /// Like [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
     pub(crate) fn reserve(&self, class: Class) -> Option<Reservation<'_>> {
         self.try_acquire(class).map(|cost| Reservation { quota: self, cost })
+    }
+
+    /// A call's first attempt has ended, and the call counts for the share.
+    #[inline]
+    pub(crate) fn call_ended(&self) {
+        if self.config.get_share().is_some() {
+            self.recent().call();
+        }
+    }
+
+    fn recent(&self) -> &Recent {
+        self.recent.get_or_init(|| Box::new(Recent::new()))
+    }
+
+    /// Whether another retry stays within the share of the calls; if so, it counts.
+    fn is_within_share(&self) -> bool {
+        let Some(share) = self.config.get_share() else { return true };
+        match self.recent().retry(share) {
+            Asked::Allowed => true,
+            Asked::FirstRefused => {
+                observe::emit(&Event::QuotaShareReached { quota: &self.name });
+                false
+            }
+            Asked::Refused => false,
+        }
     }
 
     /// Adds the tokens that have accrued since the last refill.

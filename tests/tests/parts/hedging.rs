@@ -170,7 +170,7 @@ fn retrier(hedges: Hedges) -> Retrier<ForError<Failure>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_doors_do_what_the_model_does(script in scripted(), hedges in hedges()) {

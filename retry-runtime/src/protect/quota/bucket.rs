@@ -8,7 +8,7 @@ use super::RetryQuota;
 use super::level::Level;
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU64, Mutex, Ordering, const_fn};
+use crate::base::sync::{AtomicU64, Mutex, OnceLock, Ordering, const_fn};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
@@ -99,6 +99,10 @@ impl RetryQuota {
         self.enforce_terms();
         self.note_demand(cost);
         self.refill();
+        // Before the share, which counts the retry.
+        if self.level().tokens() >= cost && !self.is_within_share() {
+            return None;
+        }
         match self.change(|level| level.take(cost)) {
             Some(level) => {
                 observe::quota_level(&self.name, level.tokens());
@@ -130,9 +134,28 @@ impl RetryQuota {
         self.put(cost);
     }
 
+    /// Counts a call whose first attempt failed: a [`share`](QuotaConfig::share) is one of all calls.
+    /// Calls that succeed are counted by [`refund`](Self::refund), and those of functions with
+    /// `#[retry]` by themselves.
+    ///
+    /// ```
+    /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::new("api", QuotaConfig::new().share(0.2));
+    /// for _ in 0..100 {
+    ///     quota.first_attempt_failed();
+    /// }
+    /// let retries = (0..100).filter(|_| quota.try_acquire(Class::empty()).is_some());
+    /// assert_eq!(retries.count(), 20);
+    /// ```
+    pub fn first_attempt_failed(&self) {
+        self.call_ended();
+    }
+
     /// Returns `success_refund` tokens (1 unless set): a call succeeded at its first attempt.
     ///
-    /// On a full bucket, the healthy case, this only reads.
+    /// On a full bucket, the healthy case, this only reads, unless a
+    /// [`share`](QuotaConfig::share) counts calls.
     ///
     /// ```
     /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -143,6 +166,7 @@ impl RetryQuota {
     /// ```
     #[inline]
     pub fn refund(&self) {
+        self.call_ended();
         if !self.level().is_full() {
             self.put(self.config.get_success_refund());
         }
@@ -205,6 +229,7 @@ impl RetryQuota {
             is_lent: AtomicBool::new(false),
             demand: AtomicU32::new(0),
             terms: Mutex::new(None),
+            recent: OnceLock::new(),
         }
     }
     }

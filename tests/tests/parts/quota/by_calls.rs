@@ -1,0 +1,173 @@
+//! Retries as a share of the calls, beside the bucket.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use retry_runtime::{Class, QuotaConfig, RetryQuota, on_event, retry};
+use tokio::runtime::Builder;
+use tokio::time::{Instant, advance};
+
+/// A bucket that never matters.
+const SHARE: QuotaConfig =
+    QuotaConfig::new().capacity(1_000_000).refill_per_sec(100_000.0).share(0.2);
+
+/// A window that knows when each call and each retry came.
+#[derive(Default)]
+struct Exact {
+    calls: VecDeque<Instant>,
+    retries: VecDeque<Instant>,
+}
+
+impl Exact {
+    fn retry(&mut self) -> bool {
+        let now = Instant::now();
+        for times in [&mut self.calls, &mut self.retries] {
+            while times.front().is_some_and(|at| now.duration_since(*at) >= Duration::from_secs(10))
+            {
+                times.pop_front();
+            }
+        }
+        let allowed = self.retries.len() < 10.max(self.calls.len() / 5);
+        if allowed {
+            self.retries.push_back(now);
+        }
+        allowed
+    }
+}
+
+/// Retries of the quota and of the exact window, and all calls, for some seconds of failing calls.
+async fn outage(
+    quota: &RetryQuota,
+    exact: &mut Exact,
+    seconds: u32,
+    per_second: u32,
+) -> (u32, u32, u32) {
+    let (mut retries, mut meant, mut calls) = (0, 0, 0);
+    for _ in 0..seconds * per_second {
+        advance(Duration::from_secs(1) / per_second).await;
+        quota.first_attempt_failed();
+        exact.calls.push_back(Instant::now());
+        calls += 1;
+        retries += u32::from(quota.try_acquire(Class::empty()).is_some());
+        meant += u32::from(exact.retry());
+    }
+    (retries, meant, calls)
+}
+
+/// Some seconds of calls that succeed.
+async fn health(quota: &RetryQuota, exact: &mut Exact, seconds: u32, per_second: u32) {
+    for _ in 0..seconds * per_second {
+        advance(Duration::from_secs(1) / per_second).await;
+        quota.refund();
+        exact.calls.push_back(Instant::now());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_gets_no_more_retries_than_its_share_of_the_calls() {
+    let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+    let (retries, meant, calls) = outage(&quota, &mut exact, 60, 100).await;
+    let share = f64::from(retries) / f64::from(calls);
+    assert!((0.18..=0.21).contains(&share), "{share}");
+    assert!(retries.abs_diff(meant) * 50 <= meant, "{retries} instead of {meant}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_succeed_count_and_what_came_long_ago_does_not() {
+    let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+    health(&quota, &mut exact, 100, 100).await;
+    let at_once = (0..1_000).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert!((180..=220).contains(&at_once), "a fifth of the calls of ten seconds: {at_once}");
+    advance(Duration::from_secs(60)).await;
+    let later = (0..1_000).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert_eq!(later, 10, "without recent calls only the free ones are left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_bounded_where_traffic_falls_as_the_outage_begins() {
+    let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+    health(&quota, &mut exact, 60, 1_000).await;
+    let (retries, meant, _) = outage(&quota, &mut exact, 60, 100).await;
+    assert!(retries * 10 <= meant * 11, "{retries} instead of {meant}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn with_steady_traffic_it_is_near_an_exact_window(
+        per_second in 1_u32..100,
+        phases in prop::collection::vec((any::<bool>(), 1_u32..15), 1..8),
+    ) {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let (retries, meant, calls) = runtime.expect("a runtime").block_on(async {
+            let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+            let mut sums = (0, 0, 0);
+            for (healthy, seconds) in phases {
+                if healthy {
+                    health(&quota, &mut exact, seconds, per_second).await;
+                } else {
+                    let (retries, meant, calls) =
+                        outage(&quota, &mut exact, seconds, per_second).await;
+                    sums = (sums.0 + retries, sums.1 + meant, sums.2 + calls);
+                }
+            }
+            sums
+        });
+        // A window of whole seconds forgets up to a second sooner or later.
+        let slack = 20 + meant * 15 / 100;
+        prop_assert!(retries <= meant + slack, "{retries} instead of {meant} of {calls}");
+        prop_assert!(retries + slack >= meant, "{retries} instead of {meant} of {calls}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn functions_count_their_calls_by_themselves() {
+    static OUT: RetryQuota = RetryQuota::new("by-calls.out", SHARE);
+
+    static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
+
+    #[retry(attempts = 2, initial_delay = "1ms", quota = OUT)]
+    async fn fetch(fails: bool) -> Result<(), String> {
+        ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        if fails { Err("down".to_owned()) } else { Ok(()) }
+    }
+
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let listening = on_event(move |event| {
+        if event.name() == "by-calls.out" {
+            heard.lock().unwrap().push(event.to_string());
+        }
+    });
+    for _ in 0..150 {
+        fetch(false).await.unwrap();
+    }
+    for _ in 0..50 {
+        fetch(true).await.unwrap_err();
+    }
+    let retries = ATTEMPTS.load(Ordering::Relaxed) - 200;
+    listening.stop();
+    assert!((35..=42).contains(&retries), "a fifth of 200 calls, some of them later: {retries}");
+    let told = told.lock().unwrap();
+    assert_eq!(
+        *told,
+        [
+            "retry quota `by-calls.out`: its share of the calls is reached, failed calls are not retried"
+        ]
+    );
+}
+
+#[test]
+fn a_share_is_above_zero_and_at_most_one() {
+    for share in [0.0, -0.1, 1.1, f64::NAN] {
+        let invalid = RetryQuota::try_new("api", SHARE.share(share)).unwrap_err().to_string();
+        assert!(invalid.contains("above 0.0 and at most 1.0"), "{invalid}");
+    }
+    let read: QuotaConfig = serde_json::from_str("{\"share\":0.25}").unwrap();
+    assert_eq!(read.get_share(), Some(0.25));
+    assert_eq!(serde_json::to_string(&read).unwrap(), "{\"share\":0.25}");
+}

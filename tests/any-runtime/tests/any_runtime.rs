@@ -131,3 +131,19 @@ fn a_tokio_runtime_without_a_timer_waits_too() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(fetch()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
 }
+
+#[test]
+fn a_slow_attempt_is_hedged() {
+    #[retry(hedge = "10ms", context = cx)]
+    async fn ask() -> io::Result<u32> {
+        if cx.hedge() == 0 {
+            std::future::pending::<()>().await;
+        }
+        Ok(cx.hedge())
+    }
+    on_each(async || {
+        let began = Instant::now();
+        assert_eq!(ask().await.unwrap(), 1);
+        assert!(began.elapsed() >= Duration::from_millis(10));
+    });
+}

@@ -32,7 +32,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         );
     }
     hedges(args, function, form, errors);
-    maps_error(args, sig, errors);
+    maps_error(args, sig, form, errors);
     without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
@@ -96,7 +96,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
 }
 
 /// Reports a `map_error` that has nothing to map.
-fn maps_error(args: &Args, sig: &Signature, errors: &mut Errors) {
+fn maps_error(args: &Args, sig: &Signature, form: &Form, errors: &mut Errors) {
     let (Some(map), Some(name)) = (&args.map_error, args.written("map_error")) else { return };
     if !matches!(args.on_failure, OnFailure::Stop) {
         errors.at(
@@ -104,7 +104,11 @@ fn maps_error(args: &Args, sig: &Signature, errors: &mut Errors) {
             "`on_failure` says already what the caller gets when the retries end: keep one of them",
         );
     }
-    let ReturnType::Type(_, ty) = &sig.output else { return };
+    let ty = match (form, &sig.output) {
+        (Form::Boxed(boxed), _) => &boxed.output,
+        (_, ReturnType::Type(_, ty)) => &**ty,
+        (_, ReturnType::Default) => return,
+    };
     if !is_mapped(map, ty) {
         errors.at(
             ty,

@@ -439,7 +439,8 @@ impl<C: Copy + Default> Settings<C> {
                 None if !entry.value.run_time.is_empty() => {
                     draft.unknown = draft.unknown.union(entry.value.run_time);
                     draft.run_time = draft.run_time.union(entry.value.run_time);
-                    if entry.value.part.is_none() {
+                    // How many hedges there may be is the same for all calls.
+                    if entry.value.part.is_none() && entry.value.hedged_by.is_none() {
                         let parts = Fields::from_slice(entry.option.kind.parts());
                         draft.unknown = draft.unknown.union(parts);
                         draft.run_time = draft.run_time.union(parts);

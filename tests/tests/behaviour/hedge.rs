@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retry_runtime::matchers::rate_limit;
 use retry_runtime::{
-    Bound, BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryError,
+    Bound, BreakerConfig, CircuitBreaker, Field, Policy, QuotaConfig, Reason, Retrier, RetryError,
     RetryQuota, State, policy, retry, retrying, sites,
 };
 use tokio::sync::Notify;
@@ -423,7 +423,7 @@ async fn its_delay_may_be_known_only_at_run_time() {
     }
 
     impl Client {
-        #[retry(hedge = self.hedge)]
+        #[retry(hedge = self.hedge, name = "hedge.of_run_time")]
         async fn fetch(&self) -> Result<u32, Failure> {
             self.service.call().await
         }
@@ -434,6 +434,9 @@ async fn its_delay_may_be_known_only_at_run_time() {
         client.fetch().await.unwrap();
         assert_eq!(client.service.seen().0, calls, "{hedge:?}");
     }
+    let site = sites().into_iter().find(|site| site.name() == "hedge.of_run_time").unwrap();
+    let fields: Vec<_> = site.run_time().iter().map(Field::name).collect();
+    assert_eq!(fields, ["hedge"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -602,4 +605,27 @@ async fn state_that_passes_from_attempt_to_attempt_cannot_be_in_two_of_them() {
         })
         .await;
     assert_eq!((state, outcome.unwrap(), service.seen()), (Some(7), 1, (1, 0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boxed_method_is_hedged_too() {
+    #[async_trait::async_trait]
+    trait Asks: Send + Sync {
+        async fn ask(&self, service: &Service, by: String) -> Result<u32, Failure>;
+    }
+
+    struct Client;
+
+    #[async_trait::async_trait]
+    impl Asks for Client {
+        #[retry(hedge = "200ms", clone(by), context = cx)]
+        async fn ask(&self, service: &Service, by: String) -> Result<u32, Failure> {
+            drop(by);
+            service.call().await.map(|answer| answer + 10 * cx.hedge())
+        }
+    }
+
+    let service = Service::of([(SLOW, Ok(1)), (millis(1), Ok(2))]);
+    let client: Box<dyn Asks> = Box::new(Client);
+    assert_eq!(client.ask(&service, "it".to_owned()).await, Ok(12));
 }

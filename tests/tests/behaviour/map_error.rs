@@ -170,3 +170,29 @@ async fn an_error_that_cannot_hold_an_interruption_needs_not_to() {
     }
     assert_eq!(fetch().await, Err(false), "it was cut off, so there is no error of its own");
 }
+
+#[tokio::test(start_paused = true)]
+async fn so_does_a_boxed_method() {
+    #[async_trait::async_trait]
+    trait Loads: Send + Sync {
+        async fn load(&self, key: &str) -> Result<u32, AppError>;
+    }
+
+    struct Store(Calls);
+
+    #[async_trait::async_trait]
+    impl Loads for Store {
+        #[retry(attempts = 2, map_error = |error: RetryError<Failure>| mapped(error))]
+        async fn load(&self, key: &str) -> Result<u32, AppError> {
+            if key.is_empty() {
+                return Ok(7);
+            }
+            Err(Failure::Busy(self.0.make()))?
+        }
+    }
+
+    let store: Box<dyn Loads> = Box::new(Store(Calls::new()));
+    assert_eq!(store.load("").await, Ok(7));
+    let last = Failure::Busy(2);
+    assert_eq!(store.load("it").await, Err(AppError::Exhausted { attempts: 2, last }));
+}

@@ -774,6 +774,14 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             "unknown option `{word}`: remove it, because each call begins with all of its attempts; \
              to begin anew after a session that worked, write `cx.reset()` (`context = cx`)"
         ),
+        "delay_for" | "wait_for" | "delay_by" => format!(
+            "unknown option `{word}`: write `retry_after = |error, wait| …`, which sees the failure and \
+             the wait that would follow, and returns another one for some failures"
+        ),
+        "state" | "shared" => format!(
+            "unknown option `{word}`: remove it; what all attempts share is a `&mut` argument, or a \
+             variable before `retrying!(…)`"
+        ),
         "on_error" | "on_fail" => format!(
             "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \
              or `on_failure = fallback({value})` for the last one",

@@ -81,6 +81,9 @@ fn others(args: &Args) -> String {
         OnFailure::Continue => words.push("continues with a default value in the end".to_owned()),
         OnFailure::Fallback(_) => words.push("falls back in the end".to_owned()),
     }
+    if args.map_error.is_some() {
+        words.push("maps its last error".to_owned());
+    }
     words.join("; ")
 }
 

@@ -2,7 +2,7 @@
 
 use quote::ToTokens as _;
 use retry_rules::Field;
-use syn::{Expr, FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Signature, Type};
+use syn::{Expr, FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
 use crate::errors::Errors;
@@ -32,7 +32,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         );
     }
     hedges(args, function, form, errors);
-    maps_error(args, sig, form, errors);
+    maps_error(args, function, form, errors);
     without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
@@ -96,7 +96,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
 }
 
 /// Reports a `map_error` that has nothing to map.
-fn maps_error(args: &Args, sig: &Signature, form: &Form, errors: &mut Errors) {
+fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     let (Some(map), Some(name)) = (&args.map_error, args.written("map_error")) else { return };
     if !matches!(args.on_failure, OnFailure::Stop) {
         errors.at(
@@ -104,17 +104,16 @@ fn maps_error(args: &Args, sig: &Signature, form: &Form, errors: &mut Errors) {
             "`on_failure` says already what the caller gets when the retries end: keep one of them",
         );
     }
-    let ty = match (form, &sig.output) {
-        (Form::Boxed(boxed), _) => &boxed.output,
-        (_, ReturnType::Type(_, ty)) => &**ty,
-        (_, ReturnType::Default) => return,
-    };
-    if !is_mapped(map, ty) {
-        errors.at(
-            ty,
-            "`map_error` maps the error of a `Result`: write out `Result<T, F>`, with what \
-             `map_error` returns for `F`",
-        );
+    let message = "`map_error` maps the error of a `Result`: write out `Result<T, F>`, with what \
+                   `map_error` returns for `F`";
+    match (form, &function.sig.output) {
+        (Form::Boxed(boxed), _) if is_mapped(map, &boxed.output) => {}
+        (Form::Boxed(boxed), _) => errors.at(&boxed.output, message),
+        (_, ReturnType::Type(_, ty)) if is_mapped(map, ty) => {}
+        (_, ReturnType::Type(_, ty)) => errors.at(ty, message),
+        // Unless values are retried, that nothing is returned is a mistake of its own.
+        (_, ReturnType::Default) if args.has_ok() => errors.at(name, message),
+        (_, ReturnType::Default) => {}
     }
 }
 
@@ -122,7 +121,20 @@ fn maps_error(args: &Args, sig: &Signature, form: &Form, errors: &mut Errors) {
 pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
     match item::mapped_error(map) {
         Some(error) => item::with_error(returned, error).is_some(),
-        None => !is_option(returned),
+        None => may_be_result(returned),
+    }
+}
+
+/// Whether this may be a `Result`, or an alias of one, judging by its tokens.
+fn may_be_result(ty: &Type) -> bool {
+    match item::peel_type(ty) {
+        Type::Infer(_) | Type::Macro(_) => true,
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| {
+            let name = segment.ident.to_string();
+            let is_primitive = name.starts_with(char::is_lowercase);
+            !is_primitive && !matches!(name.as_str(), "Option" | "String" | "Vec" | "Box")
+        }),
+        _ => false,
     }
 }
 

@@ -14,6 +14,8 @@ enum InvalidDurationKind {
     NoUnit(std::string::String),
     Negative,
     Iso(std::string::String),
+    /// A range of times that begins like this has no end.
+    NoEnd(std::string::String),
     Grammar(humantime::DurationError),
 }
 
@@ -31,6 +33,9 @@ impl fmt::Display for InvalidDuration {
             }
             InvalidDurationKind::Iso(here) => {
                 write!(f, "a duration is not written as in ISO 8601: write `\"{here}\"`")
+            }
+            InvalidDurationKind::NoEnd(least) => {
+                write!(f, "a range of times needs an end: write one such as `\"{least}..250ms\"`")
             }
             InvalidDurationKind::Grammar(error) => {
                 write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
@@ -96,6 +101,13 @@ pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
     use std::string::ToString;
 
     InvalidDuration(InvalidDurationKind::NoUnit(number.to_string()))
+}
+
+/// Creates the error for a range of times that begins at `least` and has no end.
+pub(crate) fn without_end(least: &str) -> InvalidDuration {
+    use std::borrow::ToOwned as _;
+
+    InvalidDuration(InvalidDurationKind::NoEnd(least.to_owned()))
 }
 
 /// Formats a duration so that [`parse`] can read it, to the nanosecond.

@@ -266,6 +266,10 @@ pub const RETRY: &[Elsewhere] = &[
         &[("on_failure", FALLBACK)],
     ),
     row(
+        &["maperr", "errormapper", "retryerrorcls", "exhaustederror"],
+        &[("map_error", Is::Text("|error: RetryError<MyError>| …"))],
+    ),
+    row(
         &["notify", "beforesleep", "onbackoff", "onfailedattempt", "afterretry", "beforeretry"],
         &[("on_retry", Is::Text("|event| …"))],
     ),

@@ -584,9 +584,11 @@ impl Policy {
         previous: Option<Duration>,
     ) -> (Duration, Duration) {
         let curve = self.wait_interval(n, previous);
-        let hint = match self.attempts {
-            // Hints of 0s would never use up a budget, and the call would never end.
-            Attempts::Unlimited if less(hint, curve.0) => curve.0,
+        let hint = match (self.attempts, self.jitter) {
+            // Hints of 0s would never use up a budget, and the call would never end. What this
+            // jitter adds is in the curve's wait already.
+            (Attempts::Unlimited, Jitter::Added { .. }) if less(hint, curve.0) => return curve,
+            (Attempts::Unlimited, _) if less(hint, curve.0) => curve.0,
             _ => hint,
         };
         self.jitter.hint_interval(hint, curve)

@@ -150,7 +150,8 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
                 let share = range.end.as_ref().map_or_else(|| "0.3".to_owned(), plain);
                 let message = format!(
                     "jitter is one number, the share that a wait is lengthened or shortened by at \
-                     most: write `jitter = {share}`"
+                     most: write `jitter = {share}`, or `jitter = up({share})` to lengthen it only; \
+                     a range is of times, in quotes: `jitter = \"0ms..250ms\"`"
                 );
                 return Err(syn::Error::new_spanned(&expr, message));
             }

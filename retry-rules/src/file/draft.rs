@@ -96,7 +96,10 @@ impl Draft {
                     format!(
                         "`jitter_factor` only applies to `jitter: true`, but `jitter` is {}: \
                          remove one",
-                        other.name()
+                        match other {
+                            Jitter::Added { .. } => "a range of times",
+                            other => other.name(),
+                        }
                     ),
                 ));
             }

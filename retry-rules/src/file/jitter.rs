@@ -1,4 +1,4 @@
-//! The jitter in a file: `true`, `false`, a factor, or a name.
+//! The jitter in a file: `true`, `false`, a factor, a name, `up(0.3)`, or a time that is added.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::duration;
 use crate::policy::jitter::Jitter;
 use crate::suggest::unknown_word;
 
-/// `true`, `false`, a factor, or the name of a jitter.
+/// `true`, `false`, a factor, the name of a jitter, `up(0.3)`, or `0ms..250ms`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JitterKey(pub(super) Jitter);
 
@@ -65,9 +65,23 @@ impl<'de> Deserialize<'de> for JitterKey {
                     Jitter::Decorrelated,
                 ];
 
-                let up = name.strip_prefix("up(").and_then(|rest| rest.strip_suffix(')'));
-                if let Some(factor) = up.and_then(|factor| factor.trim().parse().ok()) {
-                    return Ok(JitterKey(Jitter::Up(factor)));
+                if let Some(up) = name.trim().strip_prefix("up") {
+                    let factor = up.trim().strip_prefix('(').and_then(|up| up.strip_suffix(')'));
+                    let factor = match factor {
+                        // `up` alone, or another word.
+                        None => up.is_empty().then_some(None),
+                        Some(factor) => Some(factor.trim().parse().ok()),
+                    };
+                    match factor {
+                        Some(Some(factor)) => return Ok(JitterKey(Jitter::Up(factor))),
+                        Some(None) => {
+                            return Err(E::custom(
+                                "`up` takes the share that a wait is lengthened by at most: write \
+                                 `up(0.3)`",
+                            ));
+                        }
+                        None => {}
+                    }
                 }
                 if let Some(range) = Jitter::parse_range(name) {
                     return range.map(JitterKey).map_err(E::custom);

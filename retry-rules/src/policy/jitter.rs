@@ -39,11 +39,24 @@ pub enum Jitter {
     /// Anything from the initial delay to three times the previous wait. It replaces the
     /// curve.
     Decorrelated,
-    /// Up to this share more, and never less: `Up(0.3)` is +30 %. From 0 to 1.
+    /// Up to this share more, and never less: `Up(0.3)` is +30 %. Above 0, at most 1. Where the
+    /// curve has reached [`max_delay`](crate::Policy::max_delay), there is no room left.
     Up(f64),
-    /// Between these two times more, and never less.
+    /// A time between these two more, and never less. The sum does not exceed
+    /// [`max_delay`](crate::Policy::max_delay).
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::{Backoff, Jitter, Policy};
+    ///
+    /// const SPREAD: Policy = Policy::new()
+    ///     .backoff(Backoff::Fixed)
+    ///     .jitter(Jitter::Added { least: Duration::ZERO, most: Duration::from_millis(250) });
+    /// let (shortest, longest) = SPREAD.wait_interval(1, None);
+    /// assert_eq!((shortest, longest), (Duration::from_secs(1), Duration::from_millis(1_250)));
+    /// ```
     Added {
-        /// The least time that is added.
+        /// The least time that is added. At most `most`, and at most the longest wait.
         least: Duration,
         /// The most.
         most: Duration,
@@ -108,6 +121,8 @@ impl Jitter {
             Self::None => hint,
             Self::Proportional(factor) | Self::Up(factor) => scale(hint, 1.0 + factor),
             Self::Added { least, most } => {
+                // A range that breaks the rules is one all the same.
+                let (least, most) = if less(most, least) { (most, least) } else { (least, most) };
                 return (hint.saturating_add(least), hint.saturating_add(most));
             }
             Self::Full | Self::Equal | Self::Decorrelated => {
@@ -135,20 +150,13 @@ impl Jitter {
         }
     }
 
-    /// Returns the factor of the jitter, if it is a share of each wait.
-    pub(crate) const fn factor(self) -> Option<f64> {
-        match self {
-            Self::Proportional(factor) | Self::Up(factor) => Some(factor),
-            _ => None,
-        }
-    }
-
     /// Whether it makes a wait of 0 s longer.
     pub(crate) const fn adds(self) -> bool {
         matches!(self, Self::Added { least, .. } if !least.is_zero())
     }
 
-    /// Parses a time that is added: `"0ms..250ms"`; `None` if this is no range.
+    /// Parses a time that is added, such as `"0ms..250ms"`. Without a beginning, it begins at 0 s.
+    /// Returns `None` if the text is not a range.
     ///
     /// ```
     /// use core::time::Duration;
@@ -160,13 +168,17 @@ impl Jitter {
     /// ```
     ///
     /// # Errors
-    /// One of its ends is no duration.
+    /// One of its ends is not a duration, or it has no end.
     #[cfg(feature = "humantime")]
     pub fn parse_range(text: &str) -> Option<Result<Self, InvalidDuration>> {
         let (least, most) = text.split_once("..")?;
         let parsed = || {
-            let least = duration::parse(if least.trim().is_empty() { "0s" } else { least })?;
-            let most = duration::parse(most.trim_start_matches('='))?;
+            let least = if least.trim().is_empty() { "0s" } else { least.trim() };
+            let most = most.trim_start_matches('=').trim();
+            if most.is_empty() {
+                return Err(duration::without_end(least));
+            }
+            let (least, most) = (duration::parse(least)?, duration::parse(most)?);
             Ok(Self::Added { least, most })
         };
         Some(parsed())

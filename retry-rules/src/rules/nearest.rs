@@ -32,9 +32,10 @@ impl Policy {
     /// | a `first_delay`, an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
     /// | growth from 30 s or more, and no `max_delay` | 30 s |
     /// | an unlimited `max_delay` for custom delays, or for decorrelated jitter | the default |
-    /// | a jitter below 0, or not a number | no jitter |
+    /// | a jitter below 0, or not a number; `up` with 0 | no jitter |
     /// | a jitter above 1 | 1 |
     /// | an added range that ends before it begins | the range, turned round |
+    /// | an added range that begins above `max_delay` | it begins at `max_delay` |
     /// | a timeout of 0 s, or above the deadline | no timeout |
     /// | a hedge after 0 s, or not before the timeout or the deadline | no hedge |
     /// | at most 0 hedges | 1 |
@@ -90,11 +91,8 @@ impl Policy {
         self.jitter = match self.jitter {
             Jitter::Proportional(factor) if factor > 1.0 => Jitter::Proportional(1.0),
             Jitter::Up(factor) if factor > 1.0 => Jitter::Up(1.0),
-            Jitter::Proportional(factor) | Jitter::Up(factor)
-                if factor.is_nan() || factor < 0.0 =>
-            {
-                Jitter::None
-            }
+            Jitter::Proportional(factor) if factor.is_nan() || factor < 0.0 => Jitter::None,
+            Jitter::Up(factor) if factor.is_nan() || factor <= 0.0 => Jitter::None,
             Jitter::Added { least, most } if less(most, least) => {
                 Jitter::Added { least: most, most: least }
             }
@@ -117,6 +115,9 @@ impl Policy {
         }
         if table::first_above_max(&self) {
             self.first_delay = Some(self.get_max_delay());
+        }
+        if let (true, Jitter::Added { most, .. }) = (table::jitter_above_max(&self), self.jitter) {
+            self.jitter = Jitter::Added { least: self.get_max_delay(), most };
         }
         if table::grows_from_zero(&self) {
             self.backoff = Backoff::Fixed;

@@ -100,8 +100,8 @@ macro_rules! attribute {
     (($name:ident or $default:literal)) => {
         concat!("`", stringify!($name), "` (", $default, " unless set)")
     };
-    (($name:ident = $value:tt)) => {
-        concat!("`", stringify!($name), " = ", stringify!($value), "`")
+    (($name:ident = $($value:tt)+)) => {
+        concat!("`", stringify!($name), " = ", stringify!($($value)+), "`")
     };
     ($words:literal) => { $words };
 }
@@ -119,8 +119,8 @@ macro_rules! part {
     ($section:ident ($name:ident or $default:literal)) => {
         Part::NameUnlessSet(field::$section::$name, concat!($default))
     };
-    ($section:ident ($name:ident = $value:tt)) => {
-        Part::Setting(field::$section::$name, stringify!($value))
+    ($section:ident ($name:ident = $($value:tt)+)) => {
+        Part::Setting(field::$section::$name, stringify!($($value)+))
     };
     ($section:ident $words:literal) => { Part::Words($words) };
 }

@@ -119,9 +119,20 @@ rules! {
             message ["a jitter factor must be between 0.0 and 1.0: write " (jitter = 0.3) " for ±30 %"]
             when jitter_out_of_range(policy);
 
+        rule JitterUpOutOfRange of [jitter_factor jitter]
+            message ["`up` lengthens each wait by a share of it, above 0.0 and at most 1.0: \
+                  write " (jitter = up(0.3)) " for up to 30 % more"]
+            when up_out_of_range(policy);
+
         rule JitterRangeReversed of [jitter]
             message ["this range ends before it begins: write the shorter time first, such as " (jitter = "0ms..250ms")]
-            when matches!(policy.jitter, Jitter::Added { least, most } if less(most, least));
+            when jitter_range_reversed(policy);
+
+        rule JitterAboveMax of [jitter max_delay]
+            message ["the least time that this jitter adds is longer than " (max_delay or "30s") ", which caps \
+                  every wait, so all waits are equal: lower the first or raise the second"]
+            shows [max_delay]
+            when jitter_above_max(policy);
 
         rule FirstDelayAboveBound of
             [first_delay budget deadline max_elapsed initial_delay backoff delays jitter jitter_factor max_delay
@@ -452,7 +463,23 @@ pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>
 }
 
 const fn jitter_out_of_range(policy: &Policy) -> bool {
-    matches!(policy.jitter.factor(), Some(factor) if !(factor >= 0.0 && factor <= 1.0))
+    matches!(policy.jitter, Jitter::Proportional(factor) if !(factor >= 0.0 && factor <= 1.0))
+}
+
+const fn up_out_of_range(policy: &Policy) -> bool {
+    matches!(policy.jitter, Jitter::Up(factor) if !(factor > 0.0 && factor <= 1.0))
+}
+
+const fn jitter_range_reversed(policy: &Policy) -> bool {
+    matches!(policy.jitter, Jitter::Added { least, most } if less(most, least))
+}
+
+pub(super) const fn jitter_above_max(policy: &Policy) -> bool {
+    match policy.jitter {
+        // A range that is reversed is a mistake of its own.
+        Jitter::Added { least, most } => less(policy.get_max_delay(), least) && !less(most, least),
+        _ => false,
+    }
 }
 
 /// The shortest possible first wait, or `None` if it is not known: for a single attempt, if a
@@ -464,6 +491,9 @@ const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
         || growth_without_room(policy)
         || first_above_max(policy)
         || jitter_out_of_range(policy)
+        || up_out_of_range(policy)
+        || jitter_range_reversed(policy)
+        || jitter_above_max(policy)
     {
         return None;
     }

@@ -309,6 +309,8 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
     let new = Policy::new;
     let base = |base| new().backoff(Backoff::Exponential { base });
     let jitter = |factor| new().jitter(Jitter::Proportional(factor));
+    let up = |factor| new().jitter(Jitter::Up(factor));
+    let added = |least, most| new().jitter(Jitter::Added { least: s(least), most: s(most) });
     let bounded = || new().unlimited().budget(s(60));
     let fixed = new().backoff(Backoff::Fixed);
     let custom = Backoff::Custom(const { &[Duration::from_secs(31)] });
@@ -349,6 +351,13 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
         (jitter(f64::NAN), new(), Rule::JitterFactorOutOfRange),
         (jitter(-0.1), new(), Rule::JitterFactorOutOfRange),
         (jitter(30.0), jitter(1.0), Rule::JitterFactorOutOfRange),
+        (up(f64::NAN), new(), Rule::JitterUpOutOfRange),
+        (up(0.0), new(), Rule::JitterUpOutOfRange),
+        (up(-0.1), new(), Rule::JitterUpOutOfRange),
+        (up(1.5), up(1.0), Rule::JitterUpOutOfRange),
+        (added(5, 1), added(1, 5), Rule::JitterRangeReversed),
+        (added(99, 1), added(1, 99), Rule::JitterRangeReversed),
+        (added(31, 99), added(30, 99), Rule::JitterAboveMax),
         (new().timeout(Duration::ZERO), new(), Rule::TimeoutZero),
         (new().deadline(s(9)).timeout(s(10)), new().deadline(s(9)), Rule::TimeoutAboveDeadline),
         (new().unlimited(), new(), Rule::UnlimitedUnbounded),

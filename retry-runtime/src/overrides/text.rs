@@ -159,7 +159,8 @@ impl<'de> Deserializer<'de> for Text<'_> {
         match (text, text.strip_suffix(')').and_then(|text| text.split_once('('))) {
             ("true", _) => visitor.visit_bool(true),
             ("false", _) => visitor.visit_bool(false),
-            (_, Some((name, settings))) => {
+            // A jitter is a text with its share, as in files.
+            (_, Some((name, settings))) if name.trim() != "up" => {
                 let curve = [(name.trim(), Settings(settings))];
                 visitor.visit_map(MapDeserializer::new(curve.into_iter()))
             }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use retry_runtime::{Jitter, Policy, retry};
+use retry_runtime::{Jitter, Policy, policy, retry};
 
 use crate::support::{Calls, Failure, millis, secs};
 
@@ -159,6 +159,35 @@ async fn a_servers_word_is_lengthened_in_the_same_way() {
     assert_eq!(calls.gaps(), [millis(7100)]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_share_may_be_a_value_of_run_time() {
+    #[retry(attempts = 9, backoff = fixed, jitter = up(share))]
+    async fn fetch(calls: &Calls, share: f64) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    for (share, longest) in [(0.5, millis(1_500)), (9.0, secs(2)), (0.0, secs(1))] {
+        let calls = Calls::new();
+        fetch(&calls, share).await.unwrap_err();
+        let within = |gap: &Duration| *gap >= secs(1) && *gap <= longest + millis(1);
+        assert!(calls.gaps().iter().all(within), "{share}: {:?}", calls.gaps());
+    }
+}
+
+const UP: Policy = policy!(jitter = up(0.5));
+const ADDED: Policy = policy!(jitter = "100ms..250ms");
+
+#[test]
+fn a_policy_has_the_interval_as_well() {
+    assert_eq!(UP, Policy::new().jitter(Jitter::Up(0.5)));
+    assert_eq!(UP.wait_interval(2, None), (secs(2), secs(3)));
+    assert_eq!(UP.wait_interval(9, None), (secs(30), secs(30)), "no room is left");
+    let (least, most) = (millis(100), millis(250));
+    assert_eq!(ADDED, Policy::new().jitter(Jitter::Added { least, most }));
+    assert_eq!(ADDED.wait_interval(2, None), (millis(2_100), millis(2_250)));
+    let cut = ADDED.max_delay(millis(2_200));
+    assert_eq!(cut.wait_interval(2, None), (millis(2_100), millis(2_200)));
+}
+
 #[test]
 fn files_have_it_as_text() {
     for (text, jitter) in [
@@ -173,5 +202,5 @@ fn files_have_it_as_text() {
     let reversed = serde_json::from_str::<Policy>("{\"jitter\":\"5s..1s\"}").unwrap_err();
     assert!(reversed.to_string().contains("ends before it begins"), "{reversed}");
     let above = serde_json::from_str::<Policy>("{\"jitter\":\"up(1.5)\"}").unwrap_err();
-    assert!(above.to_string().contains("between 0.0 and 1.0"), "{above}");
+    assert!(above.to_string().contains("at most 1.0"), "{above}");
 }

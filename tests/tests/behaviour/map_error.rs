@@ -1,6 +1,8 @@
 //! `map_error`: what the caller gets in place of the last error.
 
 use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Policy, Reason, RetryError, policy, retry, retrying,
@@ -132,6 +134,76 @@ async fn an_alias_of_result_and_a_method_of_a_trait_work() {
     let last = Failure::Busy(2);
     let failed: Result1<u32> = Client(Calls::new()).fetch("it").await;
     assert_eq!(failed, Err(AppError::Exhausted { attempts: 2, last }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_do_boxed_futures() {
+    type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+    #[retry(attempts = 2, map_error = |error: RetryError<Failure>| mapped(error))]
+    fn boxed(calls: Arc<Calls>) -> Pin<Box<dyn Future<Output = Result<u32, AppError>> + Send>> {
+        Box::pin(async move {
+            Err(Failure::Busy(calls.make()))?;
+            Ok(1)
+        })
+    }
+
+    #[async_trait::async_trait]
+    trait Fetches {
+        async fn fetch(&self, id: u64) -> Result<u32, AppError>;
+    }
+
+    #[async_trait::async_trait]
+    impl Fetches for Calls {
+        #[retry(attempts = 2, map_error = |error: RetryError<Failure>| match error.attempts() {
+            2 => AppError::Forbidden(id),
+            _ => mapped(error),
+        })]
+        async fn fetch(&self, id: u64) -> Result<u32, AppError> {
+            Err(Failure::Busy(self.make()))
+        }
+    }
+
+    let future: Boxed<_> = boxed(Arc::new(Calls::new()));
+    let last = Failure::Busy(2);
+    assert_eq!(future.await, Err(AppError::Exhausted { attempts: 2, last }));
+    assert_eq!(Calls::new().fetch(7).await, Err(AppError::Forbidden(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_variant_that_keeps_the_whole_story_is_a_function_of_it() {
+    #[derive(Debug)]
+    enum Outer {
+        Exhausted(RetryError<Failure>),
+    }
+    #[retry(attempts = 2, map_error = |error: RetryError<Failure>| Outer::Exhausted(error))]
+    async fn by_closure(calls: &Calls) -> Result<u32, Outer> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let Outer::Exhausted(error) = by_closure(&Calls::new()).await.unwrap_err();
+    assert_eq!((error.attempts(), error.last()), (2, Some(&Failure::Busy(2))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_holds_what_became_of_itself_is_named_by_a_path() {
+    #[derive(Debug)]
+    enum Nested {
+        Down,
+        Exhausted(Box<RetryError<Nested>>),
+    }
+    impl From<RetryError<Nested>> for Nested {
+        fn from(error: RetryError<Nested>) -> Self {
+            Self::Exhausted(Box::new(error))
+        }
+    }
+    #[retry(attempts = 2, map_error = Nested::from)]
+    async fn by_path() -> Result<u32, Nested> {
+        Err(Nested::Down)
+    }
+    let Nested::Exhausted(error) = by_path().await.unwrap_err() else {
+        panic!("it was not mapped")
+    };
+    assert!(matches!(error.last(), Some(Nested::Down)), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]

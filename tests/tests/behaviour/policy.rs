@@ -81,6 +81,10 @@ fn it_reads_as_a_line() {
     }
     let fine = Policy::new().jitter(Jitter::Proportional(0.125)).to_string();
     assert!(fine.ends_with(", jitter ±12.5 %"), "{fine}");
+    let up = policy!(jitter = up(0.5)).to_string();
+    assert!(up.ends_with(", jitter up to +50 %"), "{up}");
+    let added = policy!(jitter = "0ms..250ms").to_string();
+    assert!(added.ends_with(", jitter of 0s to 250ms more"), "{added}");
 }
 
 #[test]

@@ -44,7 +44,19 @@ fn changes() -> impl Strategy<Value = Vec<(&'static str, &'static str, &'static 
         (
             Just("jitter"),
             proptest::sample::select(
-                &["true", "false", "full", "equal", "decorrelated", "0.5"][..]
+                &[
+                    "true",
+                    "false",
+                    "full",
+                    "equal",
+                    "decorrelated",
+                    "0.5",
+                    "up(0.5)",
+                    "up(0)",
+                    "0s..1ms",
+                    "2s..1s",
+                    "1h..2h"
+                ][..]
             )
         ),
         (

@@ -97,6 +97,23 @@ fn the_star_changes_bounds_in_time_and_jitter_factors_where_they_are() {
 }
 
 #[test]
+fn jitter_upwards_is_read_from_the_environment_and_from_a_file() {
+    alone(async {
+        let pairs = [("billing.pay", "jitter", "up(0.25)"), ("shop.look", "jitter", "0ms..250ms")];
+        Overrides::from_pairs(pairs).unwrap().apply();
+        let jitter = |name| site(name).policy().unwrap().get_jitter();
+        assert_eq!(jitter("billing.pay"), Jitter::Up(0.25));
+        let most = Duration::from_millis(250);
+        assert_eq!(jitter("shop.look"), Jitter::Added { least: Duration::ZERO, most });
+
+        yaml("billing.pay: { jitter: 1s..2s }\nshop.look: { jitter: up(1) }").apply();
+        let (least, most) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!(jitter("billing.pay"), Jitter::Added { least, most });
+        assert_eq!(jitter("shop.look"), Jitter::Up(1.0));
+    });
+}
+
+#[test]
 fn a_bound_can_be_taken_away() {
     alone(async {
         yaml("\"*\": { deadline: unlimited, max_elapsed: unlimited, timeout: unlimited }").apply();

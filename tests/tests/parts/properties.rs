@@ -70,6 +70,8 @@ fn any_jitter() -> impl Strategy<Value = Jitter> {
         Just(Jitter::Full),
         Just(Jitter::Equal),
         Just(Jitter::Decorrelated),
+        any_number().prop_map(Jitter::Up),
+        (any_duration(), any_duration()).prop_map(|(least, most)| Jitter::Added { least, most }),
     ]
 }
 
@@ -124,6 +126,11 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         Just(Jitter::Full),
         Just(Jitter::Equal),
         Just(Jitter::Decorrelated),
+        (1..=100_u32).prop_map(|percent| Jitter::Up(f64::from(percent) / 100.0)),
+        (0..400_u64, 0..4_000_u64).prop_map(|(least, more)| Jitter::Added {
+            least: Duration::from_millis(least),
+            most: Duration::from_millis(least + more),
+        }),
     ];
     (
         prop::option::weighted(0.9, 1..30_u32),
@@ -184,13 +191,17 @@ proptest! {
         prop_assert!(policy.wait(n) <= max);
         let (shortest, longest) = policy.wait_interval(n, previous);
         prop_assert!(shortest <= longest && longest <= max, "{:?}", (shortest, longest));
+        let added = match policy.get_jitter() {
+            Jitter::Added { least, most } => least.min(most),
+            _ => Duration::ZERO,
+        };
         // If attempts are unlimited, a hint does not shorten the backoff's wait.
-        let hint = match policy.get_attempts() {
-            Attempts::Limited(_) => hint,
-            Attempts::Unlimited => hint.max(shortest),
+        let expected = match policy.get_attempts() {
+            Attempts::Unlimited if hint < shortest => shortest,
+            _ => hint.saturating_add(added),
         };
         let (shortest, longest) = policy.hint_interval(n, hint, previous);
-        prop_assert!(shortest == hint && longest >= hint, "{:?}", (shortest, longest));
+        prop_assert!(shortest == expected && longest >= shortest, "{:?}", (shortest, longest));
         prop_assert!(!policy.to_string().is_empty());
         let total = policy.longest_total_wait();
         let bounds = [policy.get_budget(), policy.get_deadline(), policy.get_max_elapsed()];
@@ -373,20 +384,31 @@ proptest! {
 
 /// 1,000 waits with this jitter at a cap of 30 s.
 fn at_the_cap(jitter: Jitter) -> Vec<Duration> {
-    let policy = DEFAULT.attempts(1_001).initial_delay(Duration::from_secs(30)).jitter(jitter);
+    below_the_cap(Duration::from_secs(30), jitter)
+}
+
+/// 1,000 waits of this length with this jitter, and a cap of 30 s.
+fn below_the_cap(wait: Duration, jitter: Jitter) -> Vec<Duration> {
+    let policy = DEFAULT.attempts(1_001).backoff(Backoff::Fixed).initial_delay(wait);
+    let policy = policy.max_delay(Duration::from_secs(30)).jitter(jitter);
     gaps(&drive(policy).1)
 }
 
 /// The bounds are at six standard deviations or more: one false alarm in a hundred million runs.
 #[test]
 fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
-    for (jitter, shortest) in [
-        (Jitter::Proportional(0.3), 21.0),
-        (Jitter::Proportional(1.0), 0.0),
-        (Jitter::Full, 0.0),
-        (Jitter::Equal, 15.0),
+    let s = Duration::from_secs;
+    for (wait, jitter, shortest) in [
+        (30, Jitter::Proportional(0.3), 21.0),
+        (30, Jitter::Proportional(1.0), 0.0),
+        (30, Jitter::Full, 0.0),
+        (30, Jitter::Equal, 15.0),
+        // Twice as much as there is room for.
+        (20, Jitter::Up(1.0), 20.0),
+        (20, Jitter::Added { least: s(2), most: s(20) }, 22.0),
+        (0, Jitter::Added { least: s(10), most: s(50) }, 10.0),
     ] {
-        let waits = at_the_cap(jitter);
+        let waits = below_the_cap(s(wait), jitter);
         assert_eq!(waits.len(), 1_000);
         let width = 30.0 - shortest;
         let mean = waits.iter().map(Duration::as_secs_f64).sum::<f64>() / 1_000.0;

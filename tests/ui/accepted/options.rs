@@ -144,6 +144,23 @@ async fn decorrelated() -> Result<u32, ApiError> {
     Ok(7)
 }
 
+#[retry(jitter = up(SHARE))]
+async fn up() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(jitter = "0ms..250ms")]
+async fn added() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(jitter = "..=1s", max_delay = unlimited)]
+fn added_from_zero() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+const SHARE: f64 = 0.25;
+
 #[retry(backoff = fixed, jitter = full)]
 async fn full() -> Result<u32, ApiError> {
     Ok(7)
@@ -259,6 +276,7 @@ async fn run() -> Result<(), ApiError> {
     assert_eq!(all(vec![3, 4]).await?, 7);
     assert_eq!(by_constants().await? + by_paths()? + by_block()? + unlimited().await?, 28);
     assert_eq!(custom()? + decorrelated().await? + full().await? + none()?, 28);
+    assert_eq!(up().await? + added().await? + added_from_zero()?, 21);
     assert_eq!(overridden().await? + in_place()? + breaker_in_place().await?, 21);
     let client = Client {
         breaker: Arc::new(CircuitBreaker::new("client", BreakerConfig::new())),

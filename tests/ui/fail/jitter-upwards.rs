@@ -11,6 +11,18 @@ async fn above_one() -> Result<u32, String> {
     Ok(1)
 }
 
+#[retry(jitter = up(0))]
+async fn nothing() -> Result<u32, String> {
+    Ok(1)
+}
+
+const SHARE: f64 = 3.0;
+
+#[retry(jitter = up(SHARE))]
+async fn above_one_as_a_constant() -> Result<u32, String> {
+    Ok(1)
+}
+
 #[retry(jitter = up(0.1, 0.3))]
 async fn two_shares() -> Result<u32, String> {
     Ok(1)
@@ -18,6 +30,26 @@ async fn two_shares() -> Result<u32, String> {
 
 #[retry(jitter = "250ms..0ms")]
 async fn reversed() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(jitter = "0ms..")]
+async fn without_an_end() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(jitter = "1m..2m")]
+async fn longer_than_all_waits() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(jitter = 0.0..0.5)]
+async fn of_shares() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(jitter = decorrelated, jitter = "0ms..250ms")]
+async fn beside_decorrelated() -> Result<u32, String> {
     Ok(1)
 }
 

@@ -1,5 +1,5 @@
 //! What `map_error` cannot be.
-use retry_runtime::{RetryError, retry};
+use retry_runtime::{Policy, RetryError, policy, retry};
 
 #[derive(Debug)]
 struct AppError;
@@ -28,6 +28,26 @@ async fn beside_a_fallback() -> Result<u32, String> {
 async fn of_an_option() -> Option<u32> {
     None
 }
+
+#[retry(map_error = |_| (), retry_on = [ok(|page: &u32| *page == 0)])]
+async fn of_a_value() -> u32 {
+    0
+}
+
+#[retry(map_error = |_| (), retry_on = [ok(|_: &()| true)])]
+async fn of_nothing() {}
+
+#[retry(map_err = |error| error)]
+async fn by_the_name_of_std() -> Result<u32, String> {
+    Ok(1)
+}
+
+#[retry(state = Vec::new(), delay_for = |error| None)]
+async fn what_there_is_no_option_for() -> Result<u32, String> {
+    Ok(1)
+}
+
+const SHARED: Policy = policy!(attempts = 3, map_error = |error| error);
 
 type Answer = Result<u32, AppError>;
 

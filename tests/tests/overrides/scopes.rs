@@ -59,12 +59,11 @@ fn functions_that_are_not_async_see_the_scope_around_them() {
         let nested = with_overrides_sync(&two, || with_overrides_sync(&three, look));
         assert_eq!(nested.unwrap_err().attempts(), 3);
         assert_eq!(look().unwrap_err().attempts(), 4);
+        // Works on a thread without a runtime too.
+        let thread =
+            std::thread::spawn(move || with_overrides_sync(&two, look).unwrap_err().attempts());
+        assert_eq!(thread.join().unwrap(), 2);
     });
-    // Works without a runtime too.
-    let two = of("shop.look", "attempts", "2");
-    let thread =
-        std::thread::spawn(move || with_overrides_sync(&two, look).unwrap_err().attempts());
-    assert_eq!(thread.join().unwrap(), 2);
 }
 
 #[test]

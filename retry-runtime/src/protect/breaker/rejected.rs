@@ -5,6 +5,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::base::name::Name;
+use crate::base::sync::Arc;
 use crate::outcome::error::Interrupted;
 
 /// A circuit breaker did not let a call through.
@@ -27,6 +28,27 @@ pub struct Rejected {
     /// How long the breaker stays open: zero while it is half-open with all probes running,
     /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
+    pub(super) opened_by: Option<Arc<str>>,
+}
+
+impl Rejected {
+    /// Returns the text of the failure that opened the breaker, if it is known: it may be missing
+    /// while the breaker changes its state. Not part of the message of this error, because a text
+    /// such as "connection refused" would say that this call failed so.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
+    /// breaker.try_acquire().unwrap().failure_with(&"connection refused");
+    ///
+    /// let rejected = breaker.try_acquire().unwrap_err();
+    /// assert_eq!(rejected.opened_by(), Some("connection refused"));
+    /// assert!(!rejected.to_string().contains("refused"));
+    /// ```
+    pub fn opened_by(&self) -> Option<&str> {
+        self.opened_by.as_deref()
+    }
 }
 
 impl fmt::Display for Rejected {
@@ -39,7 +61,7 @@ impl Error for Rejected {}
 
 impl From<Rejected> for Interrupted {
     fn from(rejected: Rejected) -> Self {
-        let Rejected { breaker, remaining } = rejected;
+        let Rejected { breaker, remaining, .. } = rejected;
         Self::CircuitOpen { breaker, remaining }
     }
 }

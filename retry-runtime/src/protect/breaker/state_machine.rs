@@ -50,7 +50,9 @@ impl CircuitBreaker {
         if self.observes() {
             return Ok(Permit::new(self, Tag::IGNORED));
         }
-        Err(Rejected { breaker: self.name.clone(), remaining })
+        // Rejected calls do not wait for each other.
+        let opened_by = self.inner.0.try_lock().ok().and_then(|inner| inner.opened_by.clone());
+        Err(Rejected { breaker: self.name.clone(), remaining, opened_by })
     }
 
     fn count(&self, counted: Counted) {

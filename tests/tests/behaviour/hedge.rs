@@ -629,3 +629,15 @@ async fn a_boxed_method_is_hedged_too() {
     let client: Box<dyn Asks> = Box::new(Client);
     assert_eq!(client.ask(&service, "it".to_owned()).await, Ok(12));
 }
+
+#[tokio::test(start_paused = true)]
+async fn matchers_are_asked_once_where_no_hedge_has_begun() {
+    #[retry(hedge = "200ms", attempts = 1, retry_on = [when(|_| asked.make() > 0)])]
+    async fn fetch(service: &Service, asked: &Calls) -> Result<u32, Failure> {
+        service.call().await
+    }
+    let asked = Calls::new();
+    let service = Service::of([(millis(100), Err(Failure::Busy(1)))]);
+    fetch(&service, &asked).await.unwrap_err();
+    assert_eq!(asked.made(), 1);
+}

@@ -252,15 +252,16 @@ impl<'a, F: Future> Group<'a, F> {
         } else {
             self.hand_over(number, permit, held.as_deref_mut());
         }
-        let judged = caller.judge(&outcome, &mut member);
-        if judged == Judged::Retried && others_run {
+        // The caller's matchers are not asked in vain: they judge the outcome of the group again.
+        let judged = (others_run || number > 0).then(|| caller.judge(&outcome, &mut member));
+        if judged == Some(Judged::Retried) && others_run {
             return None;
         }
         self.hand_over(number, member.permit, held);
         if let Some(contexts) = contexts {
             contexts.ended(number);
         }
-        if judged == Judged::Success && number > 0 {
+        if judged == Some(Judged::Success) && number > 0 {
             observe::hedge_won(self.terms.origin, self.terms.attempt, number);
         }
         Some(outcome)

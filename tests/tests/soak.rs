@@ -16,7 +16,7 @@ use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -86,13 +86,14 @@ struct Plan {
 
 // ── What is called ──────────────────────────────────────────────────────────
 
-const NAMES: [&str; 5] =
-    ["soak.protected", "soak.plain", "soak.outer", "soak.sync", "soak.retrier"];
+const NAMES: [&str; 6] =
+    ["soak.protected", "soak.plain", "soak.outer", "soak.sync", "soak.retrier", "soak.hedged"];
 const PROTECTED: usize = 0;
 const PLAIN: usize = 1;
 const OUTER: usize = 2;
 const SYNC: usize = 3;
 const RETRIER: usize = 4;
+const HEDGED: usize = 5;
 
 const OPEN_FOR: Duration = Duration::from_millis(20);
 /// At a time; twice as many have to succeed to close the breaker.
@@ -178,6 +179,22 @@ impl World {
     )]
     async fn protected(&self, call: &Call<'_>) -> Result<(), RetryError<Fault>> {
         call.attempt(true).await
+    }
+
+    #[retry(
+        attempts = 4,
+        initial_delay = "1ms",
+        hedge(after = "2ms", max = 2),
+        timeout = "20ms",
+        retry_on = [when(Fault::is_busy), timeout],
+        breaker = self.breaker,
+        quota = self.quota,
+        context = cx,
+        on_retry = |event| call.will_retry(event),
+        name = "soak.hedged",
+    )]
+    async fn hedged(&self, call: &Call<'_>) -> Result<(), RetryError<Fault>> {
+        if cx.hedge() > 0 { call.body(true).await } else { call.attempt(true).await }
     }
 
     /// Also called by `outer`.
@@ -308,7 +325,7 @@ impl<'w> Call<'w> {
     }
 
     fn has_quota(&self) -> bool {
-        matches!(self.of, PROTECTED | RETRIER)
+        matches!(self.of, PROTECTED | RETRIER | HEDGED)
     }
 
     fn begin(&self) {
@@ -335,6 +352,10 @@ impl<'w> Call<'w> {
     /// A body that takes some time, and may end in any way.
     async fn attempt(&self, may_hang: bool) -> Result<(), Fault> {
         self.begin();
+        self.body(may_hang).await
+    }
+
+    async fn body(&self, may_hang: bool) -> Result<(), Fault> {
         if self.is_mute {
             sleep(Duration::from_millis(self.random(4))).await;
             return std::future::pending().await;
@@ -445,7 +466,7 @@ impl Drop for Settled<'_> {
 async fn task(world: &'static World, seed: u64, spread: u64) {
     let mut random = Random(seed);
     sleep(Duration::from_millis(random.below(spread))).await;
-    let of = [PROTECTED, PROTECTED, RETRIER, PLAIN, OUTER, SYNC][random.index(6)];
+    let of = [PROTECTED, PROTECTED, RETRIER, PLAIN, OUTER, SYNC, HEDGED][random.index(7)];
     let call = Call::new(world, of, random.next());
     let how = random.below(5);
     run(call, how, Duration::from_millis(random.below(25)), random.below(12)).await;
@@ -456,7 +477,7 @@ async fn task(world: &'static World, seed: u64, spread: u64) {
 async fn mute(world: &'static World, seed: u64) {
     let mut random = Random(seed);
     sleep(Duration::from_millis(random.below(60))).await;
-    let of = [PROTECTED, RETRIER][random.index(2)];
+    let of = [PROTECTED, RETRIER, HEDGED][random.index(3)];
     let call = Call { is_mute: true, ..Call::new(world, of, random.next()) };
     let how = random.below(3);
     run(call, how, Duration::from_millis(random.below(12)), random.below(3)).await;
@@ -498,6 +519,7 @@ async fn make(world: &'static World, call: &Call<'_>) -> Result<(), RetryError<F
         PLAIN => world.plain(call).await,
         OUTER => world.outer(call).await,
         SYNC => World::sync(call),
+        HEDGED => world.hedged(call).await,
         _ => world.retrier(call).await,
     }
 }
@@ -602,6 +624,9 @@ struct Recorded {
     tallies: [Tally; NAMES.len()],
     transitions: AtomicU64,
     empty: AtomicU64,
+    hedges: AtomicU64,
+    /// Pays for hedges, whose body need not have begun when the group has ended.
+    ledger: OnceLock<&'static Ledger>,
 }
 
 impl Recorded {
@@ -620,6 +645,10 @@ impl Recorded {
             (Some(tally), Event::GaveUp { reason, rejected, .. }) => {
                 tally.attempts.fetch_add(u64::from(!rejected), SeqCst);
                 tally.gave_up[place(*reason)].fetch_add(1, SeqCst);
+            }
+            (Some(_), Event::Hedged { .. }) => {
+                self.hedges.fetch_add(1, SeqCst);
+                self.ledger.get().expect("the world is there").take(5);
             }
             (None, Event::Breaker(_)) => {
                 self.transitions.fetch_add(1, SeqCst);
@@ -669,6 +698,7 @@ struct Seen {
     panicked: u64,
     transitions: u64,
     empty: u64,
+    hedges: u64,
     /// Rounds after which the breaker was half-open, following a storm of mute probes.
     half_open: u32,
 }
@@ -678,8 +708,14 @@ impl Seen {
     fn is_varied(&self) -> bool {
         let by_reason =
             |at| self.counts.iter().map(|counts: &Counts| counts.gave_up[at]).sum::<u64>();
-        let others =
-            [self.cancelled, self.panicked, self.transitions, self.empty, self.half_open.into()];
+        let others = [
+            self.cancelled,
+            self.panicked,
+            self.transitions,
+            self.empty,
+            self.hedges,
+            self.half_open.into(),
+        ];
         (0..REASONS).map(by_reason).chain(others).all(|times| times > 0)
     }
 }
@@ -706,10 +742,11 @@ fn soak(plan: Plan) -> Seen {
     for (name, counts) in NAMES.iter().zip(&seen.counts) {
         println!("  {name}: {counts:?}");
     }
-    let Seen { counts: _, cancelled, panicked, transitions, empty, half_open } = &seen;
+    let Seen { counts: _, cancelled, panicked, transitions, empty, hedges, half_open } = &seen;
     println!(
         "  {cancelled} cancelled, {panicked} panicked; the breaker moved {transitions} times, \
-         and {half_open} rounds ended half-open; the quota was empty {empty} times"
+         and {half_open} rounds ended half-open; the quota was empty {empty} times; \
+         {hedges} hedges"
     );
     seen
 }
@@ -717,6 +754,7 @@ fn soak(plan: Plan) -> Seen {
 async fn rounds_of(plan: Plan, heard: &Recorded) -> Seen {
     // Leaked: spawned tasks may borrow it.
     let world: &'static World = Box::leak(Box::new(World::new(plan)));
+    assert!(heard.ledger.set(&world.ledger).is_ok(), "there is one world for each soak");
     let sites: [_; NAMES.len()] = std::array::from_fn(site);
     let before =
         sites.map(|site| site.map_or_else(Counts::default, |site| Counts::of(site.stats())));
@@ -776,6 +814,7 @@ async fn rounds_of(plan: Plan, heard: &Recorded) -> Seen {
         panicked: world.panicked.load(SeqCst),
         transitions: heard.transitions.load(SeqCst),
         empty: heard.empty.load(SeqCst),
+        hedges: heard.hedges.load(SeqCst),
         half_open,
     }
 }

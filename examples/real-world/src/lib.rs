@@ -26,3 +26,5 @@ pub mod startup;
 pub mod flags;
 pub mod replace_file;
 pub mod middleware;
+pub mod upload;
+pub mod replicas;

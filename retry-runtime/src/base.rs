@@ -6,6 +6,8 @@ pub(crate) mod clock;
 pub(crate) mod const_panic;
 pub(crate) mod first;
 pub(crate) mod full_text;
+#[cfg(feature = "macros")]
+pub(crate) mod linked;
 pub(crate) mod listeners;
 pub(crate) mod name;
 pub(crate) mod random;

@@ -51,6 +51,15 @@
 //! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does. With the
 //! feature `any-runtime`, another timer is used where there is none: on smol, on the executor of
 //! `futures`, or on one of your own. Inside tokio nothing changes.
+//!
+//! # In a browser
+//!
+//! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter its
+//! randomness; no feature is needed. A page cannot be stopped, so functions that are not async are
+//! refused by the compiler, and [`Retrier`] has no blocking calls. Its linker gathers nothing: [`sites`]
+//! and [`report`] list no functions, so overrides and a test's `fail` find none by name;
+//! `#[classifies]` is refused ([`classify::register`] does the same); an error with `#[derive(Classify)]`
+//! is known where it is returned, but not inside another error.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]
@@ -91,6 +100,37 @@ macro_rules! __retry_for_tests {
 #[macro_export]
 #[cfg(not(feature = "testing"))]
 macro_rules! __retry_for_tests {
+    ($($tokens:tt)*) => {};
+}
+
+/// What is to be registered, where no linker gathers it: the item itself, for one that the expansion
+/// refers to, or nothing.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __retry_not_linked {
+    (#![linkme_macro = $macro:path] $item:item) => {
+        $item
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __retry_left_out {
+    ($($tokens:tt)*) => {};
+}
+
+/// An error for what cannot work in a browser. The macro does not know what the program is built for.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+macro_rules! __retry_in_browsers {
+    ($($tokens:tt)*) => { $($tokens)* };
+}
+
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+macro_rules! __retry_in_browsers {
     ($($tokens:tt)*) => {};
 }
 

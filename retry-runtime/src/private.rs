@@ -77,6 +77,7 @@ pub mod shape {
 }
 
 pub use crate::__retry_for_tests as for_tests;
+pub use crate::__retry_in_browsers as in_browsers;
 #[cfg(feature = "macros")]
 pub use retry_macros::{policy, retrying};
 

@@ -55,7 +55,9 @@ use self::settings::{Common, Settings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
 pub use self::operation::{Operation, WithState};
-pub use self::run::{Blocking, Run};
+pub use self::run::Run;
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+pub use self::run::blocking::Blocking;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
 

@@ -189,7 +189,7 @@ impl Testing {
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
-        let mut all = lend::RETRY_BREAKERS_0_1.into_iter();
+        let mut all = lend::RETRY_BREAKERS_0_1.iter();
         match all.find(|in_place| in_place.site.name() == site.name()) {
             Some(in_place) => self.breaker(in_place.breaker),
             None => panic!(

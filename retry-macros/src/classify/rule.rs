@@ -6,7 +6,7 @@ use syn::{FnArg, ItemFn, Path, ReturnType, Type};
 
 use super::expand::library;
 use crate::errors::Errors;
-use crate::hygiene::quote;
+use crate::hygiene::{SpanRange, quote};
 
 const FORM: &str = "write `fn name(error: &TheirError) -> Option<Class>`";
 
@@ -105,10 +105,15 @@ fn registered(function: &ItemFn, error: &Type, krate: Option<&Path>) -> TokenStr
     let library = library(krate);
     let private = quote!(#library::__private);
     let name = &function.sig.ident;
+    let refused = SpanRange::of(name).locate(quote!(::core::compile_error! {
+        "no linker gathers the rules of a program for a browser: remove `#[classifies]` and call \
+         `retry_runtime::classify::register` with this function when the program starts"
+    }));
     let attributes = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     quote! {
         #(#attributes)*
         const _: () = {
+            #private::in_browsers! { #refused }
             #private::classifiers! {
                 #![linkme_macro = #private::classifiers]
                 static __RETRY_CLASSIFIER: #private::registered::Rule =

@@ -30,6 +30,12 @@ impl Expansion<'_> {
         let path = policy::private(self.args);
         // A short name for all that follows, because tokens cost compile time.
         let mut items = quote!(use #path as __retry;);
+        if !self.is_async {
+            let refused = SpanRange::of(&self.name).locate(quote!(::core::compile_error! {
+                "a wait would stop the page, which a browser does not allow: make it `async`"
+            }));
+            items.extend(quote!(#private::in_browsers! { #refused }));
+        }
         let name = match &self.args.name {
             // On its own, so that the error about a value that is not a string concerns nothing
             // else.

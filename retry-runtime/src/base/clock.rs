@@ -1,11 +1,14 @@
 //! The one clock: everything that needs the time reads it here.
 //!
 //! It is tokio's clock, so `tokio::time::pause()` makes every test instant. Outside a tokio
-//! runtime, it is the system's.
+//! runtime, it is the system's; in a browser, where the standard library knows no time, the page's.
 
 use core::time::Duration;
 
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) use tokio::time::Instant;
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+pub(crate) use web_time::Instant;
 
 /// The current time.
 pub(crate) fn now() -> Instant {
@@ -22,5 +25,8 @@ pub(crate) fn after(start: Instant, span: Duration) -> Option<Instant> {
 /// tokio's clock.
 #[cfg(feature = "http")]
 pub(crate) fn wall() -> std::time::SystemTime {
-    std::time::SystemTime::now()
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    return std::time::SystemTime::now();
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    return web_time::web::SystemTimeExt::to_std(web_time::SystemTime::now());
 }

@@ -1,13 +1,11 @@
 //! The one source of randomness: a small generator for each thread.
 //!
 //! Jitter needs spread, not secrecy, so a small generator is enough. It is seeded from the entropy
-//! that the standard library draws for its hash maps. A test that sets a seed decides what is
-//! drawn.
+//! that the standard library draws for its hash maps; in a browser, where that draws none, from the
+//! page's. A test that sets a seed decides what is drawn.
 
 use core::cell::RefCell;
 use core::time::Duration;
-use std::hash::{BuildHasher, RandomState};
-
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -17,7 +15,20 @@ pub(crate) static SEEDS: std::sync::OnceLock<fn() -> Option<u64>> = std::sync::O
 
 thread_local! {
     static GENERATOR: RefCell<SmallRng> =
-        RefCell::new(SmallRng::seed_from_u64(RandomState::new().hash_one("jitter")));
+        RefCell::new(SmallRng::seed_from_u64(entropy()));
+}
+
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+fn entropy() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+
+    RandomState::new().hash_one("jitter")
+}
+
+/// The bits of a number from 0 to 1, of which a browser draws 52 or 53 at random.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+fn entropy() -> u64 {
+    js_sys::Math::random().to_bits()
 }
 
 /// A duration drawn uniformly from `shortest` to `longest`, both included.

@@ -13,11 +13,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::Class;
 use super::known::held;
 
-/// The rules of the program, in one array assembled by the linker; named after the release, as the
-/// sites are.
 #[cfg(feature = "macros")]
-#[linkme::distributed_slice]
-pub static RETRY_CLASSIFIERS_0_1: [entry::Rule];
+crate::base::linked::linked! {
+    /// The rules of the program, in one array assembled by the linker; named after the release, as
+    /// the sites are.
+    pub static RETRY_CLASSIFIERS_0_1: [entry::Rule];
+    elsewhere __retry_left_out;
+}
 
 /// The rules of [`register`].
 static ADDED: RwLock<Option<Arc<[Arc<Added>]>>> = RwLock::new(None);
@@ -27,7 +29,7 @@ type Added = dyn Fn(&(dyn Error + 'static)) -> Option<Class> + Send + Sync;
 /// The class of one link, if its type is registered.
 pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     #[cfg(feature = "macros")]
-    if let Some(class) = RETRY_CLASSIFIERS_0_1.into_iter().find_map(|rule| (rule.class)(link)) {
+    if let Some(class) = RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.class)(link)) {
         return Some(class);
     }
     // Not under the lock: a rule may classify what it finds inside, or register another one.
@@ -40,7 +42,7 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
 pub(super) fn wait(link: &(dyn Error + 'static)) -> Option<Option<Duration>> {
     let _ = link;
     #[cfg(feature = "macros")]
-    return RETRY_CLASSIFIERS_0_1.into_iter().find_map(|rule| (rule.wait)(link));
+    return RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.wait)(link));
     #[cfg(not(feature = "macros"))]
     None
 }

@@ -173,7 +173,9 @@ pub struct InPlace {
     pub breaker: &'static CircuitBreaker,
 }
 
-/// All inline breakers.
 #[cfg(all(feature = "testing", feature = "macros"))]
-#[linkme::distributed_slice]
-pub static RETRY_BREAKERS_0_1: [InPlace];
+crate::base::linked::linked! {
+    /// All inline breakers.
+    pub static RETRY_BREAKERS_0_1: [InPlace];
+    elsewhere __retry_left_out;
+}

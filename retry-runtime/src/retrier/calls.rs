@@ -6,10 +6,9 @@ use std::sync::Arc;
 use super::Retrier;
 use super::decider::Decider;
 use super::operation::WithState;
-use super::run::{Blocking, Run};
+use super::run::Run;
 use super::values::Values;
 use crate::call::attempt::Attempt;
-use crate::outcome::error::RetryError;
 
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
@@ -77,47 +76,6 @@ impl<D, V> Retrier<D, V> {
         Fut: Future<Output = (S, Result<T, E>)>,
     {
         let operation = WithState::new(state, operation);
-        self.prepare(operation)
-    }
-
-    /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
-    /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new());
-    /// assert_eq!(retrier.run_sync(|| "7".parse::<u32>()).unwrap(), 7);
-    /// ```
-    ///
-    /// # Errors
-    /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run_sync<T, E, Kind>(
-        &self,
-        operation: impl FnMut() -> Result<T, E>,
-    ) -> Result<T, RetryError<E>>
-    where
-        D: Decider<E, Kind>,
-        V: Values<T>,
-    {
-        self.blocking(operation).call()
-    }
-
-    /// Prepares a call of a closure that is not async, so that settings for this call alone can be
-    /// added; [`Run::call`] makes it. [`run_sync`](Self::run_sync) does both.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new());
-    /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
-    /// assert_eq!(error.unwrap_err().attempts(), 1);
-    /// ```
-    pub fn blocking<T, E, Kind, Op>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
-    where
-        D: Decider<E, Kind>,
-        V: Values<T>,
-        Op: FnMut() -> Result<T, E>,
-    {
         self.prepare(operation)
     }
 

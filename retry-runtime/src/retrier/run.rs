@@ -1,4 +1,7 @@
-//! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or blocking.
+//! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future.
+
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+pub(crate) mod blocking;
 
 use core::fmt;
 use core::future::Future;
@@ -14,7 +17,7 @@ use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
 use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::{AttemptError, Interrupted, RetryError};
+use crate::outcome::error::{AttemptError, Interrupted};
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::{FailedAttempt, Rules};
 use crate::retrier::operation::Operation;
@@ -22,8 +25,7 @@ use crate::retrier::settings::{Call, CallClosures, Common, Failed};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
-    /// A call: what [`Retrier::run`](crate::Retrier::run) and
-    /// [`Retrier::blocking`](crate::Retrier::blocking) return.
+    /// A call: what [`Retrier::run`](crate::Retrier::run) and `Retrier::blocking` return.
     ///
     /// Its methods add closures for this one call. They know the error's type, and may
     /// mutate what they capture.
@@ -68,10 +70,6 @@ struct Parts<'r, Op, E, V, W, L> {
     when: Option<W>,
     on_retry: Option<L>,
 }
-
-/// Stands for the future of an attempt in a blocking call, which has none.
-#[derive(Clone, Copy, Debug)]
-pub enum Blocking {}
 
 /// What is polled next. Without data, so that a success has nothing to drop.
 #[derive(Clone, Copy)]
@@ -416,57 +414,6 @@ where
             if let Some(output) = ended {
                 return Poll::Ready(output);
             }
-        }
-    }
-}
-
-impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
-where
-    Op: FnMut() -> Result<T, E>,
-    V: Values<T>,
-    W: FnMut(&E) -> bool,
-    L: FnMut(&RetryEvent<'_, E>),
-{
-    /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
-    /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new());
-    /// assert_eq!(retrier.blocking(|| "7".parse::<u32>()).call().unwrap(), 7);
-    /// ```
-    ///
-    /// # Errors
-    /// The call was given up: why, after how many attempts, and the last error.
-    pub fn call(self) -> Result<T, RetryError<E>> {
-        let Self { mut parts, mut call, .. } = self;
-        let settings = &parts.common.settings;
-        let timing = Timing::start(&settings.plan());
-        loop {
-            let permit = match settings.admit(&mut call, || timing) {
-                Ok(permit) => permit,
-                Err(end) => return end,
-            };
-            let (outcome, value) = match (parts.operation)() {
-                Ok(value) => match parts.common.values.failure(&value) {
-                    None => {
-                        settings.succeeded(call, permit);
-                        return Ok(value);
-                    }
-                    failure => (Ok(value), failure),
-                },
-                Err(error) => (Err(AttemptError::Error(error)), None),
-            };
-            let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed =
-                Failed { outcome, value, attempt: None, can_repeat: true, hedges: Hedges::Never };
-            let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
-            let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
-            if let ControlFlow::Break(end) = next {
-                return end;
-            }
-            call.wait_blocking(settings.origin());
-            call.spend();
         }
     }
 }

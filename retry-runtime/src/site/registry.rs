@@ -9,16 +9,19 @@ use core::time::Duration;
 use crate::event::transition::State;
 use retry_rules::Field;
 
+use crate::base::linked::linked;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
 #[cfg(not(retry_loom))]
 use crate::site::families::{Member, families};
 
-/// The annotated functions, in one array assembled by the linker. It is also the name of the
-/// section, so that two releases in one program keep theirs apart.
-#[linkme::distributed_slice]
-pub static RETRY_SITES_0_1: [Site];
+linked! {
+    /// The annotated functions, in one array assembled by the linker. It is also the name of the
+    /// section, so that two releases in one program keep theirs apart.
+    pub static RETRY_SITES_0_1: [Site];
+    elsewhere __retry_not_linked;
+}
 
 const _: () = assert!(
     matches!(env!("CARGO_PKG_VERSION_MAJOR").as_bytes(), b"0")
@@ -29,7 +32,8 @@ const _: () = assert!(
 /// Returns every function with `#[retry]` that is linked into this program, by name.
 ///
 /// Functions that the linker left out, because nothing calls them, may be missing. A
-/// generic function is one site.
+/// generic function is one site. On `wasm32-unknown-unknown`, whose linker gathers nothing, the list
+/// is empty.
 ///
 /// ```
 /// use retry_runtime::{retry, sites};
@@ -45,7 +49,7 @@ const _: () = assert!(
 /// # assert!(sites().iter().any(|site| site.name() == "shop.order"));
 /// ```
 pub fn sites() -> Vec<&'static Site> {
-    let mut sites: Vec<_> = RETRY_SITES_0_1.into_iter().collect();
+    let mut sites: Vec<_> = RETRY_SITES_0_1.iter().collect();
     sites.sort_by_key(|site| (site.name(), site.file(), site.line()));
     sites
 }
@@ -86,7 +90,9 @@ const NUMBERS: RangeInclusive<usize> = 1..=6;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
+        if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+            f.write_str("functions with #[retry] cannot be listed on wasm32-unknown-unknown\n")?;
+        } else if self.0.is_empty() {
             f.write_str("no function with #[retry] is linked into this program\n")?;
         } else {
             table(f, HEADINGS, self.0.iter().map(|site| row(site)), NUMBERS)?;

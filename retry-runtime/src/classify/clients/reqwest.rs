@@ -12,7 +12,8 @@ impl Known for ::reqwest::Error {
         #[cfg(not(target_arch = "wasm32"))]
         let network = if self.is_connect() { Class::NETWORK } else { Class::empty() };
         #[cfg(target_arch = "wasm32")]
-        let network = Class::empty();
+        // A browser does not say why a request failed to reach the server.
+        let network = if self.is_request() { Class::NETWORK } else { Class::empty() };
 
         let said = timeout | network;
         let is_final = self.is_builder() || self.is_redirect() || self.is_decode();

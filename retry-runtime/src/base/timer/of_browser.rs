@@ -1,0 +1,29 @@
+//! The timer of a page, where tokio has none.
+
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use super::NoTimer;
+use super::delay;
+use crate::base::clock::{self, Instant};
+
+pub(crate) use super::delay::Delay as Sleep;
+
+/// Whether a task has yielded.
+pub(crate) type Yielded = bool;
+
+/// Starts a sleep. Never an error.
+#[expect(clippy::unnecessary_wraps, reason = "tokio's timer may be missing")]
+pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
+    Ok(Sleep::new(delay))
+}
+
+/// Starts a sleep that ends at a point in time.
+pub(crate) fn sleep_until(at: Instant) -> Sleep {
+    Sleep::new(at.saturating_duration_since(clock::now()))
+}
+
+/// Lets other tasks run.
+pub(crate) fn poll_yield(cx: &mut Context<'_>, has_yielded: &mut Yielded) -> Poll<()> {
+    delay::poll_yield(cx, has_yielded)
+}

@@ -1,0 +1,111 @@
+//! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser may
+//! not.
+
+use core::ops::ControlFlow;
+
+use super::Run;
+use crate::call::plan::{Hedges, Timing};
+use crate::event::retry_event::RetryEvent;
+use crate::outcome::error::{AttemptError, RetryError};
+use crate::retrier::Retrier;
+use crate::retrier::decider::Decider;
+use crate::retrier::settings::{CallClosures, Failed};
+use crate::retrier::values::{FailedValue, Values};
+
+/// Stands for the future of an attempt in a blocking call, which has none.
+#[derive(Clone, Copy, Debug)]
+pub enum Blocking {}
+
+impl<D, V> Retrier<D, V> {
+    /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
+    /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
+    /// is ignored.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// assert_eq!(retrier.run_sync(|| "7".parse::<u32>()).unwrap(), 7);
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_sync<T, E, Kind>(
+        &self,
+        operation: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, RetryError<E>>
+    where
+        D: Decider<E, Kind>,
+        V: Values<T>,
+    {
+        self.blocking(operation).call()
+    }
+
+    /// Prepares a call of a closure that is not async, so that settings for this call alone can be
+    /// added; [`Run::call`] makes it. [`run_sync`](Self::run_sync) does both.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// ```
+    pub fn blocking<T, E, Kind, Op>(&self, operation: Op) -> Run<'_, Op, Blocking, T, E, V>
+    where
+        D: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut() -> Result<T, E>,
+    {
+        self.prepare(operation)
+    }
+}
+
+impl<Op, T, E, V, W, L> Run<'_, Op, Blocking, T, E, V, W, L>
+where
+    Op: FnMut() -> Result<T, E>,
+    V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
+{
+    /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
+    /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// assert_eq!(retrier.blocking(|| "7".parse::<u32>()).call().unwrap(), 7);
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn call(self) -> Result<T, RetryError<E>> {
+        let Self { mut parts, mut call, .. } = self;
+        let settings = &parts.common.settings;
+        let timing = Timing::start(&settings.plan());
+        loop {
+            let permit = match settings.admit(&mut call, || timing) {
+                Ok(permit) => permit,
+                Err(end) => return end,
+            };
+            let (outcome, value) = match (parts.operation)() {
+                Ok(value) => match parts.common.values.failure(&value) {
+                    None => {
+                        settings.succeeded(call, permit);
+                        return Ok(value);
+                    }
+                    failure => (Ok(value), failure),
+                },
+                Err(error) => (Err(AttemptError::Error(error)), None),
+            };
+            let value = value.as_ref().map(|value| value as &dyn FailedValue);
+            let failed =
+                Failed { outcome, value, attempt: None, can_repeat: true, hedges: Hedges::Never };
+            let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
+            let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
+            if let ControlFlow::Break(end) = next {
+                return end;
+            }
+            call.wait_blocking(settings.origin());
+            call.spend();
+        }
+    }
+}

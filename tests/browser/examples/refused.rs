@@ -1,0 +1,21 @@
+//! What cannot work in a browser: for it, this does not compile, and `.ci/run` reads what is said.
+
+use std::fmt;
+use std::io;
+
+use retry_runtime::{Class, classifies, retry, retrying};
+
+#[retry(attempts = 3)]
+fn stops_the_page() -> io::Result<()> {
+    Ok(())
+}
+
+#[classifies]
+fn is_gathered_by_a_linker(_: &fmt::Error) -> Option<Class> {
+    None
+}
+
+fn main() {
+    stops_the_page().unwrap();
+    retrying!(name = "refused.block", attempts = 3, || -> io::Result<()> { Ok(()) }).unwrap();
+}

@@ -1,0 +1,145 @@
+//! Waits, time limits and breakers in a browser, or in node: `.ci/run` says how. The clock there cannot
+//! be paused, so waits are short, and only a least time is checked.
+#![cfg(all(target_family = "wasm", target_os = "unknown"))]
+
+use std::cell::Cell;
+use std::future;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use retry_runtime::durable::{CallState, Failed};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Class, Interrupted, Jitter, Policy, Retrier, RetryError,
+    classify, report, retry, retrying, sites,
+};
+use wasm_bindgen_test::wasm_bindgen_test;
+use web_time::Instant;
+
+fn refused() -> io::Error {
+    io::ErrorKind::ConnectionRefused.into()
+}
+
+#[wasm_bindgen_test]
+async fn a_call_waits_between_its_attempts() {
+    #[retry(attempts = 3, backoff = fixed, initial_delay = "20ms")]
+    async fn fetch(calls: &mut u32) -> io::Result<u32> {
+        *calls += 1;
+        if *calls < 3 { Err(refused()) } else { Ok(*calls) }
+    }
+    let began = Instant::now();
+    assert_eq!(fetch(&mut 0).await.unwrap(), 3);
+    assert!(began.elapsed() >= Duration::from_millis(40));
+}
+
+#[wasm_bindgen_test]
+async fn attempts_and_calls_are_cut_off() {
+    #[retry(attempts = 2, initial_delay = "1ms", timeout = "10ms")]
+    async fn hangs(calls: &Cell<u32>) -> io::Result<()> {
+        calls.set(calls.get() + 1);
+        future::pending().await
+    }
+    #[retry(attempts = unlimited, initial_delay = "1ms", deadline = "20ms")]
+    async fn ends() -> Result<(), RetryError<io::Error>> {
+        future::pending().await
+    }
+    let calls = Cell::new(0);
+    assert_eq!(hangs(&calls).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert_eq!(calls.get(), 2);
+    let error = ends().await.unwrap_err();
+    assert!(matches!(error.interrupted(), Some(Interrupted::Deadline { .. })), "{error:?}");
+}
+
+#[wasm_bindgen_test]
+async fn an_open_breaker_is_waited_for() {
+    let config = BreakerConfig::new().failure_threshold(1).timeout(Duration::from_millis(20));
+    let breaker = CircuitBreaker::new("page", config);
+    breaker.try_acquire().unwrap().failure();
+    let call = retrying!(
+        name = "page.waits",
+        attempts = 5,
+        initial_delay = "1ms",
+        breaker = &breaker,
+        when_open = wait,
+        async { io::Result::Ok(7) }
+    );
+    assert_eq!(call.await.unwrap(), 7);
+}
+
+#[wasm_bindgen_test]
+async fn an_attempt_that_hangs_is_hedged() {
+    #[retry(attempts = 2, hedge = "10ms")]
+    async fn fetch(calls: &Cell<u32>) -> io::Result<u32> {
+        calls.set(calls.get() + 1);
+        if calls.get() == 1 { future::pending().await } else { Ok(calls.get()) }
+    }
+    assert_eq!(fetch(&Cell::new(0)).await.unwrap(), 2);
+}
+
+#[wasm_bindgen_test]
+async fn a_retrier_waits_too() {
+    let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::from_millis(10)));
+    let calls = Cell::new(0);
+    let call = retrier.run(async || {
+        calls.set(calls.get() + 1);
+        if calls.get() == 1 { Err(refused()) } else { Ok(()) }
+    });
+    call.await.unwrap();
+    assert_eq!(calls.get(), 2);
+}
+
+#[wasm_bindgen_test]
+async fn waits_of_zero_let_others_run() {
+    #[retry(attempts = unlimited, max_elapsed = "1m", backoff = fixed, initial_delay = "0s")]
+    async fn until(over: &Cell<bool>) -> io::Result<()> {
+        if over.get() { Ok(()) } else { Err(refused()) }
+    }
+    let over = Cell::new(false);
+    let other = async {
+        over.set(true);
+    };
+    futures::future::join(until(&over), other).await.0.unwrap();
+}
+
+#[wasm_bindgen_test]
+async fn a_wait_of_a_month_does_not_end_at_once() {
+    #[retry(attempts = 2, initial_delay = "30d", max_delay = "30d")]
+    async fn fetch() -> io::Result<()> {
+        Err(refused())
+    }
+    #[retry(attempts = 2, initial_delay = "50ms")]
+    async fn for_a_moment() -> io::Result<()> {
+        Err(refused())
+    }
+    let (fetch, moment) = (pin!(fetch()), pin!(for_a_moment()));
+    assert!(matches!(select(fetch, moment).await, Either::Right(_)));
+}
+
+#[wasm_bindgen_test]
+fn jitter_is_drawn_at_random() {
+    let policy = Policy::new().jitter(Jitter::Full).initial_delay(Duration::from_hours(1));
+    let retrier = Retrier::new(policy);
+    let draw = |_| retrier.decide(&mut CallState::default(), &Failed::now(&"busy"));
+    let drawn: Vec<_> = (0..4).map(draw).collect();
+    assert!(drawn.windows(2).any(|two| two[0] != two[1]), "{drawn:?}");
+}
+
+#[wasm_bindgen_test]
+async fn a_request_that_reaches_no_server_is_retried() {
+    // No server: browsers refuse to ask port 9.
+    #[retry(attempts = 3, initial_delay = "1ms")]
+    async fn get(calls: &Cell<u32>) -> reqwest::Result<String> {
+        calls.set(calls.get() + 1);
+        reqwest::get("http://127.0.0.1:9/").await?.text().await
+    }
+    let calls = Cell::new(0);
+    let error = get(&calls).await.unwrap_err();
+    assert_eq!((calls.get(), classify::error(&error)), (3, Class::NETWORK), "{error:?}");
+}
+
+#[wasm_bindgen_test]
+fn sites_are_not_listed_and_the_report_says_so() {
+    assert!(sites().is_empty());
+    assert!(report().to_string().contains("cannot be listed"), "{}", report());
+}

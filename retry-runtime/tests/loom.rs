@@ -282,6 +282,26 @@ fn a_quota_keeps_its_tokens() {
 }
 
 #[test]
+fn a_share_counts_each_call_once() {
+    model(|| {
+        let config = QuotaConfig::new().capacity(100).share(0.2);
+        let quota = Arc::new(RetryQuota::new("loom", config));
+        // One less than the ten that are free.
+        for _ in 0..9 {
+            assert!(quota.try_acquire(Class::empty()).is_some());
+        }
+        let threads = [(); 2].map(|()| {
+            let quota = Arc::clone(&quota);
+            thread::spawn(move || {
+                quota.count_call();
+                u32::from(quota.try_acquire(Class::empty()).is_some())
+            })
+        });
+        assert_eq!(threads.map(|thread| thread.join().unwrap()).iter().sum::<u32>(), 1);
+    });
+}
+
+#[test]
 fn no_token_of_time_is_given_twice_or_lost() {
     model(|| {
         let config = QuotaConfig::new().capacity(20).retry_cost(5).timeout_cost(10);

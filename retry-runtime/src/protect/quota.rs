@@ -152,6 +152,13 @@ impl RetryQuota {
         let _ = self.filled_until.fetch_sub(nanos, Ordering::Relaxed);
     }
 
+    /// Counts a call as ended: loom's models make none.
+    #[cfg(retry_loom)]
+    #[doc(hidden)]
+    pub fn count_call(&self) {
+        self.call_ended();
+    }
+
     // Not inlined: only failures lead here.
     #[cold]
     fn put(&self, tokens: u32) {

@@ -4,11 +4,12 @@
 //! Calls are counted in stripes, without a clock. Only a retry that asks reads the clock, and spreads
 //! the calls that came since the retry before it evenly over that time.
 
+use core::array;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use core::sync::atomic::AtomicUsize;
 
 use crate::base::cache_line::CacheLine;
-use crate::base::sync::{Mutex, Ordering, lock};
+use crate::base::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::protect::stamp;
 
 /// The window, in seconds.
@@ -17,10 +18,9 @@ const NANOS: u64 = 1_000_000_000;
 /// So many retries in a window are free, so that a client with few calls can retry at all.
 const FREE: u64 = 10;
 /// Threads that count at the same time disturb each other little.
-const STRIPES: usize = 16;
+const STRIPES: usize = if cfg!(retry_loom) { 2 } else { 16 };
 
 pub(super) struct Recent {
-    // Not loom's: nothing depends on the order of accesses to these.
     calls: [CacheLine<AtomicU64>; STRIPES],
     window: Mutex<Window>,
 }
@@ -51,7 +51,7 @@ impl Recent {
     pub(super) fn new() -> Self {
         let window = Window { second: stamp::nanos() / NANOS, ..Window::default() };
         Self {
-            calls: [const { CacheLine(AtomicU64::new(0)) }; STRIPES],
+            calls: array::from_fn(|_| CacheLine(AtomicU64::new(0))),
             window: Mutex::new(window),
         }
     }
@@ -63,13 +63,13 @@ impl Recent {
 
     /// Whether a retry may be made, of which there may be this share of the calls; if so, it counts.
     pub(super) fn retry(&self, share: f64) -> Asked {
+        let mut window = lock(&self.window);
+        // Under the lock: outside of it, a thread could come with fewer calls than the one before it.
         let counted = self
             .calls
             .iter()
             .fold(0_u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
-        let second = stamp::nanos() / NANOS;
-        let mut window = lock(&self.window);
-        window.advance(second, counted);
+        window.advance(stamp::nanos() / NANOS, counted);
         window.retry(share)
     }
 }
@@ -79,7 +79,7 @@ impl Window {
     fn advance(&mut self, second: u64, counted: u64) {
         let new = counted.wrapping_sub(self.counted);
         self.counted = counted;
-        // Another thread may have read the clock later and come first.
+        // A test's paused clock may be behind that of another one.
         let passed = second.saturating_sub(self.second);
         self.second = self.second.max(second);
         for back in (0..passed.min(SECONDS as u64)).rev() {

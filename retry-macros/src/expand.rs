@@ -32,7 +32,8 @@
 //!
 //! No closure is created around an async body, so it may borrow its arguments mutably, and it stays
 //! `Send`. The outcome is dropped before the wait, so an error need not be `Send` for the future to
-//! be.
+//! be, unless the call may end before another attempt fails: by a breaker, a deadline, a
+//! cancellation, or a policy of run time, which may have a deadline.
 //!
 //! Generated variables are hygienic (mixed-site spans), but items are not: their names begin with
 //! `__RETRY_`.
@@ -284,6 +285,8 @@ impl<'a> Expansion<'a> {
         };
         let shared = shared && !base_is_run_time;
         let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
+        // A policy of run time may have a deadline.
+        let deadline = deadline || base_is_run_time;
         let kept = match (may_end_in_a_wait || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,

@@ -625,3 +625,18 @@ async fn a_mistake_is_warned_of_once_in_the_words_of_the_rule() {
     let warnings: Vec<_> = events.iter().filter(|event| event.contains("rule")).collect();
     assert!(matches!(&warnings[..], [one] if one.contains("at least 1")), "{events:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_of_run_time_ends_with_the_last_error() {
+    #[retry(policy = policy)]
+    async fn hangs(calls: &Cell<u32>, policy: Policy) -> Result<(), RetryError<Down>> {
+        calls.set(calls.get() + 1);
+        if calls.get() == 2 {
+            std::future::pending::<()>().await;
+        }
+        Err(Down(calls.get()))
+    }
+
+    let error = hangs(&Cell::new(0), Policy::new().deadline(5 * S)).await.unwrap_err();
+    assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&Down(1))));
+}

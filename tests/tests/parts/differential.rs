@@ -1,6 +1,6 @@
-//! One session, many ways in: the attribute, a `Retrier` (with a list, without, with `when`, boxed,
+//! One session, many ways in: the attribute, a block, a `Retrier` (with a list, without, with `when`, boxed,
 //! with closures of one call), a `RetryLayer` and the step of a job make the same decisions on
-//! random scripts of outcomes, hints, hanging servers, breakers and quotas.
+//! random scripts of outcomes, hints, hanging servers, hedges, breakers, quotas and shares.
 //!
 //! Left out, because they behave differently on purpose:
 //! - `Retrier::blocking` and annotated functions that are not async: nothing can cut their attempts
@@ -8,7 +8,8 @@
 //! - `Retrier::run_with`: an attempt that is cut off takes the state with it, which ends the call.
 //! - The step of a job, if there is a deadline or a `max_elapsed` (a job rejects both), a breaker
 //!   (that of a job is asked for each item, not for each attempt), a quota (a success in another
-//!   process refunds nothing) or a value that is retried (a job has none). The budget of a job is
+//!   process refunds nothing), a hedge (an item has one lease) or a value that is retried (a job has
+//!   none). The budget of a job is
 //!   also checked against the clock, which is stopped here.
 //! - Errors that are `.opaque()`: the attribute has no equivalent.
 //! - Jitter: it is random, and drawn separately for each way in.
@@ -28,7 +29,7 @@ use retry_runtime::retrier::{Decider, Values};
 use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
     Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Interrupted, Policy, QuotaConfig,
-    Reason, Retrier, RetryError, RetryQuota, State, classify, retry,
+    Reason, Retrier, RetryError, RetryQuota, State, classify, retry, retrying,
 };
 use tokio::time::{Instant, sleep};
 use tower::{ServiceExt as _, service_fn};
@@ -54,7 +55,9 @@ const ENDLESS: Policy = Policy::new()
     .timeout(ms(1_000))
     .deadline(ms(9_000));
 const TWICE: Policy = Policy::new().attempts(2).timeout(ms(1_200)).deadline(ms(2_200));
-const POLICIES: [Policy; 6] = [GROWING, BUDGETED, TIMED, BOUNDED, ENDLESS, TWICE];
+const HEDGED: Policy =
+    Policy::new().attempts(4).initial_delay(ms(200)).timeout(ms(2_000)).hedge(ms(400));
+const POLICIES: [Policy; 7] = [GROWING, BUDGETED, TIMED, BOUNDED, ENDLESS, TWICE, HEDGED];
 
 /// How failures are matched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +103,8 @@ struct Script {
     threshold: u32,
     open: Duration,
     tokens: u32,
+    /// Whether retries are a share of the calls too.
+    shared: bool,
 }
 
 fn script() -> impl Strategy<Value = Script> {
@@ -130,14 +135,25 @@ fn script() -> impl Strategy<Value = Script> {
         (0..POLICIES.len(), matching, kind, any::<bool>()),
         prop::collection::vec((outcome, takes.prop_map(ms)), 1..12),
         prop::collection::vec((0..3_000_u64).prop_map(ms), 1..5),
-        (1..6_u32, (1..4_000_u64).prop_map(ms), 10..40_u32),
+        (1..6_u32, (1..4_000_u64).prop_map(ms), 10..40_u32, any::<bool>()),
     )
         .prop_map(|((policy, matching, kind, guarded), attempts, calls, config)| {
             // Only `io::Error` is combined with every kind of matching; for the others, lists are
             // enough.
             let matching = if kind == Kind::Io { matching } else { Matching::Listed };
-            let (threshold, open, tokens) = config;
-            Script { policy, matching, kind, guarded, attempts, calls, threshold, open, tokens }
+            let (threshold, open, tokens, shared) = config;
+            Script {
+                policy,
+                matching,
+                kind,
+                guarded,
+                attempts,
+                calls,
+                threshold,
+                open,
+                tokens,
+                shared,
+            }
         })
 }
 
@@ -231,6 +247,7 @@ impl World {
             .timeout(script.open)
             .success_threshold(1);
         let quota = QuotaConfig::new().capacity(script.tokens);
+        let quota = if script.shared { quota.share(0.2) } else { quota };
         Arc::new(Self {
             script: script.clone(),
             breaker: Arc::new(CircuitBreaker::new("world", breaker)),
@@ -309,12 +326,12 @@ fn play<'a, Fut: Future<Output = CallResult> + 'a>(
 macro_rules! annotated {
     ($E:ty, $script:ident, [$($options:tt)*]) => {{
         macro_rules! function {
-            ($policy:ident) => {{
-                #[retry(policy = $policy, docs = false, $($options)*)]
+            ($policy:ident, $option:ident = $value:literal) => {{
+                #[retry(policy = $policy, $option = $value, $($options)*)]
                 async fn plain(world: &World) -> Result<u32, RetryError<$E>> {
                     world.attempt().await
                 }
-                #[retry(policy = $policy, docs = false, breaker = world.breaker, quota = world.quota, $($options)*)]
+                #[retry(policy = $policy, $option = $value, breaker = world.breaker, quota = world.quota, $($options)*)]
                 async fn guarded(world: &World) -> Result<u32, RetryError<$E>> {
                     world.attempt().await
                 }
@@ -328,42 +345,82 @@ macro_rules! annotated {
             }};
         }
         match $script.policy {
-            0 => function!(GROWING),
-            1 => function!(BUDGETED),
-            2 => function!(TIMED),
-            3 => function!(BOUNDED),
-            4 => function!(ENDLESS),
-            _ => function!(TWICE),
+            0 => function!(GROWING, docs = false),
+            1 => function!(BUDGETED, docs = false),
+            2 => function!(TIMED, docs = false),
+            3 => function!(BOUNDED, docs = false),
+            4 => function!(ENDLESS, docs = false),
+            5 => function!(TWICE, docs = false),
+            _ => function!(HEDGED, hedge = "400ms"),
+        }
+    }};
+}
+
+/// Blocks, whose policy is known at run time.
+macro_rules! block {
+    ($E:ty, $script:ident, [$($options:tt)*]) => {
+        play($script, |world| async move {
+            let policy = POLICIES[world.script.policy];
+            told(if world.script.guarded {
+                let call = retrying!(
+                    name = "differential.guarded",
+                    policy = policy,
+                    breaker = world.breaker,
+                    quota = world.quota,
+                    $($options)*
+                    async |_| -> Result<u32, RetryError<$E>> { world.attempt().await }
+                );
+                call.await
+            } else {
+                let call = retrying!(
+                    name = "differential.plain",
+                    policy = policy,
+                    $($options)*
+                    async |_| -> Result<u32, RetryError<$E>> { world.attempt().await }
+                );
+                call.await
+            })
+        })
+    };
+}
+
+/// Plays a script by functions or by blocks, with the options of its matching.
+macro_rules! written {
+    ($way:ident, $script:ident) => {{
+        macro_rules! listed {
+            ($E:ty) => {
+                $way!(
+                    $E,
+                    $script,
+                    [retry_on = [network, timeout, rate_limit], abort_on = [pattern("504|abort")],]
+                )
+            };
+        }
+        match ($script.kind, $script.matching) {
+            (Kind::Erased, _) => listed!(anyhow::Error),
+            (Kind::Text, _) => listed!(String),
+            (Kind::Classified, _) => listed!(Own),
+            (Kind::Io, Matching::Listed) => listed!(io::Error),
+            (Kind::Io, Matching::Everything) => $way!(io::Error, $script, []),
+            (Kind::Io, Matching::When) => {
+                $way!(io::Error, $script, [retry_on = [when(is_picked)],])
+            }
+            (Kind::Io, Matching::ListedAndWhen) => {
+                $way!(io::Error, $script, [retry_on = [network, when(is_picked)],])
+            }
+            (Kind::Io, Matching::Values) => {
+                $way!(io::Error, $script, [retry_on = [network, ok(is_unfinished)],])
+            }
         }
     }};
 }
 
 fn attribute(script: &Script) -> Playing<'_> {
-    macro_rules! listed {
-        ($E:ty) => {
-            annotated!(
-                $E,
-                script,
-                [retry_on = [network, timeout, rate_limit], abort_on = [pattern("504|abort")],]
-            )
-        };
-    }
-    match (script.kind, script.matching) {
-        (Kind::Erased, _) => listed!(anyhow::Error),
-        (Kind::Text, _) => listed!(String),
-        (Kind::Classified, _) => listed!(Own),
-        (Kind::Io, Matching::Listed) => listed!(io::Error),
-        (Kind::Io, Matching::Everything) => annotated!(io::Error, script, []),
-        (Kind::Io, Matching::When) => {
-            annotated!(io::Error, script, [retry_on = [when(is_picked)]])
-        }
-        (Kind::Io, Matching::ListedAndWhen) => {
-            annotated!(io::Error, script, [retry_on = [network, when(is_picked)]])
-        }
-        (Kind::Io, Matching::Values) => {
-            annotated!(io::Error, script, [retry_on = [network, ok(is_unfinished)]])
-        }
-    }
+    written!(annotated, script)
+}
+
+fn blocks(script: &Script) -> Playing<'_> {
+    written!(block, script)
 }
 
 /// The retrier, with the breaker and the quota of this world.
@@ -416,6 +473,7 @@ where
     if !script.guarded
         && !policy.has_deadline()
         && !policy.has_max_elapsed()
+        && !policy.is_hedged()
         && script.matching != Matching::Values
     {
         let retrier = retrier.clone();
@@ -510,7 +568,7 @@ fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(10_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(6_000) })]
 
     #[test]
     fn all_doors_decide_as_the_attribute_does(script in script()) {
@@ -521,7 +579,12 @@ proptest! {
             .unwrap();
         runtime.block_on(async {
             let expected = attribute(&script).await;
-            for (door, playing) in all_doors(&script) {
+            let mut all = all_doors(&script);
+            // A block has to be told that it may run twice.
+            if !POLICIES[script.policy].is_hedged() {
+                all.push(("block", blocks(&script)));
+            }
+            for (door, playing) in all {
                 prop_assert_eq!(&playing.await, &expected, "{}", door);
             }
             Ok(())

@@ -50,10 +50,7 @@ pub(super) enum Asked {
 impl Recent {
     pub(super) fn new() -> Self {
         let window = Window { second: stamp::nanos() / NANOS, ..Window::default() };
-        Self {
-            calls: array::from_fn(|_| CacheLine(AtomicU64::new(0))),
-            window: Mutex::new(window),
-        }
+        Self { calls: array::from_fn(|_| CacheLine(AtomicU64::new(0))), window: Mutex::new(window) }
     }
 
     /// A call's first attempt has ended.

@@ -408,8 +408,8 @@ impl Policy {
     /// assert_eq!(minute.get_max_delay(), Duration::from_secs(60));
     /// ```
     pub const fn get_max_delay(&self) -> Duration {
-        match (self.max_delay, self.jitter, self.backoff) {
-            (Bound::Limited(max), ..) => max,
+        match (&self.max_delay, &self.jitter, &self.backoff) {
+            (Bound::Limited(max), ..) => *max,
             (Bound::Unlimited, ..) => Duration::MAX,
             (Bound::None, Jitter::Decorrelated, _) => Self::MAX_DELAY,
             (Bound::None, _, Backoff::Fixed) => max(Self::MAX_DELAY, self.initial_delay),
@@ -474,6 +474,12 @@ impl Policy {
     /// Returns `true` if an attempt can be cut off: there is a deadline or a timeout.
     pub const fn is_timed(&self) -> bool {
         self.has_deadline() || self.timeout.limit().is_some()
+    }
+
+    /// Returns `true` if the sum of the waits is bounded.
+    #[inline]
+    pub const fn has_budget(&self) -> bool {
+        matches!(self.budget, Bound::Limited(_))
     }
 
     /// Returns `true` if the whole call is bounded.
@@ -556,8 +562,22 @@ impl Policy {
     /// let full = Policy::new().jitter(Jitter::Full);
     /// assert_eq!(full.wait_interval(2, None), (Duration::ZERO, Duration::from_secs(2)));
     /// ```
+    #[inline]
     pub const fn wait_interval(&self, n: u32, previous: Option<Duration>) -> (Duration, Duration) {
+        // A fixed wait without jitter, first wait and cap needs no arithmetic.
+        if let (Backoff::Fixed, Jitter::None, Bound::None, None) =
+            (&self.backoff, &self.jitter, &self.max_delay, &self.first_delay)
+        {
+            return (self.initial_delay, self.initial_delay);
+        }
+        self.wait_by_curve(n, previous)
+    }
+
+    const fn wait_by_curve(&self, n: u32, previous: Option<Duration>) -> (Duration, Duration) {
         let wait = self.wait(n);
+        if let Jitter::None = self.jitter {
+            return (wait, wait);
+        }
         let previous = match (self.first_delay, self.jitter) {
             // The backoff, which this jitter replaces, has not started yet.
             (Some(_), Jitter::Decorrelated) if n <= 1 => return (wait, wait),

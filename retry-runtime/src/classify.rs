@@ -195,6 +195,12 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
     by_types(error).or_else(|| by_texts(links(error).map(text_of))).unwrap_or_default()
 }
 
+/// Whether any type of error in this program may know how long the server asked callers to wait.
+#[inline]
+pub(crate) fn knows_waits() -> bool {
+    cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()
+}
+
 /// How long the server asked callers to wait, from the first error in the chain that knows.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
     for link in links(error) {

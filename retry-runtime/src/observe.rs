@@ -14,7 +14,7 @@ use core::time::Duration;
 #[cfg(not(retry_loom))]
 use std::cell::Cell;
 
-use retry_rules::{Attempts, Backoff, Invalid};
+use retry_rules::{Attempts, Invalid, Policy};
 
 use crate::base::first::First;
 #[cfg(not(retry_loom))]
@@ -113,6 +113,16 @@ pub(crate) fn emit(event: &Event<'_>) {
     notify_listeners(event);
 }
 
+/// Whether there may be listeners.
+#[inline]
+fn is_listened_to() -> bool {
+    #[cfg(not(retry_loom))]
+    let any = LISTENERS.any();
+    #[cfg(retry_loom)]
+    let any = false;
+    any || cfg!(feature = "testing")
+}
+
 #[cfg(not(retry_loom))]
 fn notify_listeners(event: &Event<'_>) {
     thread_local! {
@@ -149,7 +159,17 @@ pub(crate) fn will_retry(
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::will_retry(origin, wait);
-    emit(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
+    // `emit`, without making the event where nobody listens: this is the one of each failure.
+    let name = origin.name;
+    #[cfg(feature = "tracing")]
+    crate::observe::trace::retry(name, attempt, attempts, wait, waited, error);
+    if is_listened_to() {
+        let event = Event::Retry { name, attempt, attempts, wait, waited, error };
+        #[cfg(feature = "testing")]
+        crate::test_hooks::record_event(&event);
+        #[cfg(not(retry_loom))]
+        notify_listeners(&event);
+    }
 }
 
 pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
@@ -202,10 +222,10 @@ pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
 }
 
 /// A call failed: if its policy has one of very many lists of delays, this is reported once.
-pub(crate) fn many_delay_lists(name: &Name, backoff: Backoff) {
+pub(crate) fn many_delay_lists(name: &Name, policy: &Policy) {
     static WARNED: AtomicBool = AtomicBool::new(false);
 
-    let Some(lists) = backoff.excess_of_lists() else { return };
+    let Some(lists) = policy.get_backoff().excess_of_lists() else { return };
     if !WARNED.swap(true, Ordering::Relaxed) {
         emit(&Event::ManyDelayLists { name, lists });
     }

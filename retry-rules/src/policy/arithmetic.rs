@@ -9,6 +9,11 @@ const NANOS_PER_SEC: u128 = 1_000_000_000;
 
 /// `nanos` as a duration, or `Duration::MAX` if that is too long.
 pub(crate) const fn from_nanos(nanos: u128) -> Duration {
+    // Nearly always, and much cheaper.
+    if nanos <= u64::MAX as u128 {
+        #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+        return Duration::from_nanos(nanos as u64);
+    }
     let secs = nanos / NANOS_PER_SEC;
     if secs > u64::MAX as u128 {
         return Duration::MAX;
@@ -17,14 +22,17 @@ pub(crate) const fn from_nanos(nanos: u128) -> Duration {
     Duration::new(secs as u64, (nanos % NANOS_PER_SEC) as u32)
 }
 
+#[inline]
 pub(crate) const fn less(a: Duration, b: Duration) -> bool {
-    a.as_nanos() < b.as_nanos()
+    a.as_secs() < b.as_secs() || a.as_secs() == b.as_secs() && a.subsec_nanos() < b.subsec_nanos()
 }
 
+#[inline]
 pub(crate) const fn min(a: Duration, b: Duration) -> Duration {
     if less(b, a) { b } else { a }
 }
 
+#[inline]
 pub(crate) const fn max(a: Duration, b: Duration) -> Duration {
     if less(a, b) { b } else { a }
 }

@@ -21,6 +21,12 @@ pub(crate) fn after(start: Instant, span: Duration) -> Option<Instant> {
     start.checked_add(span)
 }
 
+/// A duration in nanoseconds, capped at 584 years.
+#[inline]
+pub(crate) const fn nanos_of(span: Duration) -> u64 {
+    span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos() as u64)
+}
+
 /// The system's wall-clock time, to compare with the dates that servers send, which know nothing of
 /// tokio's clock.
 #[cfg(feature = "http")]

@@ -32,8 +32,14 @@ impl<L: ?Sized> Listeners<L> {
 
     /// Calls each listener without holding the lock, so that it may end up here again or add
     /// another.
+    /// Whether there has been a listener.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
     pub(crate) fn notify(&self, mut call: impl FnMut(&L)) {
-        if !self.any.load(Ordering::Acquire) {
+        if !self.any() {
             return;
         }
         let listeners = lock(&self.list).clone();

@@ -32,11 +32,12 @@ fn entropy() -> u64 {
 }
 
 /// A duration drawn uniformly from `shortest` to `longest`, both included.
+#[inline]
 pub fn between(shortest: Duration, longest: Duration) -> Duration {
-    let width = longest.saturating_sub(shortest);
-    if width.is_zero() {
-        return shortest;
-    }
+    if longest > shortest { drawn(shortest, longest.saturating_sub(shortest)) } else { shortest }
+}
+
+fn drawn(shortest: Duration, width: Duration) -> Duration {
     // Above u64 nanoseconds (584 years), the excess is cut off.
     let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
     let draw = |generator: &mut SmallRng| generator.random_range(0..=nanos);

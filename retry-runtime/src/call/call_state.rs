@@ -18,7 +18,7 @@ use core::time::Duration;
 pub struct CallState {
     /// Attempts that failed.
     pub attempts: u32,
-    /// The sum of the waits, the last one included.
+    /// The sum of the waits, the last one included; at most 584 years.
     pub waited: Duration,
     /// The last wait; `None` before the first.
     pub last_delay: Option<Duration>,

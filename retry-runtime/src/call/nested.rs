@@ -17,8 +17,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::cell::{Cell, RefCell};
-use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::task::Id;
 
@@ -113,10 +113,10 @@ struct Note {
 }
 
 /// A position in the order of all first failures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(NonZeroU64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment(NonZeroU32);
 
-static FAILURES: AtomicU64 = AtomicU64::new(1);
+static FAILURES: AtomicU32 = AtomicU32::new(1);
 
 impl Moment {
     /// No call that fails for the first time from now on is earlier than this.
@@ -129,48 +129,67 @@ impl Moment {
         Self::of(FAILURES.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn of(count: u64) -> Self {
-        Self(NonZeroU64::new(count).unwrap_or(NonZeroU64::MAX))
+    fn of(count: u32) -> Self {
+        Self(NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Whether this is not before `other`. The count begins anew after four billion failures, of which
+    /// no more than half may come between the two.
+    fn is_since(self, other: Self) -> bool {
+        self.0.get().wrapping_sub(other.0.get()) <= u32::MAX / 2
     }
 }
 
-/// The attempts made inside a call, during its retries.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct InnerCalls {
+/// Where a call stands in the order of failures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
     /// When the current attempt began; `None` for the first, which is not tracked.
     began: Option<Moment>,
     /// When the call failed for the first time; `None` until then.
     since: Option<Moment>,
-    pub(crate) name: Option<Name>,
+}
+
+/// The attempts made inside a call, during its retries.
+#[derive(Clone, Debug)]
+pub(crate) struct InnerCalls {
+    pub(crate) name: Name,
     pub(crate) attempts: u32,
 }
 
-impl InnerCalls {
+impl Moments {
+    /// No failure yet.
+    pub(crate) const NONE: Self = Self { began: None, since: None };
+
     /// Called when a retry begins.
+    #[inline]
     pub(crate) fn attempt_begins(&mut self) {
         self.began = Some(Moment::now());
     }
 
     /// Called when an attempt has failed: looks for what was called inside it.
-    pub(crate) fn attempt_ended(&mut self) {
-        self.since.get_or_insert_with(Moment::next);
-        let Some(began) = self.began.take() else { return };
-        let is_inside = |note: &&Note| note.since >= began && note.task == TaskId::here();
+    #[inline]
+    pub(crate) fn attempt_ended(&mut self) -> Option<InnerCalls> {
+        if self.since.is_none() {
+            self.since = Some(Moment::next());
+        }
+        let began = self.began.take()?;
         // An error means that the thread is ending and its note is gone.
-        let _gone = NOTE.try_with(|note| {
-            if let Some(note) = note.borrow().as_ref().filter(is_inside) {
-                self.name = Some(note.name.clone());
-                self.attempts = self.attempts.saturating_add(note.attempts);
-            }
-        });
+        NOTE.try_with(|note| {
+            let note = note.borrow();
+            let note = note.as_ref().filter(|note| note.since.is_since(began))?;
+            let inside = || InnerCalls { name: note.name.clone(), attempts: note.attempts };
+            (note.task == TaskId::here()).then(inside)
+        })
+        .ok()
+        .flatten()
     }
 
     /// Called when the call has ended after `attempts`: leaves a note for the call around it, which
     /// includes what was counted inside this one. A call that the breaker rejected has never
     /// failed, and leaves none.
-    pub(crate) fn call_ended(&self, name: &Name, attempts: u32) {
+    pub(crate) fn call_ended(self, name: &Name, attempts: u32, inside: Option<&InnerCalls>) {
         let Some(since) = self.since else { return };
-        let attempts = attempts.saturating_add(self.attempts);
+        let attempts = attempts.saturating_add(inside.map_or(0, |inside| inside.attempts));
         let note = Note { task: TaskId::here(), since, name: name.clone(), attempts };
         let _gone = NOTE.try_with(|left| left.replace(Some(note)));
     }

@@ -163,6 +163,12 @@ impl Timing {
         Some((clock::after(started, limit), limit))
     }
 
+    /// Whether the call has limits: else nothing is known of the time.
+    #[inline]
+    pub(crate) const fn is_limited(&self) -> bool {
+        self.started.is_some() || self.deadline.is_some()
+    }
+
     pub(crate) const fn has_deadline(&self) -> bool {
         self.deadline.is_some()
     }

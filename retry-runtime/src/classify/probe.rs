@@ -55,11 +55,13 @@ impl Classifier<'_> {
     }
 
     /// Returns how long the server asked callers to wait, if the error knows.
-    #[cold]
+    #[inline]
     pub fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Own(error) => error.retry_after(),
-            Self::View(view) => view.retry_after(),
+            // Most programs have nothing that knows a wait.
+            Self::View(view) if classify::knows_waits() => view.retry_after(),
+            Self::View(_) => None,
         }
     }
 }

@@ -37,6 +37,15 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     added?.iter().find_map(|rule| rule(link))
 }
 
+/// Whether there is a type that may know a wait.
+#[inline]
+pub(super) fn know_waits() -> bool {
+    #[cfg(feature = "macros")]
+    return !RETRY_CLASSIFIERS_0_1.is_empty();
+    #[cfg(not(feature = "macros"))]
+    false
+}
+
 /// What a type that classifies itself says about the wait.
 #[expect(clippy::option_option, reason = "no such type, no wait, or a wait")]
 pub(super) fn wait(link: &(dyn Error + 'static)) -> Option<Option<Duration>> {

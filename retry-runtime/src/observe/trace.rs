@@ -1,9 +1,11 @@
 //! Events through `tracing`. The names of the fields are documented in a table and must not change.
 
+use core::fmt;
 use core::time::Duration;
 
 use retry_rules::Attempts;
 
+use crate::base::name::Name;
 use crate::event::transition::{State, Transition};
 use crate::event::{
     BLOCKS_TASKS, Event, HEDGE_NOT_OBEYED, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED,
@@ -23,18 +25,33 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
+/// An attempt has failed, and another one follows.
+#[inline]
+pub(crate) fn retry(
+    name: &Name,
+    attempt: u32,
+    attempts: Attempts,
+    wait: Duration,
+    waited: Duration,
+    error: &dyn fmt::Display,
+) {
+    tracing::debug!(
+        target: "retry",
+        name = name.as_str(),
+        attempt,
+        attempts = allowed(attempts),
+        wait_ms = millis(wait),
+        waited_ms = millis(waited),
+        %error,
+        "attempt failed, will be retried"
+    );
+}
+
 pub(crate) fn emit(event: &Event<'_>) {
     match *event {
-        Event::Retry { name, attempt, attempts, wait, waited, error } => tracing::debug!(
-            target: "retry",
-            name = name.as_str(),
-            attempt,
-            attempts = allowed(attempts),
-            wait_ms = millis(wait),
-            waited_ms = millis(waited),
-            %error,
-            "attempt failed, will be retried"
-        ),
+        Event::Retry { name, attempt, attempts, wait, waited, error } => {
+            retry(name, attempt, attempts, wait, waited, error);
+        }
         Event::Recovered { name, attempt, waited } => {
             tracing::info!(target: "retry", name = name.as_str(), attempt, waited_ms = millis(waited), "recovered");
         }

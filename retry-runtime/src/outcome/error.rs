@@ -273,7 +273,12 @@ impl fmt::Display for Ended {
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetryError<E> {
+pub struct RetryError<E>(Box<GivenUp<E>>);
+
+/// What a [`RetryError`] knows. Boxed, because it is larger than most errors and values, and every
+/// result that may hold it would be as large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct GivenUp<E> {
     last: AttemptError<E>,
     ended: Ended,
 }
@@ -288,7 +293,7 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.reason(), Reason::Attempts);
     /// ```
     pub fn reason(&self) -> Reason {
-        self.ended.reason
+        self.0.ended.reason
     }
 
     /// Returns how many attempts were made; 0 if a breaker rejected the first, or the call was
@@ -302,7 +307,7 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.attempts(), 4);
     /// ```
     pub fn attempts(&self) -> u32 {
-        self.ended.attempts
+        self.0.ended.attempts
     }
 
     /// Returns the sum of the waits between the attempts.
@@ -317,7 +322,7 @@ impl<E> RetryError<E> {
     /// # }
     /// ```
     pub fn waited(&self) -> Duration {
-        self.ended.waited
+        self.0.ended.waited
     }
 
     /// Returns the last error, or `None` if there was none: see
@@ -330,7 +335,7 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.last(), Some(&"busy"));
     /// ```
     pub fn last(&self) -> Option<&E> {
-        match &self.last {
+        match &self.0.last {
             AttemptError::Error(error) => Some(error),
             AttemptError::Interrupted(_) => None,
         }
@@ -345,7 +350,7 @@ impl<E> RetryError<E> {
     /// assert_eq!(error.into_last(), Some("busy"));
     /// ```
     pub fn into_last(self) -> Option<E> {
-        match self.last {
+        match self.0.last {
             AttemptError::Error(error) => Some(error),
             AttemptError::Interrupted(_) => None,
         }
@@ -371,7 +376,7 @@ impl<E> RetryError<E> {
     where
         E: From<Interrupted>,
     {
-        match self.last {
+        match self.0.last {
             AttemptError::Error(error) => error,
             AttemptError::Interrupted(interrupted) => interrupted.into(),
         }
@@ -386,11 +391,12 @@ impl<E> RetryError<E> {
     /// assert_eq!((error.attempts(), error.last()), (1, Some(&4)));
     /// ```
     pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
-        let last = match self.last {
+        let GivenUp { last, ended } = *self.0;
+        let last = match last {
             AttemptError::Error(error) => AttemptError::Error(f(error)),
             AttemptError::Interrupted(interrupted) => AttemptError::Interrupted(interrupted),
         };
-        RetryError { last, ended: self.ended }
+        RetryError::new(last, ended)
     }
 
     /// Converts the error into a `Box<dyn Error + Send + Sync>`, even if the last error is one: a
@@ -434,15 +440,15 @@ impl<E> RetryError<E> {
     /// # }
     /// ```
     pub fn interrupted(&self) -> Option<&Interrupted> {
-        match &self.last {
+        match &self.0.last {
             AttemptError::Interrupted(interrupted) => Some(interrupted),
             AttemptError::Error(_) => None,
         }
     }
 
     /// Creates the error of a call that has ended.
-    pub(crate) const fn new(last: AttemptError<E>, ended: Ended) -> Self {
-        Self { last, ended }
+    pub(crate) fn new(last: AttemptError<E>, ended: Ended) -> Self {
+        Self(Box::new(GivenUp { last, ended }))
     }
 }
 
@@ -463,17 +469,17 @@ impl<E> From<Interrupted> for RetryError<E> {
 /// error is the [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.last, self.ended.reason) {
+        match (&self.0.last, self.0.ended.reason) {
             // Converted from an `Interrupted` by hand: the attempts were not counted.
             (AttemptError::Interrupted(_), reason)
-                if self.ended.attempts == 0
+                if self.0.ended.attempts == 0
                     && !matches!(reason, Reason::CircuitOpen | Reason::Cancelled) =>
             {
                 f.write_str("the call was interrupted")?;
             }
-            _ => self.ended.fmt(f)?,
+            _ => self.0.ended.fmt(f)?,
         }
-        match &self.last {
+        match &self.0.last {
             AttemptError::Error(error) if f.alternate() => write!(f, ": {error:#}"),
             AttemptError::Interrupted(error) if f.alternate() => write!(f, ": {error}"),
             _ => Ok(()),
@@ -483,7 +489,7 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.last {
+        match &self.0.last {
             AttemptError::Error(error) => Some(error),
             AttemptError::Interrupted(interrupted) => Some(interrupted),
         }

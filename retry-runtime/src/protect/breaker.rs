@@ -184,7 +184,7 @@ impl CircuitBreaker {
             Mode::HalfOpen => {
                 let timeout = self.config.get_timeout();
                 let open_until = self.open_until.load(Ordering::Relaxed);
-                let is_due = open_until.saturating_add(stamp::nanos_of(timeout)) <= stamp::nanos();
+                let is_due = open_until.saturating_add(clock::nanos_of(timeout)) <= stamp::nanos();
                 is_due && self.lock().probes.are_unasked_for(clock::now(), timeout)
             }
         }

@@ -1,8 +1,6 @@
 //! The clock's time as a number, for times that have to fit into an atomic.
 
-use core::time::Duration;
-
-use crate::base::clock::{self, Instant};
+use crate::base::clock::{self, Instant, nanos_of};
 use crate::base::sync::OnceLock;
 
 /// The start of the count, 146 years from either end: a test's paused clock may be behind the
@@ -18,11 +16,4 @@ pub(super) fn nanos() -> u64 {
         Some(since) => BEGIN.saturating_add(nanos_of(since)),
         None => BEGIN.saturating_sub(nanos_of(start.saturating_duration_since(now))),
     }
-}
-
-/// A duration in nanoseconds, capped at 584 years.
-#[expect(clippy::cast_possible_truncation, reason = "what does not fit is cut before")]
-pub(super) const fn nanos_of(span: Duration) -> u64 {
-    let nanos = span.as_nanos();
-    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }

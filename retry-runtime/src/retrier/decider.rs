@@ -215,6 +215,7 @@ impl<E> Rules<E> {
     pub(super) fn verdict<'e>(
         &self,
         lists: &Lists,
+        needs_class: bool,
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
@@ -240,9 +241,14 @@ impl<E> Rules<E> {
             }
             FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
         };
-        let class = closures
-            .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
-            .unwrap_or_else(|| classifier.class());
+        // Nobody asks for it otherwise, and it takes a look at each error inside.
+        let class = if needs_class || lists.retry_on.is_some() || lists.abort_on.is_some() {
+            closures
+                .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
+                .unwrap_or_else(|| classifier.class())
+        } else {
+            Class::empty()
+        };
         let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
         let mut is_listed = lists.retry_on.as_deref().map(any);
         let is_aborted = lists.abort_on.as_deref().is_some_and(any);
@@ -272,6 +278,18 @@ impl<E> Rules<E> {
             begins_anew: false,
             adjust: None,
         }
+    }
+
+    /// Whether closures may give another wait.
+    #[inline]
+    pub(super) fn adjust_waits(&self) -> bool {
+        self.closures.as_deref().is_some_and(|closures| !closures.adjust_wait.is_empty())
+    }
+
+    /// Whether closures listen to failures that will be retried.
+    #[inline]
+    pub(super) fn listen(&self) -> bool {
+        self.closures.as_deref().is_some_and(|closures| !closures.on_retry.is_empty())
     }
 
     /// The wait that follows in place of `wait`, if a closure says so; the one that was added last

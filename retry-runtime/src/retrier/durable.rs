@@ -132,7 +132,7 @@ impl<D, V> Retrier<D, V> {
             Ok(error) => FailedAttempt::Error(error),
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
-        let verdict = self.decider.rules().verdict(&self.common.settings.lists, &attempt, None);
+        let verdict = self.common.settings.verdict(self.decider.rules(), &attempt, None);
         let plan = Plan { since_first: failed.since_first, ..self.common.settings.plan() };
 
         let mut session = Session::<()>::resumed(*state);

@@ -288,7 +288,7 @@ impl<D, V> Retrier<D, V> {
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```
     pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
-        self.common.settings.breaker = Some(breaker.into());
+        self.common.settings.protect_by(breaker.into());
         self
     }
 
@@ -305,7 +305,7 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
     pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
-        self.common.settings.quota = Some(quota.into());
+        self.common.settings.pay_from(quota.into());
         self
     }
 

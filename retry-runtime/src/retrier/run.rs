@@ -6,8 +6,8 @@ pub(crate) mod blocking;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::mem::take;
-use core::ops::ControlFlow;
+use core::mem::{self, ManuallyDrop, take};
+use core::ops::{ControlFlow, Deref, DerefMut};
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -15,6 +15,7 @@ use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
 use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
 use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
+use crate::call::session::succeeded_first_try;
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, Interrupted};
@@ -51,12 +52,8 @@ pin_project_lite::pin_project! {
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
         parts: Parts<'r, Op, E, V, W, L>,
-        call: Call<'r, T, E>,
-        // Boxed, and only present if there is a time limit or a hedge, because a timer is larger than
-        // all the rest.
-        timer: Option<Box<Timer<'r, Fut>>>,
+        rest: SeldomDropped<'r, T, E, Fut>,
         stage: Stage,
-        permit: Option<Permit<'r>>,
         #[pin]
         attempt: Option<Fut>,
     }
@@ -71,10 +68,60 @@ struct Parts<'r, Op, E, V, W, L> {
     on_retry: Option<L>,
 }
 
+/// What a call of a plain retrier that succeeds never has.
+struct Rest<'r, T, E, Fut> {
+    call: Call<'r, T, E>,
+    // Boxed, and only present if there is a time limit or a hedge, because a timer is larger than
+    // all the rest.
+    timer: Option<Box<Timer<'r, Fut>>>,
+    permit: Option<Permit<'r>>,
+}
+
+impl<T, E, Fut> Rest<'_, T, E, Fut> {
+    const NOTHING: Self = Self { call: Call::new(), timer: None, permit: None };
+}
+
+/// Drops the rest out of line. Left to itself, the compiler calls three functions that find nothing to
+/// drop, which takes a third of a call that succeeds.
+struct SeldomDropped<'r, T, E, Fut>(ManuallyDrop<Rest<'r, T, E, Fut>>);
+
+impl<'r, T, E, Fut> Deref for SeldomDropped<'r, T, E, Fut> {
+    type Target = Rest<'r, T, E, Fut>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T, E, Fut> DerefMut for SeldomDropped<'_, T, E, Fut> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl<T, E, Fut> Drop for SeldomDropped<'_, T, E, Fut> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.call.has_waited() || self.timer.is_some() || self.permit.is_some() {
+            drop_cold(&mut self.0);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_cold<T, E, Fut>(rest: &mut Rest<'_, T, E, Fut>) {
+    drop(mem::replace(rest, Rest::NOTHING));
+}
+
 /// What is polled next. Without data, so that a success has nothing to drop.
 #[derive(Clone, Copy)]
 enum Stage {
     Start,
+    /// The first attempt of a plain retrier.
+    First,
     Attempt,
     Bounded,
     Wait,
@@ -154,7 +201,7 @@ where
             Some(Ok(value)) => match common.values.failure(value) {
                 Some(failure) => {
                     let failed = FailedAttempt::Value(&failure);
-                    return member.failed(&rules.verdict(&common.settings.lists, &failed, None));
+                    return member.failed(&common.settings.verdict(rules, &failed, None));
                 }
                 None => return Judged::Success,
             },
@@ -162,7 +209,7 @@ where
             None => return Judged::Final,
         };
         let when = when.as_mut().map(|when| when as &mut dyn FnMut(&E) -> bool);
-        member.failed(&rules.verdict(&common.settings.lists, &failed, when))
+        member.failed(&common.settings.verdict(rules, &failed, when))
     }
 }
 
@@ -176,10 +223,8 @@ impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
     fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
         Self {
             parts,
-            call: Call::new(),
-            timer: None,
+            rest: SeldomDropped(ManuallyDrop::new(Rest::NOTHING)),
             stage: Stage::Start,
-            permit: None,
             attempt: None,
         }
     }
@@ -253,15 +298,16 @@ where
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
         let Parts { common: Common { settings, .. }, operation, .. } = this.parts;
-        match settings.admit(this.call, || timing(this.timer.as_deref())) {
-            Ok(permit) => *this.permit = permit,
+        let Rest { call, timer, .. } = &mut **this.rest;
+        match settings.admit(call, || timing(timer.as_deref())) {
+            Ok(permit) => this.rest.permit = permit,
             Err(end) => {
                 *this.stage = Stage::Done;
                 return Some(operation.finish(end));
             }
         }
-        let attempt = operation.begin(|| this.call.context(&settings.plan()), Seal);
-        match this.timer {
+        let attempt = operation.begin(|| this.rest.call.context(&settings.plan()), Seal);
+        match &mut this.rest.timer {
             None => {
                 this.attempt.set(Some(attempt));
                 *this.stage = Stage::Attempt;
@@ -286,7 +332,7 @@ where
         let mut this = self.project();
         // Nothing of the attempt stays alive during the wait.
         this.attempt.set(None);
-        if let Some(timer) = this.timer {
+        if let Some(timer) = &mut this.rest.timer {
             (timer.attempt, timer.group) = (None, None);
         }
         *this.stage = Stage::Wait;
@@ -295,12 +341,67 @@ where
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
         let closures = CallClosures::new(when, on_retry);
-        let timing = timing(this.timer.as_deref());
-        match common.settings.failed(rules, closures, this.call, timing, permit, failed) {
+        let timing = timing(this.rest.timer.as_deref());
+        match common.settings.failed(rules, closures, &mut this.rest.call, timing, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 *this.stage = Stage::Done;
                 Some(operation.finish(end))
+            }
+        }
+    }
+
+    /// What follows the first attempt of a plain retrier if it failed.
+    #[cold]
+    #[inline(never)]
+    fn goes_on_after(
+        mut self: Pin<&mut Self>,
+        outcome: Result<T, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Op::Output> {
+        let ended = match outcome {
+            Ok(value) => self.as_mut().returned(None, value),
+            Err(error) => self.as_mut().failed(None, Err(AttemptError::Error(error)), None),
+        };
+        match ended {
+            Some(output) => Poll::Ready(output),
+            None => self.poll_from_any_stage(cx),
+        }
+    }
+
+    /// Polls the call wherever it stands.
+    #[inline(never)]
+    fn poll_from_any_stage(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
+        let this = self.as_mut().project();
+        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
+            if let Some(output) = self.as_mut().begin() {
+                return Poll::Ready(output);
+            }
+        }
+        loop {
+            let this = self.as_mut().project();
+            let ended = match (*this.stage, this.attempt.as_pin_mut()) {
+                // The permit is held here while its attempt is polled: if that panics, it is
+                // dropped during the panic, which counts as a failure.
+                (Stage::Attempt, Some(attempt)) => {
+                    let held = this.rest.permit.take();
+                    match attempt.poll(cx) {
+                        Poll::Pending => {
+                            this.rest.permit = held;
+                            return Poll::Pending;
+                        }
+                        Poll::Ready(output) => match this.parts.operation.end(output) {
+                            Ok(value) => self.as_mut().returned(held, value),
+                            Err(error) => {
+                                self.as_mut().failed(held, Err(AttemptError::Error(error)), None)
+                            }
+                        },
+                    }
+                }
+                _ => ready!(self.as_mut().poll_rest(cx)),
+            };
+            if let Some(output) = ended {
+                return Poll::Ready(output);
             }
         }
     }
@@ -314,26 +415,27 @@ where
         match *this.stage {
             Stage::Start => {
                 let timer = Timer::start(&this.parts.common.settings.plan());
-                *this.timer = Some(Box::new(timer));
+                this.rest.timer = Some(Box::new(timer));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
-                ready!(this.call.poll_wait(cx));
-                this.call.spend();
+                ready!(this.rest.call.poll_wait(cx));
+                this.rest.call.spend();
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Some(timer) = this.timer.as_deref_mut() else {
+                let Rest { call, timer, permit } = &mut **this.rest;
+                let Some(timer) = timer.as_deref_mut() else {
                     unreachable!("it is bounded by a timer")
                 };
-                let mut held = this.permit.take();
+                let mut held = permit.take();
                 let Parts { common, rules, operation, when, .. } = this.parts;
-                let attempt = this.call.number();
+                let attempt = call.number();
                 let terms = || common.settings.terms(attempt);
                 let mut calling = Calling { operation, common, rules, when, types: PhantomData };
                 let outcome = match timer.poll(cx, terms, &mut calling, held.as_mut()) {
                     Poll::Pending => {
-                        *this.permit = held;
+                        *permit = held;
                         return Poll::Pending;
                     }
                     Poll::Ready(Ok(output)) => tracked(operation.end(output)),
@@ -347,7 +449,9 @@ where
                     Err(error) => self.failed(held, Err(error), None),
                 })
             }
-            Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),
+            Stage::First | Stage::Attempt | Stage::Done => {
+                panic!("a call is polled after it has ended")
+            }
         }
     }
 
@@ -359,7 +463,7 @@ where
         }
         let this = self.project();
         *this.stage = Stage::Done;
-        this.parts.common.settings.succeeded(take(this.call), permit);
+        this.parts.common.settings.succeeded(take(&mut this.rest.call), permit);
         Some(this.parts.operation.finish(Ok(value)))
     }
 }
@@ -380,40 +484,30 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        let this = self.as_mut().project();
-        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
-            if let Some(output) = self.as_mut().begin() {
-                return Poll::Ready(output);
+        let mut this = self.as_mut().project();
+        match *this.stage {
+            Stage::Start if this.parts.common.settings.is_plain => {
+                let Parts { common, operation, .. } = &mut *this.parts;
+                let attempt =
+                    operation.begin(|| this.rest.call.context(&common.settings.plan()), Seal);
+                this.attempt.set(Some(attempt));
+                *this.stage = Stage::First;
             }
+            Stage::First => {}
+            _ => return self.poll_from_any_stage(cx),
         }
-        loop {
-            let this = self.as_mut().project();
-            let ended = match (*this.stage, this.attempt.as_pin_mut()) {
-                // The permit is held here while its attempt is polled: if that panics, it is
-                // dropped during the panic, which counts as a failure.
-                (Stage::Attempt, Some(attempt)) => {
-                    let held = this.permit.take();
-                    match attempt.poll(cx) {
-                        Poll::Pending => {
-                            *this.permit = held;
-                            return Poll::Pending;
-                        }
-                        Poll::Ready(output) => match this.parts.operation.end(output) {
-                            Ok(value) => match self.as_mut().returned(held, value) {
-                                Some(output) => return Poll::Ready(output),
-                                None => None,
-                            },
-                            Err(error) => {
-                                self.as_mut().failed(held, Err(AttemptError::Error(error)), None)
-                            }
-                        },
-                    }
-                }
-                _ => ready!(self.as_mut().poll_rest(cx)),
-            };
-            if let Some(output) = ended {
-                return Poll::Ready(output);
+        let Some(attempt) = this.attempt.as_pin_mut() else {
+            unreachable!("the first attempt has begun")
+        };
+        let output = ready!(attempt.poll(cx));
+        let Parts { common, operation, .. } = &mut *this.parts;
+        match operation.end(output) {
+            Ok(value) if common.values.failure(&value).is_none() => {
+                *this.stage = Stage::Done;
+                succeeded_first_try(common.settings.origin());
+                Poll::Ready(operation.finish(Ok(value)))
             }
+            outcome => self.goes_on_after(outcome, cx),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::call::attempt::Attempt;
 use crate::call::hedge::group::Terms;
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::{Hedges, Plan, Timing};
-use crate::call::session::{Next, Session};
+use crate::call::session::{Next, Session, Verdict};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
 use crate::event::retry_event::RetryEvent;
 use crate::observe;
@@ -32,6 +32,8 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     /// Whether the policy has time limits, which count from the start of a call, or hedges.
     pub(super) needs_timer: bool,
+    /// Whether an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
+    pub(super) is_plain: bool,
     /// Why the policy differs from the one that was given, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
@@ -52,33 +54,51 @@ pub(super) type Call<'r, T, E> = Session<PendingRetry<'r, Tracked<T, E>>>;
 
 /// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
 /// the call before another attempt fails; and what the quota has lent to the next attempt, to be
-/// returned if the call is dropped before that attempt. They are kept here rather than in the call,
-/// to make a call that succeeds at its first attempt smaller.
-pub(super) struct PendingRetry<'r, R> {
+/// returned if the call is dropped before that attempt. Boxed, because a call without these keeps
+/// nothing.
+pub(super) struct PendingRetry<'r, R>(Option<Box<Kept<'r, R>>>);
+
+struct Kept<'r, R> {
     last: LastFailure<R>,
     reservation: Option<Reservation<'r>>,
+}
+
+impl<'r, R> PendingRetry<'r, R> {
+    fn kept(&mut self) -> &mut Kept<'r, R> {
+        self.0
+            .get_or_insert_with(|| Box::new(Kept { last: LastFailure::none(), reservation: None }))
+    }
+
+    /// The last failure, or `other` if none was kept.
+    fn last_or_else(self, other: impl FnOnce() -> R) -> R {
+        match self.0 {
+            Some(kept) => kept.last.last_or_else(other),
+            None => other(),
+        }
+    }
 }
 
 impl<R> FailureSlot for PendingRetry<'_, R> {
     type Failure = R;
 
     fn none() -> Self {
-        Self { last: LastFailure::none(), reservation: None }
+        Self(None)
     }
 
     fn keep(&mut self, failure: R) {
-        self.last.keep(failure);
+        self.kept().last.keep(failure);
     }
 
     fn take(&mut self) -> Self {
-        Self { last: self.last.take(), reservation: self.reservation.take() }
+        Self(self.0.take())
     }
 }
 
 impl<R> Session<PendingRetry<'_, R>> {
     /// Called when the next attempt is made: what the quota lent for it is spent.
     pub(super) fn spend(&mut self) {
-        self.kept().and_then(|kept| kept.reservation.take()).map(Reservation::spend);
+        let kept = self.kept().and_then(|pending| pending.0.as_mut());
+        kept.and_then(|kept| kept.reservation.take()).map(Reservation::spend);
     }
 }
 
@@ -124,13 +144,28 @@ impl Settings {
         let needs_timer = policy.is_timed() || policy.has_max_elapsed() || policy.is_hedged();
         let name = Name::from_static("retrier");
         let lists = Lists { retry_on: None, abort_on: None };
-        Self { policy, needs_timer, invalid, name, lists, breaker: None, quota: None }
+        let is_plain = !needs_timer;
+        Self { policy, needs_timer, is_plain, invalid, name, lists, breaker: None, quota: None }
     }
 
     /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
         let Self { name, lists, breaker, quota, .. } = self;
-        Self { name, lists, breaker, quota, ..Self::new(policy) }
+        let settings = Self::new(policy);
+        let is_plain = settings.is_plain && breaker.is_none() && quota.is_none();
+        Self { name, lists, breaker, quota, is_plain, ..settings }
+    }
+
+    /// Sets the breaker that admits the attempts.
+    pub(super) fn protect_by(&mut self, breaker: Shared<CircuitBreaker>) {
+        self.breaker = Some(breaker);
+        self.is_plain = false;
+    }
+
+    /// Sets the quota that pays for the retries.
+    pub(super) fn pay_from(&mut self, quota: Shared<RetryQuota>) {
+        self.quota = Some(quota);
+        self.is_plain = false;
     }
 
     pub(super) const fn origin(&self) -> Origin<'_> {
@@ -158,6 +193,17 @@ impl Settings {
         }
     }
 
+    /// What `rules` say about a failure.
+    pub(super) fn verdict<'e, E>(
+        &self,
+        rules: &Rules<E>,
+        failed: &'e FailedAttempt<'e, E>,
+        when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
+    ) -> Verdict<'e> {
+        let needs_class = self.breaker.is_some() || self.quota.is_some();
+        rules.verdict(&self.lists, needs_class, failed, when_of_call)
+    }
+
     /// The breaker's permit for an attempt, or else the end of the call.
     #[inline]
     pub(super) fn admit<T, E>(
@@ -180,7 +226,7 @@ impl Settings {
         rejected: Interrupted,
     ) -> End<T, E> {
         let how = call.rejected(&self.plan().timing(timing), &rejected);
-        ended(take(call).close().last.last_or_else(|| Result::interrupted(rejected)), how)
+        ended(take(call).close().last_or_else(|| Result::interrupted(rejected)), how)
     }
 
     #[inline]
@@ -214,7 +260,10 @@ impl Settings {
             Ok(_) => FailedAttempt::Value(value),
         };
         let adjust = |wait| rules.adjusted(&asked, wait);
-        let mut verdict = rules.verdict(&self.lists, &asked, closures.when).adjusted(&adjust);
+        let mut verdict = self.verdict(rules, &asked, closures.when);
+        if rules.adjust_waits() {
+            verdict = verdict.adjusted(&adjust);
+        }
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
@@ -222,15 +271,18 @@ impl Settings {
         let plan = Plan { hedges, ..self.plan().timing(timing) };
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
-                let event = call.event(&plan, tracked_failure(&outcome));
-                rules.on_retry(&event);
-                if let Some(listener) = closures.on_retry {
-                    listener(&event);
+                if closures.on_retry.is_some() || rules.listen() {
+                    let event = call.event(&plan, tracked_failure(&outcome));
+                    rules.on_retry(&event);
+                    if let Some(listener) = closures.on_retry {
+                        listener(&event);
+                    }
                 }
-                drop(event);
-                let reservation = plan.quota.map(|quota| Reservation::of(quota, call.credit()));
-                if let Some(kept) = call.kept() {
-                    kept.reservation = reservation;
+                if let Some(quota) = plan.quota {
+                    let reservation = Reservation::of(quota, call.credit());
+                    if let Some(pending) = call.kept() {
+                        pending.kept().reservation = Some(reservation);
+                    }
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
@@ -240,7 +292,7 @@ impl Settings {
                 ControlFlow::Continue(())
             }
             Next::GiveUp(how) => {
-                let kept = take(call).close().last;
+                let kept = take(call).close();
                 let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
                 ControlFlow::Break(ended(last, how))
             }

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER};
+use crate::base::clock;
 use crate::base::sync::Ordering;
 use crate::event::transition::{Cause, State};
 use crate::protect::stamp;
@@ -78,7 +79,7 @@ impl CircuitBreaker {
                 let until = match remaining {
                     _ if state == State::HalfOpen => stamp::nanos(),
                     Duration::MAX => FOR_EVER,
-                    remaining => stamp::nanos().saturating_add(stamp::nanos_of(remaining)),
+                    remaining => stamp::nanos().saturating_add(clock::nanos_of(remaining)),
                 };
                 self.open_until.store(until, Ordering::Relaxed);
             }

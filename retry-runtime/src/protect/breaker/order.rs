@@ -154,5 +154,5 @@ impl CircuitBreaker {
 /// `span` from now, as a [`stamp`]. Capped below [`FOR_EVER`], because only a forced state has no
 /// end.
 fn after(span: Duration) -> u64 {
-    stamp::nanos().saturating_add(stamp::nanos_of(span)).min(FOR_EVER - 1)
+    stamp::nanos().saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1)
 }

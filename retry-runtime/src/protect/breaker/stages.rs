@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::base::clock;
 use crate::protect::stamp;
 
 /// The shares of the calls that are admitted, in percent.
@@ -61,10 +62,10 @@ impl Stages {
 
     /// Whether the stage could have ended this long ago, had a call come.
     pub(super) fn is_overdue(&self, span: Duration) -> bool {
-        self.until.saturating_add(stamp::nanos_of(span)) <= stamp::nanos()
+        self.until.saturating_add(clock::nanos_of(span)) <= stamp::nanos()
     }
 }
 
 fn end_of(length: Duration) -> u64 {
-    stamp::nanos().saturating_add(stamp::nanos_of(length))
+    stamp::nanos().saturating_add(clock::nanos_of(length))
 }

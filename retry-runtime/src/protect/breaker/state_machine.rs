@@ -366,7 +366,7 @@ impl CircuitBreaker {
                 } else {
                     let (shortest, longest) = self.config.open_time(inner.reopenings);
                     let span = random::between(shortest, longest);
-                    stamp::nanos().saturating_add(stamp::nanos_of(span))
+                    stamp::nanos().saturating_add(clock::nanos_of(span))
                 };
                 self.open_until.store(until, Ordering::Relaxed);
                 inner.opened_by.clone_from(&error);

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use retry_rules::BreakerConfig;
 
+use crate::base::clock;
 use crate::event::transition::Cause;
-use crate::protect::stamp;
 
 /// The outcome of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Slice {
 
 impl Time {
     const fn new(span: Duration) -> Self {
-        Self { present: Slice::beginning(0), earlier: VecDeque::new(), span: stamp::nanos_of(span) }
+        Self { present: Slice::beginning(0), earlier: VecDeque::new(), span: clock::nanos_of(span) }
     }
 
     fn clear(&mut self) {

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use super::RetryQuota;
 use super::level::Level;
+use crate::base::clock;
 use crate::base::sync::{Ordering, lock};
 use crate::protect::stamp;
 
@@ -61,7 +62,7 @@ impl RetryQuota {
     pub fn accept(&self, share: Share, tokens: u32) {
         let Share { capacity, lasts, floor, floor_after } = share;
         let now = stamp::nanos();
-        let until = |span| now.saturating_add(stamp::nanos_of(span));
+        let until = |span| now.saturating_add(clock::nanos_of(span));
         let lasts_until = until(lasts);
         let floor_from = until(floor_after).max(lasts_until);
         // What has accrued until now is computed with the old share.

@@ -9,7 +9,7 @@ use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
-use crate::retrier::settings::{CallClosures, Failed};
+use crate::retrier::settings::{Call, CallClosures, Failed};
 use crate::retrier::values::{FailedValue, Values};
 
 /// Stands for the future of an attempt in a blocking call, which has none.
@@ -78,7 +78,8 @@ where
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
     pub fn call(self) -> Result<T, RetryError<E>> {
-        let Self { mut parts, mut call, .. } = self;
+        let Self { mut parts, .. } = self;
+        let mut call = Call::new();
         let settings = &parts.common.settings;
         let timing = Timing::start(&settings.plan());
         loop {

@@ -1,0 +1,457 @@
+//! [`SoFar`]: the progress of a call, and what it decides after a failure or a refusal.
+//!
+//! It is part of the one allocation that a waiting call makes, so it is small: durations are
+//! nanoseconds, capped at 584 years, and what few calls have is behind a pointer of its own.
+
+use core::fmt;
+use core::time::Duration;
+
+use retry_rules::{Attempts, Policy};
+
+use super::Next;
+use super::verdict::Verdict;
+use crate::base::clock::nanos_of;
+use crate::base::random;
+use crate::call::call_state::CallState;
+use crate::call::nested::{self, InnerCalls, Moments};
+use crate::call::plan::{Hedges, LimitKind, Plan};
+use crate::classify::Class;
+use crate::event::Event;
+use crate::observe;
+use crate::outcome::error::{Ended, Reason};
+use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::quota::{Reservation, RetryQuota};
+use crate::site::{Origin, Site};
+
+/// The progress of a call: its attempts and waits so far.
+#[derive(Debug)]
+pub(super) struct SoFar {
+    pub(super) made: u32,
+    /// What the current retry took from the quota, to be returned if it succeeds or is not made.
+    pub(super) cost: u32,
+    moments: Moments,
+    waited: u64,
+    /// [`NO_DELAY`] before the first wait, and after a new beginning.
+    delay: u64,
+    /// The annotated function that waits; `None` for a retrier.
+    pub(super) site: Option<&'static Site>,
+    rare: Option<Box<Rare>>,
+}
+
+const NO_DELAY: u64 = u64::MAX;
+
+/// What few calls have.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Attempts that the open breaker refused: they count against the policy's limit, but were not
+    /// made.
+    refused: u32,
+    /// What no longer counts against the attempts and the budget.
+    forgiven: Forgiven,
+    /// What was called inside, and retried too.
+    inside: Option<InnerCalls>,
+    /// The policy as it was at the first failure, if it is known only at run time.
+    policy: Option<Policy>,
+}
+
+/// The attempts and the waits before a new beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Forgiven {
+    made: u32,
+    waited: u64,
+}
+
+impl Forgiven {
+    /// The limit on all attempts, those before the new beginning included.
+    pub(super) fn extends(self, attempts: Attempts) -> Attempts {
+        match attempts {
+            Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_add(self.made)),
+            Attempts::Unlimited => Attempts::Unlimited,
+        }
+    }
+}
+
+/// A call has succeeded at its first attempt: only tests observe it.
+#[inline(always)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unused_variables, clippy::needless_pass_by_value, reason = "nobody looks on")
+)]
+pub(crate) fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
+    #[cfg(feature = "testing")]
+    crate::test_hooks::succeeded(origin.into().name, 1);
+}
+
+/// How a breaker has refused a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// It is open, which uses up an attempt.
+    Open,
+    /// It is half-open, and its probes are taken, which does not: it may end at any time, and often.
+    Probing,
+}
+
+/// How long the breaker stays open; zero if it is not open or only observes.
+fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+    if breaker.until_admits() == Some(Duration::ZERO) {
+        return Ok(Duration::ZERO);
+    }
+    match breaker.remaining() {
+        // Forced open, until somebody resets it.
+        Duration::MAX => Err(Reason::CircuitOpen),
+        remaining => Ok(remaining),
+    }
+}
+
+/// Whether a test makes waits end at once.
+fn skips_waits() -> bool {
+    #[cfg(feature = "testing")]
+    let skips = crate::test_hooks::skips_waits();
+    #[cfg(not(feature = "testing"))]
+    let skips = false;
+    skips
+}
+
+impl SoFar {
+    /// Nothing has failed yet.
+    pub(super) const NOTHING: Self = Self {
+        made: 0,
+        cost: 0,
+        moments: Moments::NONE,
+        waited: 0,
+        delay: NO_DELAY,
+        site: None,
+        rare: None,
+    };
+
+    /// The progress of a call that goes on, made in this process or in another one.
+    pub(super) fn resumed(behind: CallState) -> Self {
+        let CallState { attempts: made, waited, last_delay } = behind;
+        let mut so_far = Self { made, waited: nanos_of(waited), ..Self::NOTHING };
+        so_far.set_delay(last_delay);
+        so_far
+    }
+
+    /// The progress, to be stored.
+    pub(super) fn state(&self) -> CallState {
+        CallState { attempts: self.made, waited: self.waited(), last_delay: self.delay() }
+    }
+
+    /// How long the call has waited, with the wait under way.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited)
+    }
+
+    /// The wait under way, or the last one.
+    pub(super) fn delay(&self) -> Option<Duration> {
+        (self.delay != NO_DELAY).then(|| Duration::from_nanos(self.delay))
+    }
+
+    fn set_delay(&mut self, delay: Option<Duration>) {
+        self.delay = delay.map_or(NO_DELAY, |delay| nanos_of(delay).min(NO_DELAY - 1));
+    }
+
+    /// How long to actually sleep for the decided wait.
+    pub(super) fn wait(&self) -> Duration {
+        if skips_waits() { Duration::ZERO } else { self.delay().unwrap_or_default() }
+    }
+
+    /// Whether there is nothing to sleep for.
+    #[inline]
+    pub(super) fn ends_at_once(&self) -> bool {
+        matches!(self.delay, 0 | NO_DELAY) || skips_waits()
+    }
+
+    /// What no longer counts.
+    pub(super) fn forgiven(&self) -> Forgiven {
+        self.rare.as_ref().map(|rare| rare.forgiven).unwrap_or_default()
+    }
+
+    /// The attempts that the open breaker refused.
+    pub(super) fn refusals(&self) -> u32 {
+        self.rare.as_ref().map_or(0, |rare| rare.refused)
+    }
+
+    /// The policy, if it was evaluated after a failed attempt.
+    pub(super) fn policy(&self) -> Option<Policy> {
+        self.rare.as_ref()?.policy
+    }
+
+    #[cold]
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The waits that a test skipped; they count towards a deadline as if they had been slept.
+    fn unslept(&self) -> Duration {
+        if skips_waits() { self.waited() } else { Duration::ZERO }
+    }
+
+    /// The wait has ended.
+    pub(super) fn attempt_begins(&mut self) {
+        self.moments.attempt_begins();
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        plan: &Plan<'_>,
+        permit: Option<Permit<'_>>,
+        verdict: &Verdict<'_>,
+    ) -> Next {
+        if let Some(permit) = permit {
+            match plan.timing.cut {
+                // Whatever the matchers say: a server that hangs has to open the breaker.
+                Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
+                // The caller ran out of time, which says nothing about the other side.
+                Some(LimitKind::Deadline) => drop(permit),
+                None => verdict.report(permit),
+            }
+        }
+        if let (0, Some(quota)) = (self.made, plan.quota) {
+            quota.call_ended();
+        }
+        if let Some(more) = self.moments.attempt_ended() {
+            let before = self.rare().inside.take().map_or(0, |before| before.attempts);
+            let attempts = before.saturating_add(more.attempts);
+            self.rare().inside = Some(InnerCalls { attempts, ..more });
+        }
+        self.site = plan.origin.site;
+        if let (Some(site), false) = (plan.origin.site, plan.is_evaluated) {
+            site.learn(plan.policy);
+        }
+        let policy = &*plan.obeyed();
+        observe::many_delay_lists(plan.origin.name, policy);
+        if let (Hedges::Never, Some(hedge)) = (plan.hedges, policy.get_hedge()) {
+            observe::hedge_not_obeyed(plan.origin.name, hedge);
+        }
+        if verdict.begins_anew {
+            let forgiven = Forgiven { made: self.made, waited: self.waited };
+            let rare = self.rare();
+            (rare.refused, rare.forgiven) = (0, forgiven);
+            self.delay = NO_DELAY;
+        }
+        let attempt = self.made.saturating_add(1);
+        match self.next_wait(plan, policy, attempt, verdict) {
+            Ok((delay, reservation)) => {
+                let attempts = self.forgiven().extends(policy.get_attempts());
+                let waited = self.waited();
+                observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
+                self.made = attempt;
+                self.cost = reservation.map_or(0, Reservation::spend);
+                self.waits(delay, plan);
+                Next::Wait
+            }
+            Err(reason) => {
+                let ended = Ended { reason, attempts: attempt, waited: self.waited() };
+                observe::gave_up(plan.origin, ended, false, &verdict.error);
+                self.end(plan.origin, attempt);
+                Next::GiveUp(ended)
+            }
+        }
+    }
+
+    /// How long to wait after attempt `attempt`, and what the quota lends for the retry, or why not
+    /// to retry.
+    #[inline]
+    fn next_wait<'q>(
+        &self,
+        plan: &Plan<'q>,
+        policy: &Policy,
+        attempt: u32,
+        verdict: &Verdict<'_>,
+    ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
+        let attempt = attempt.saturating_sub(self.forgiven().made);
+        if plan.timing.is_cut() {
+            return Err(Reason::Deadline);
+        }
+        if !verdict.retry {
+            return Err(Reason::NotRetryable);
+        }
+        if !policy.allows_after(attempt.saturating_add(self.refusals())) {
+            return Err(Reason::Attempts);
+        }
+        if nested::once() {
+            return Err(Reason::Nested);
+        }
+        if plan.is_cancelled {
+            return Err(Reason::Cancelled);
+        }
+        let (shortest, longest) = match verdict.hint {
+            Some(hint) => policy.hint_interval(attempt, hint, self.delay()),
+            None => policy.wait_interval(attempt, self.delay()),
+        };
+        let wait = random::between(shortest, longest);
+        let mut delay = verdict.adjust(wait, policy.get_attempts()).max(verdict.least);
+        if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
+            delay = delay.max(open_for(breaker)?);
+        }
+        self.allows_wait(plan, policy, delay)?;
+        let reservation = match plan.quota {
+            Some(quota) => {
+                let cut = if plan.timing.is_timeout() { Class::TIMEOUT } else { Class::empty() };
+                Some(quota.reserve(verdict.class.union(cut)).ok_or(Reason::Quota)?)
+            }
+            None => None,
+        };
+        let admits = |breaker: &CircuitBreaker| breaker.until_admits() == Some(Duration::ZERO);
+        if plan.breaker.is_some_and(|breaker| !plan.waits_for_breaker && !admits(breaker)) {
+            return Err(Reason::CircuitOpen);
+        }
+        Ok((delay, reservation))
+    }
+
+    /// Whether the limits on time allow a wait of `delay`.
+    #[inline]
+    fn allows_wait(&self, plan: &Plan<'_>, policy: &Policy, delay: Duration) -> Result<(), Reason> {
+        if policy.has_budget() || policy.has_max_elapsed() || plan.timing.is_limited() {
+            self.is_within_limits(plan, policy, delay)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn is_within_limits(
+        &self,
+        plan: &Plan<'_>,
+        policy: &Policy,
+        delay: Duration,
+    ) -> Result<(), Reason> {
+        let counted = self.waited.saturating_sub(self.forgiven().waited);
+        let waited = Duration::from_nanos(counted).saturating_add(delay);
+        let by_the_clock = plan.since_first.saturating_add(delay);
+        if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
+            return Err(Reason::Budget);
+        }
+        // For waits that outlast the process, whoever stores the call supplies the elapsed time.
+        let behind = self.unslept().saturating_add(plan.since_first);
+        plan.timing.ends_by(policy, behind, delay).map_or(Ok(()), Err)
+    }
+
+    /// Records a decided wait, and the policy if it was evaluated for it.
+    fn waits(&mut self, delay: Duration, plan: &Plan<'_>) {
+        self.waited = self.waited.saturating_add(nanos_of(delay));
+        self.set_delay(Some(delay));
+        if plan.is_evaluated {
+            self.rare().policy.get_or_insert(*plan.policy);
+        }
+    }
+
+    /// Takes back what of the last wait was not slept.
+    pub(super) fn slept_only(&mut self, slept: Duration) {
+        let decided = self.delay().unwrap_or_default();
+        let slept = slept.min(decided);
+        self.waited = self.waited.saturating_sub(nanos_of(decided.saturating_sub(slept)));
+        self.set_delay(Some(slept));
+    }
+
+    pub(super) fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next {
+        self.site = plan.origin.site;
+        let policy = &*plan.obeyed();
+        let waits = plan.breaker.ok_or(Reason::CircuitOpen).and_then(|breaker| {
+            let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker)?;
+            Ok((breaker, refusal, delay))
+        });
+        match waits {
+            Ok((breaker, refusal, delay)) => {
+                let (name, breaker) = (plan.origin.name, breaker.name());
+                observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
+                if refusal == Refusal::Open {
+                    let rare = self.rare();
+                    rare.refused = rare.refused.saturating_add(1);
+                }
+                self.waits(delay, plan);
+                Next::Wait
+            }
+            Err(reason) => Next::GiveUp(self.rejected(plan, reason, rejected)),
+        }
+    }
+
+    /// Why the breaker has refused the call, and how long to wait for it at most, or why not to wait.
+    fn wait_for_breaker(
+        &self,
+        plan: &Plan<'_>,
+        policy: &Policy,
+        breaker: &CircuitBreaker,
+    ) -> Result<(Refusal, Duration), Reason> {
+        let open_for = open_for(breaker)?;
+        let refusal = if open_for.is_zero() { Refusal::Probing } else { Refusal::Open };
+        let counted = self.made.saturating_sub(self.forgiven().made);
+        let used = counted.saturating_add(self.refusals()).saturating_add(1);
+        if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
+            return Err(Reason::CircuitOpen);
+        }
+        if plan.is_cancelled {
+            return Err(Reason::Cancelled);
+        }
+        let delay = match refusal {
+            Refusal::Open => open_for,
+            // For an unknown time: until a probe ends, and no longer than the backoff says.
+            Refusal::Probing => {
+                let (shortest, longest) = policy.wait_interval(used, self.delay());
+                let by_curve = random::between(shortest, longest);
+                // The time after which a probe that does not report makes room for another.
+                let overdue = breaker.until_admits().unwrap_or_default();
+                if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
+            }
+        };
+        self.allows_wait(plan, policy, delay)?;
+        Ok((refusal, delay))
+    }
+
+    /// The call was cancelled while it waited. The dropped wait has already returned what the retry
+    /// took from the quota.
+    pub(super) fn cancelled(&self, plan: &Plan<'_>) -> Ended {
+        let ended = Ended { reason: Reason::Cancelled, attempts: self.made, waited: self.waited() };
+        observe::gave_up(plan.origin, ended, true, &"cancelled while it waited for an attempt");
+        self.end(plan.origin, self.made);
+        ended
+    }
+
+    pub(super) fn rejected(
+        &self,
+        plan: &Plan<'_>,
+        reason: Reason,
+        rejected: &dyn fmt::Display,
+    ) -> Ended {
+        // Return what was taken for the retry, which is not made.
+        if let Some(quota) = plan.quota {
+            quota.release(self.cost);
+        }
+        let ended = Ended { reason, attempts: self.made, waited: self.waited() };
+        observe::gave_up(plan.origin, ended, true, rejected);
+        self.end(plan.origin, self.made);
+        ended
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn recovered(&self, origin: Origin<'_>, quota: Option<&RetryQuota>) {
+        if self.made == 0 {
+            // It waited for the breaker, but never failed.
+            if let Some(quota) = quota {
+                quota.refund();
+            }
+            return succeeded_first_try(origin);
+        }
+        if let Some(quota) = quota {
+            quota.release(self.cost);
+        }
+        let attempt = self.made.saturating_add(1);
+        #[cfg(feature = "testing")]
+        crate::test_hooks::succeeded(origin.name, attempt);
+        observe::recovered(origin, attempt, self.waited());
+        self.end(origin, attempt);
+    }
+
+    /// Called when a call that failed has ended after `attempts`.
+    fn end(&self, origin: Origin<'_>, attempts: u32) {
+        let inside = self.rare.as_ref().and_then(|rare| rare.inside.as_ref());
+        // The same function running beside itself in one task is not nested.
+        if let Some(inside) = inside.filter(|inside| inside.name != *origin.name) {
+            let InnerCalls { name: inner, attempts: inner_attempts } = inside;
+            let (name, retries) = (origin.name, self.made);
+            observe::emit(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
+        }
+        self.moments.call_ended(origin.name, attempts, inside);
+    }
+}

@@ -1,0 +1,91 @@
+//! [`Verdict`]: a failure, as the caller's matchers judge it.
+
+use core::fmt;
+use core::time::Duration;
+
+use retry_rules::Attempts;
+
+use crate::call::attempt::{Attempt, Ruling};
+use crate::classify::Class;
+use crate::classify::probe::ErrorDisplay;
+use crate::protect::breaker::Permit;
+
+/// A failure, as the caller's matchers judge it.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict<'a> {
+    /// Whether `retry_on` and `abort_on` allow a retry.
+    pub retry: bool,
+    /// Whether a breaker counts it as a failure; otherwise it counts as a success.
+    pub failure: bool,
+    /// The wait that the server asked for.
+    pub hint: Option<Duration>,
+    /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
+    /// breaker to let a conflict pass.
+    pub class: Class,
+    /// What went wrong, for events.
+    pub error: ErrorDisplay<'a>,
+    /// The least wait that the attempt itself asked for.
+    pub least: Duration,
+    /// Whether the attempt itself said that attempts, budget and curve begin anew.
+    pub begins_anew: bool,
+    /// Replaces the wait that would follow.
+    pub adjust: Option<Adjust<'a>>,
+}
+
+/// Gives another wait in place of the one that would follow, or `None` to leave it.
+#[derive(Clone, Copy)]
+pub struct Adjust<'a>(pub &'a dyn Fn(Duration) -> Option<Duration>);
+
+impl fmt::Debug for Adjust<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adjust")
+    }
+}
+
+impl<'a> Verdict<'a> {
+    /// This verdict, with the wait that follows determined by `adjust`.
+    #[must_use]
+    pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
+        Self { adjust: Some(Adjust(adjust)), ..self }
+    }
+
+    /// The wait that follows in place of `wait`.
+    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Duration {
+        match self.adjust.and_then(|Adjust(adjust)| adjust(wait)) {
+            // Waits of 0s would never use up a budget, and the call would never end.
+            Some(Duration::ZERO) if attempts == Attempts::Unlimited => wait,
+            Some(adjusted) => adjusted,
+            None => wait,
+        }
+    }
+
+    /// Whether a breaker counts it as a failure. Never a conflict: a server that lets one
+    /// transaction lose works.
+    fn counts_for_breaker(&self) -> bool {
+        self.failure && !self.class.contains(Class::CONFLICT)
+    }
+
+    /// Reports the failure to the breaker that admitted the attempt.
+    pub(crate) fn report(&self, permit: Permit<'_>) {
+        if self.counts_for_breaker() {
+            permit.failure_with(&self.error);
+        } else {
+            permit.success();
+        }
+    }
+
+    /// This verdict, unless the attempt itself ruled on its failure. A ruling does not affect how a
+    /// breaker counts the failure.
+    #[must_use]
+    pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
+        (self.least, self.begins_anew) = (attempt.least(), attempt.begins_anew());
+        match attempt.ruling() {
+            Some(Ruling::GiveUp) => self.retry = false,
+            Some(Ruling::RetryAfter(wait)) => {
+                (self.retry, self.hint, self.adjust) = (true, Some(wait), None);
+            }
+            None => {}
+        }
+        self
+    }
+}

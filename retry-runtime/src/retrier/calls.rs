@@ -79,6 +79,30 @@ impl<D, V> Retrier<D, V> {
         self.prepare(operation)
     }
 
+    /// Whether an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
+    #[cfg(feature = "tower")]
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.common.settings.is_plain
+    }
+
+    /// Whether a value is none that is retried.
+    #[cfg(feature = "tower")]
+    #[inline]
+    pub(crate) fn is_success<T>(&self, value: &T) -> bool
+    where
+        V: Values<T>,
+    {
+        self.common.values.failure(value).is_none()
+    }
+
+    /// A call has succeeded at its first attempt, which this retrier has not made itself.
+    #[cfg(feature = "tower")]
+    #[inline]
+    pub(crate) fn succeeded_first_try(&self) {
+        crate::call::session::succeeded_first_try(self.common.settings.origin());
+    }
+
     /// Prepares a call of any operation.
     #[inline]
     pub(crate) fn prepare<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>

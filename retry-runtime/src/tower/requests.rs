@@ -54,26 +54,25 @@ impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
 }
 
 /// The request of a call, for as long as it may be sent again.
-pub(super) struct Supply<'a, Q, C> {
+pub(super) struct Supply<Q> {
     left: Option<Q>,
-    requests: &'a C,
 }
 
-impl<'a, Q, C: Requests<Q>> Supply<'a, Q, C> {
-    pub(super) fn new(request: Q, requests: &'a C) -> Self {
-        Self { left: Some(request), requests }
+impl<Q> Supply<Q> {
+    pub(super) fn new(request: Q) -> Self {
+        Self { left: Some(request) }
     }
 
     /// The request for an attempt. If there may be another attempt and the request can be cloned,
     /// this is a clone, and the original is kept.
-    pub(super) fn take(&mut self, more: bool) -> Option<Q> {
-        let clone = if more { self.requests.clone_request(self.left.as_ref()?) } else { None };
+    pub(super) fn take(&mut self, more: bool, requests: &impl Requests<Q>) -> Option<Q> {
+        let clone = if more { requests.clone_request(self.left.as_ref()?) } else { None };
         clone.or_else(|| self.left.take())
     }
 
     /// A copy of the request for an attempt beside one that runs, if it can be sent again.
-    pub(super) fn copy(&self) -> Option<Q> {
-        self.requests.clone_request(self.left.as_ref()?)
+    pub(super) fn copy(&self, requests: &impl Requests<Q>) -> Option<Q> {
+        requests.clone_request(self.left.as_ref()?)
     }
 
     /// Whether there is nothing left to send again.

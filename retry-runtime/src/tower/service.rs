@@ -5,7 +5,7 @@ use core::future::{Future, poll_fn};
 use core::mem;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -100,44 +100,137 @@ where
 {
     type Response = S::Response;
     type Error = RetryError<S::Error>;
-    type Future = RetryFuture<S::Response, S::Error>;
+    type Future = RetryFuture<S, Q, D, Kind, R, C>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx).map_err(never_called)
     }
 
+    #[inline]
     fn call(&mut self, request: Q) -> Self::Future {
         // The service that was polled for readiness is this one, not its clone.
         let clone = self.inner.clone();
-        let service = mem::replace(&mut self.inner, clone);
+        let mut service = mem::replace(&mut self.inner, clone);
         let layer = Arc::clone(&self.layer);
-        RetryFuture(Box::pin(call(layer, service, request)))
+        let mut supply = Supply::new(request);
+        if !layer.retrier.is_plain() {
+            return RetryFuture::guarded(call(layer, service, supply, None));
+        }
+        let more = layer.retrier.policy().allows_after(1);
+        let first = supply.take(more, &layer.requests).map(|request| service.call(request));
+        RetryFuture { first, unfinished: Some(Unfinished { layer, service, supply }), rest: None }
     }
 }
 
-/// The future of a call of a [`RetryService`].
-///
-/// ```
-/// use retry_runtime::tower::{RetryFuture, RetryLayer};
-/// use retry_runtime::{Policy, Retrier};
-/// use tower::{Layer, Service, service_fn};
-///
-/// let layer = RetryLayer::new(Retrier::new(Policy::new()));
-/// let mut service = layer.layer(service_fn(|n: u32| async move { Ok::<u32, std::io::Error>(n) }));
-/// let future: RetryFuture<u32, std::io::Error> = service.call(7);
-/// ```
-#[must_use = "a call does nothing until it is awaited"]
-pub struct RetryFuture<T, E>(Pin<Box<dyn Future<Output = Result<T, RetryError<E>>> + Send>>);
-
-impl<T, E> Future for RetryFuture<T, E> {
-    type Output = Result<T, RetryError<E>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(cx)
+pin_project_lite::pin_project! {
+    /// The future of a call of a [`RetryService`].
+    ///
+    /// Where nothing but attempts is needed (no breaker, quota, time limit or hedge), the first attempt
+    /// is part of it, and only a failure allocates.
+    ///
+    /// ```
+    /// use retry_runtime::tower::{RetryFuture, RetryLayer};
+    /// use retry_runtime::{Policy, Retrier};
+    /// use tower::{Layer, Service, service_fn};
+    ///
+    /// let layer = RetryLayer::new(Retrier::new(Policy::new()));
+    /// let mut service = layer.layer(service_fn(|n: u32| async move { Ok::<u32, std::io::Error>(n) }));
+    /// let future: RetryFuture<_, u32, _, _> = service.call(7);
+    /// ```
+    #[must_use = "a call does nothing until it is awaited"]
+    pub struct RetryFuture<S, Q, D = Readable, Kind = (), R = AllSucceed, C = ByClone>
+    where
+        S: Service<Q>,
+    {
+        #[pin]
+        first: Option<S::Future>,
+        // What the rest of the call needs, if the first attempt fails.
+        unfinished: Option<Unfinished<S, Q, D, Kind, R, C>>,
+        rest: Option<Rest<S::Response, S::Error>>,
     }
 }
 
-impl<T, E> fmt::Debug for RetryFuture<T, E> {
+/// The call after its first attempt, or all of it.
+type Rest<T, E> = Pin<Box<dyn Future<Output = Result<T, RetryError<E>>> + Send>>;
+
+/// A call whose first attempt has not ended.
+struct Unfinished<S, Q, D, Kind, R, C> {
+    layer: Arc<RetryLayer<D, Kind, R, C>>,
+    service: S,
+    supply: Supply<Q>,
+}
+
+impl<S: Service<Q>, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C> {
+    #[cold]
+    fn guarded(
+        call: impl Future<Output = Result<S::Response, RetryError<S::Error>>> + Send + 'static,
+    ) -> Self {
+        Self { first: None, unfinished: None, rest: Some(Box::pin(call)) }
+    }
+}
+
+impl<S, Q, D, Kind, R, C> Future for RetryFuture<S, Q, D, Kind, R, C>
+where
+    S: Service<Q> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+    Q: Send + 'static,
+    D: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
+    Kind: 'static,
+    R: Values<S::Response> + Clone + Send + Sync + 'static,
+    C: Requests<Q> + Send + Sync + 'static,
+{
+    type Output = Result<S::Response, RetryError<S::Error>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(first) = this.first.as_mut().as_pin_mut() {
+            let outcome = ready!(first.poll(cx));
+            let Some(unfinished) = this.unfinished.take() else {
+                unreachable!("the first attempt ends once")
+            };
+            match outcome {
+                Ok(value) if unfinished.layer.retrier.is_success(&value) => {
+                    unfinished.layer.retrier.succeeded_first_try();
+                    return Poll::Ready(Ok(value));
+                }
+                outcome => {
+                    this.first.set(None);
+                    *this.rest = Some(unfinished.after(outcome));
+                }
+            }
+        }
+        match this.rest {
+            Some(rest) => rest.as_mut().poll(cx),
+            None => panic!("a call is polled after it has ended"),
+        }
+    }
+}
+
+impl<S, Q, D, Kind, R, C> Unfinished<S, Q, D, Kind, R, C>
+where
+    S: Service<Q> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+    Q: Send + 'static,
+    D: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
+    Kind: 'static,
+    R: Values<S::Response> + Clone + Send + Sync + 'static,
+    C: Requests<Q> + Send + Sync + 'static,
+{
+    /// The call after its first attempt.
+    #[cold]
+    #[inline(never)]
+    fn after(self, outcome: Result<S::Response, S::Error>) -> Rest<S::Response, S::Error> {
+        let Self { layer, service, supply } = self;
+        Box::pin(call(layer, service, supply, Some(outcome)))
+    }
+}
+
+impl<S: Service<Q>, Q, D, Kind, R, C> fmt::Debug for RetryFuture<S, Q, D, Kind, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryFuture").finish_non_exhaustive()
     }
@@ -214,55 +307,88 @@ where
     }
 }
 
-/// Makes one call. The session and all verdicts are the retrier's.
-async fn call<S, Q, D, Kind, R, C>(
+/// An attempt that is about to begin.
+enum Begins<S, Q, T, E> {
+    /// The first one has ended already.
+    HasEnded(Result<T, E>),
+    /// On the service of the call, which has to be ready first unless it is known to be.
+    Alone { request: Q, is_ready: bool },
+    /// On a clone of the service.
+    AsHedge { request: Q, own: S },
+}
+
+/// Makes one call, or what follows its `first` attempt. The session and all verdicts are the
+/// retrier's.
+//
+// A block, for an `async fn` would keep its arguments twice.
+fn call<S, Q, D, Kind, R, C>(
     layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
-    request: Q,
-) -> Result<S::Response, RetryError<S::Error>>
+    mut supply: Supply<Q>,
+    mut first: Option<Result<S::Response, S::Error>>,
+) -> impl Future<Output = Result<S::Response, RetryError<S::Error>>>
 where
     S: Service<Q> + Clone,
     D: Decider<S::Error, Kind> + Clone,
     R: Values<S::Response> + Clone,
     C: Requests<Q>,
 {
-    let RetryLayer { retrier, requests, .. } = &*layer;
-    let mut supply = Supply::new(request, requests);
-    let mut first = supply.take(is_kept_after(1, retrier.policy()));
-    let once = supply.is_spent().then(|| retrier.clone().once());
-    let retrier: &Retrier<D, R> = once.as_ref().unwrap_or(retrier);
-    let mut attempt = 0_u32;
     // An attempt borrows the service mutably, which a closure cannot lend to a future. The attempts
     // run one after another, and hedges on clones, so the lock is never contended.
-    let service = &Mutex::new(service);
-    let spent = &Spent::default();
-    let send = |sent| {
-        let (request, own) = match sent {
-            Sent::AsHedge => (supply.copy()?, Some(lock(service).clone())),
-            Sent::Alone => {
-                attempt = attempt.saturating_add(1);
-                let more = is_kept_after(attempt, retrier.policy());
-                let request = first.take().or_else(|| supply.take(more))?;
-                if more && supply.is_spent() {
-                    spent.set();
-                }
-                (request, None)
-            }
+    let service = Mutex::new(service);
+    async move {
+        let RetryLayer { retrier, requests, .. } = &*layer;
+        let mut request = match first {
+            Some(_) => None,
+            None => supply.take(is_kept_after(1, retrier.policy()), requests),
         };
-        Some(async move {
-            if let Some(mut own) = own {
-                poll_fn(|cx| own.poll_ready(cx)).await.inspect_err(|_| spent.set())?;
-                return own.call(request).await;
-            }
-            if attempt > 1 {
-                // A service whose readiness check fails must not be used any more.
-                poll_fn(|cx| lock(service).poll_ready(cx)).await.inspect_err(|_| spent.set())?;
-            }
-            let response = lock(service).call(request);
-            response.await
-        })
-    };
-    retrier.prepare(Sending { send, spent }).await
+        let once = supply.is_spent().then(|| Box::new(retrier.clone().once()));
+        let retrier: &Retrier<D, R> = once.as_deref().unwrap_or(retrier);
+        let mut attempt = 0_u32;
+        let service = &service;
+        let spent = &Spent::default();
+        let send = |sent| {
+            let begins = match sent {
+                Sent::AsHedge => {
+                    let request = supply.copy(requests)?;
+                    Begins::AsHedge { request, own: lock(service).clone() }
+                }
+                Sent::Alone => {
+                    attempt = attempt.saturating_add(1);
+                    if let Some(outcome) = first.take() {
+                        Begins::HasEnded(outcome)
+                    } else {
+                        let more = is_kept_after(attempt, retrier.policy());
+                        let request = request.take().or_else(|| supply.take(more, requests))?;
+                        if more && supply.is_spent() {
+                            spent.set();
+                        }
+                        Begins::Alone { request, is_ready: attempt == 1 }
+                    }
+                }
+            };
+            Some(async move {
+                match begins {
+                    Begins::HasEnded(outcome) => outcome,
+                    Begins::AsHedge { request, mut own } => {
+                        poll_fn(|cx| own.poll_ready(cx)).await.inspect_err(|_| spent.set())?;
+                        own.call(request).await
+                    }
+                    Begins::Alone { request, is_ready } => {
+                        if !is_ready {
+                            // A service whose readiness check fails must not be used any more.
+                            poll_fn(|cx| lock(service).poll_ready(cx))
+                                .await
+                                .inspect_err(|_| spent.set())?;
+                        }
+                        let response = lock(service).call(request);
+                        response.await
+                    }
+                }
+            })
+        };
+        retrier.prepare(Sending { send, spent }).await
+    }
 }
 
 /// Whether the request may be sent again after it was sent for `attempt`.

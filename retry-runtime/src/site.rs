@@ -42,13 +42,23 @@ pub struct Site {
     location: &'static Location<'static>,
     policy: Option<Policy>,
     run_time: Fields,
-    // The policy at the first failure, if it depends on generic parameters.
-    learned: OnceLock<Policy>,
-    counters: Counters,
+    // Apart, because a program has more functions than ever fail.
+    failed: OnceLock<Box<Failed>>,
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
     #[cfg(feature = "overrides")]
     policy_override: PolicyOverride,
+}
+
+// Each annotated function is one, whether it is ever called or not.
+#[cfg(all(target_pointer_width = "64", not(any(feature = "metrics", feature = "overrides"))))]
+const _: () = assert!(size_of::<Site>() <= 256);
+
+/// What is known of a function once a call of it has failed.
+struct Failed {
+    /// The policy at the first failure, if it depends on generic parameters.
+    policy: OnceLock<Policy>,
+    counters: Counters,
 }
 
 impl Site {
@@ -62,8 +72,7 @@ impl Site {
             location: Location::caller(),
             policy,
             run_time: Fields::NONE,
-            learned: OnceLock::new(),
-            counters: Counters::new(),
+            failed: OnceLock::new(),
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
             #[cfg(feature = "overrides")]
@@ -149,12 +158,12 @@ impl Site {
         if let Some(policy) = self.policy_override.get() {
             return Some(policy);
         }
-        self.policy.or_else(|| self.learned.get().copied())
+        self.policy.or_else(|| self.failed.get()?.policy.get().copied())
     }
 
     pub(crate) fn learn(&self, policy: &Policy) {
         if self.policy.is_none() {
-            self.learned.get_or_init(|| *policy);
+            self.failed().policy.get_or_init(|| *policy);
         }
     }
 
@@ -227,11 +236,17 @@ impl Site {
     /// assert_eq!(site.stats().gave_up(), 0);
     /// ```
     pub fn stats(&self) -> Stats {
-        self.counters.read()
+        self.failed.get().map_or_else(Stats::default, |failed| failed.counters.read())
     }
 
-    pub(crate) const fn counters(&self) -> &Counters {
-        &self.counters
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.failed().counters
+    }
+
+    fn failed(&self) -> &Failed {
+        self.failed.get_or_init(|| {
+            Box::new(Failed { policy: OnceLock::new(), counters: Counters::new() })
+        })
     }
 
     /// The labels of its metrics, created at its first failure.

@@ -1,10 +1,16 @@
 //! The section "Retries" of the function's rustdoc, which an editor shows on hover: the policy in
 //! one sentence, and, folded away, a table of the waits with the longest total.
 
+use proc_macro2::Span;
 use retry_rules::{Attempts, Policy, duration};
-use syn::{Attribute, Expr, Visibility, parse_quote};
+use syn::token::{Bracket, Paren};
+use syn::{
+    AttrStyle, Attribute, Expr, ExprLit, Ident, Lit, LitStr, MacroDelimiter, Meta, MetaList,
+    MetaNameValue, Token, Visibility,
+};
 
 use crate::args::{Args, Breaker, OnFailure};
+use crate::hygiene::quote;
 use crate::ide;
 use crate::item::Function;
 use crate::options::check::Checked;
@@ -35,10 +41,10 @@ fn placement(function: &Function) -> Placement {
 /// The maximum number of waits in the table; more add nothing new.
 const SHOWN: u32 = 10;
 
-pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Vec<Attribute> {
+pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Option<Attribute> {
     let placement = placement(function);
     if args.docs == Some(false) || placement == Placement::Nowhere {
-        return Vec::new();
+        return None;
     }
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
     match &checked.known {
@@ -48,13 +54,31 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
         }
         None => lines.push(format!("{}{}.", as_written(args), others(args))),
     }
-    ide::steady(lines)
-        .iter()
-        .map(|line| match placement {
-            Placement::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
-            _ => parse_quote!(#[doc = #line]),
-        })
-        .collect()
+    Some(attribute(&ide::steady(lines.join("\n")), placement))
+}
+
+/// The attribute with this text. Not parsed from tokens: that took a third of a whole expansion.
+fn attribute(text: &str, placement: Placement) -> Attribute {
+    let span = Span::mixed_site();
+    let word = |word| Ident::new(word, span).into();
+    let meta = match placement {
+        Placement::Rustdoc => Meta::List(MetaList {
+            path: word("cfg_attr"),
+            delimiter: MacroDelimiter::Paren(Paren(span)),
+            tokens: quote!(doc, doc = #text),
+        }),
+        Placement::Everywhere | Placement::Nowhere => Meta::NameValue(MetaNameValue {
+            path: word("doc"),
+            eq_token: Token![=](span),
+            value: Expr::Lit(ExprLit { attrs: Vec::new(), lit: Lit::Str(LitStr::new(text, span)) }),
+        }),
+    };
+    Attribute {
+        pound_token: Token![#](span),
+        style: AttrStyle::Outer,
+        bracket_token: Bracket(span),
+        meta,
+    }
 }
 
 /// The options that are not part of the policy, in a few words each.

@@ -218,6 +218,8 @@ struct Expansion<'a> {
     checked: &'a Checked,
     /// The runtime's module that the expansion calls.
     private: TokenStream,
+    /// The policy, as a constant expression.
+    policy: TokenStream,
     name: Ident,
     /// What an attempt returns, with `_` in place of each `impl Trait`.
     declared: Type,
@@ -321,8 +323,8 @@ impl<'a> Expansion<'a> {
             };
             is_method && is_constant(tokens.clone())
         };
-        let generic =
-            mentions(expression, &is_parameter) || settings.entries.iter().any(may_be_parameter);
+        let generic = mentions(expression.clone(), &is_parameter)
+            || settings.entries.iter().any(may_be_parameter);
         Self {
             args,
             checked,
@@ -342,6 +344,7 @@ impl<'a> Expansion<'a> {
             error_is_known: !error_is_unknown,
             generic,
             private,
+            policy: expression,
         }
     }
 

@@ -70,20 +70,19 @@ fn first_in_block(hints: TokenStream, expansion: TokenStream) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// The `lines` of the section "Retries"; in an editor, as one text whose length does not change
-/// while the user types, because it comes before the hints.
-pub(crate) fn steady(lines: Vec<String>) -> Vec<String> {
+/// The text of the section "Retries"; in an editor, with a length that does not change while the user
+/// types, because it comes before the hints.
+pub(crate) fn steady(section: String) -> String {
     /// Longer than any section, so that there is only one length.
     const LENGTH: usize = 4096;
 
     if !editor_asks() {
-        return lines;
+        return section;
     }
-    let section = lines.join("\n");
     // Measured as a literal, in which a quote takes two bytes.
     let length = Literal::string(&section).to_string().len();
     // Markdown ignores trailing spaces.
-    vec![section + &" ".repeat(length.next_multiple_of(LENGTH) - length)]
+    section + &" ".repeat(length.next_multiple_of(LENGTH) - length)
 }
 
 /// Whether the macro is run by rust-analyzer rather than by a compiler.

@@ -93,6 +93,13 @@ pub const VALUE: Verdict<'static> = Verdict {
     adjust: None,
 };
 
+/// The verdict on an error, without its class.
+#[inline]
+pub fn judged(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
+    let hint = probed.classifier.retry_after();
+    Verdict { retry, failure: retry, hint, error: probed.display, ..VALUE }
+}
+
 /// Never called: it gives a block the type of its `return`.
 pub fn edge<T>() -> T {
     unreachable!("the edge that tells the type is never taken")

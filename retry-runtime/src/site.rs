@@ -244,9 +244,8 @@ impl Site {
     }
 
     fn failed(&self) -> &Failed {
-        self.failed.get_or_init(|| {
-            Box::new(Failed { policy: OnceLock::new(), counters: Counters::new() })
-        })
+        self.failed
+            .get_or_init(|| Box::new(Failed { policy: OnceLock::new(), counters: Counters::new() }))
     }
 
     /// The labels of its metrics, created at its first failure.

@@ -18,7 +18,7 @@ impl Expansion<'_> {
     /// const evaluation.
     pub(super) fn items(&self) -> TokenStream {
         let private = &self.private;
-        let expression = policy::expression(&self.args.policy, self.checked.wrong, private);
+        let expression = &self.policy;
         let name = match &self.args.name {
             Some(name) => name.to_token_stream(),
             None => {

@@ -115,8 +115,9 @@ impl Expansion<'_> {
 
     /// Tells a plan whether the call has been cancelled.
     fn cancelled(&self) -> Option<TokenStream> {
+        self.args.cancel.as_ref()?;
         let is_cancelled = self.is_cancelled();
-        self.args.cancel.as_ref().map(|_| quote!(.cancelled(#is_cancelled)))
+        Some(quote!(.cancelled(#is_cancelled)))
     }
 
     /// The end of a call that is cancelled before an attempt. If it is the first one, and the return
@@ -464,6 +465,7 @@ impl Expansion<'_> {
     }
 
     fn on_retry(&self) -> Option<TokenStream> {
+        let on_retry = self.args.on_retry.as_ref()?;
         let private = &self.private;
         // With the quota, which gets its tokens back if the listener panics.
         let plan = if self.args.quota.is_some() { self.plan() } else { self.bare_plan() };
@@ -473,11 +475,9 @@ impl Expansion<'_> {
             quote!(#private::failure(&outcome))
         };
         let event = quote!(&#private::Session::event(&session, &#plan, #error));
-        self.args.on_retry.as_ref().map(|on_retry| {
-            let place = SpanRange::of(on_retry);
-            let call = place.call(quote!(#private::call_on_retry), quote!(#event, #on_retry));
-            quote!(#call;)
-        })
+        let place = SpanRange::of(on_retry);
+        let call = place.call(quote!(#private::call_on_retry), quote!(#event, #on_retry));
+        Some(quote!(#call;))
     }
 
     /// The end of the session. If the deadline has cut an attempt off, the error of the attempt

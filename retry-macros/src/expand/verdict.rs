@@ -109,28 +109,32 @@ impl Expansion<'_> {
             }
             None => retry,
         };
-        let failure = match &self.args.breaker_on {
-            Some(matchers) => self.any_of(matchers, typed),
-            None => quote!(retry),
-        };
-        let hint = match &self.args.retry_after {
-            Some(retry_after) if typed => {
-                let hint = call(retry_after, quote!(#private::hint), quote!(error));
-                quote!(#hint.or_else(|| probed.classifier.retry_after()))
-            }
-            _ => quote!(probed.classifier.retry_after()),
-        };
         // A quota charges by class, and a breaker lets conflicts pass.
-        let class = if self.args.quota.is_some() || self.args.breaker.is_some() {
-            self.class(typed)
-        } else {
-            quote!(#private::Class::empty())
+        let class = (self.args.quota.is_some() || self.args.breaker.is_some()).then(|| {
+            let class = self.class(typed);
+            quote!(class: #class,)
+        });
+        let hint = self.args.retry_after.as_ref().filter(|_| typed);
+        let verdict = match (&self.args.breaker_on, hint) {
+            (None, None) if class.is_none() => quote!(#private::judged(probed, #retry)),
+            (None, None) => quote!(#private::Verdict { #class ..#private::judged(probed, #retry) }),
+            (breaker_on, hint) => {
+                let failure = match breaker_on {
+                    Some(matchers) => self.any_of(matchers, typed),
+                    None => quote!(retry),
+                };
+                let hint = match hint {
+                    Some(hint) => {
+                        let hint = call(hint, quote!(#private::hint), quote!(error));
+                        quote!(#hint.or_else(|| probed.classifier.retry_after()))
+                    }
+                    None => quote!(probed.classifier.retry_after()),
+                };
+                lets.extend(quote!(let retry = #retry;));
+                quote!(#private::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..#private::VALUE })
+            }
         };
-        quote!({
-            #lets
-            let retry = #retry;
-            #private::Verdict { retry, failure: #failure, hint: #hint, class: #class, error: probed.display, ..#private::VALUE }
-        })
+        quote!({ #lets #verdict })
     }
 
     /// The class of `error`.

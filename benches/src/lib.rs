@@ -21,6 +21,7 @@ pub mod processor;
 pub mod race;
 pub mod report;
 pub mod scratch;
+pub mod stack;
 pub mod table;
 pub mod together;
 pub mod visit;

@@ -26,6 +26,8 @@ pub const BREAKER: &str = "`CircuitBreaker`";
 pub const BREAKER_BY_RATE: &str = "`CircuitBreaker` by rate";
 /// Our breaker of a family, looked up by key for each call.
 pub const BREAKER_BY_KEY: &str = "`Breakers` by key";
+/// Layers of a crate family of its own.
+pub const SEATBELT: &str = "seatbelt";
 /// tower's own layer.
 pub const TOWER_RETRY: &str = "tower::retry";
 /// A tower layer.

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use allocation_counter::measure;
+use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Retrier, RetryError, RetryQuota, policy,
     retry,
 };
+use tower::Service as _;
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
@@ -67,6 +69,19 @@ async fn by_policy_of_run_time(id: u64) -> Result<u64, Error> {
 #[retry(hedge = "200ms")]
 async fn hedged(id: u64) -> Result<u64, Error> {
     reply(id).await
+}
+
+#[test]
+fn a_layer_costs_a_success_no_allocation_but_what_its_protection_needs() {
+    let inner = tower::service_fn(|id: u64| std::future::ready(Ok::<u64, Error>(id)));
+    let plain = RetryLayer::new(Retrier::new(HTTP));
+    let mut plain = tower::Layer::layer(&plain, inner);
+    let guarded = RetryLayer::new(Retrier::new(HTTP).breaker(&DB));
+    let mut guarded = tower::Layer::layer(&guarded, inner);
+    let counted = measure(|| assert!(now(plain.call(1)).is_ok()));
+    assert_eq!(counted.count_total, 0);
+    let counted = measure(|| assert!(now(guarded.call(1)).is_ok()));
+    assert_eq!(counted.count_total, 1);
 }
 
 #[test]

@@ -26,10 +26,10 @@ fn main() {
     count_allocations(Finding::FailureAllocations, failures.runners);
 
     let mut failures = Failures::default();
-    seconds::contenders::each(&mut failures);
+    seconds::contenders::each_with_timers(&mut failures);
     count_allocations(Finding::FailureWithWaitsAllocations, failures.runners);
 
-    seconds::contenders::each(&mut Waiting);
+    seconds::contenders::each_with_timers(&mut Waiting);
 }
 
 fn count_allocations(finding: Finding, runners: Vec<Runner>) {

@@ -11,6 +11,6 @@ fn main() {
     Finding::FailureTime.print_all(&race(without_waits.runners));
 
     let mut with_waits = Failures::default();
-    seconds::contenders::each(&mut with_waits);
+    seconds::contenders::each_with_timers(&mut with_waits);
     Finding::FailureWithWaitsTime.print_all(&race(with_waits.runners));
 }

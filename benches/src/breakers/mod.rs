@@ -4,6 +4,7 @@
 mod failsafe;
 mod ours;
 mod recloser;
+mod seatbelt;
 mod tower_resilience;
 
 use std::fmt;
@@ -82,6 +83,7 @@ pub fn all() -> Vec<Breaker> {
         ours::by_key(),
         failsafe::by_streak(),
         recloser::by_rate(),
+        seatbelt::by_rate(),
         tower_resilience::breaker(),
     ]
 }

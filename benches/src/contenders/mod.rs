@@ -12,6 +12,7 @@ mod by_hand_mute;
 mod retrier;
 mod retry_if;
 mod retry_layer;
+mod seatbelt;
 mod tokio_retry2;
 mod tower_resilience;
 mod tower_retry;
@@ -22,6 +23,12 @@ use crate::visit::Visit;
 
 /// Passes every contender to `visitor`.
 pub fn each(visitor: &mut impl Visit) {
+    each_with_timers(visitor);
+    visitor.visit(names::SEATBELT, seatbelt::call);
+}
+
+/// Passes those to `visitor` whose waits obey the measurement's clock.
+pub fn each_with_timers(visitor: &mut impl Visit) {
     visitor.visit(names::ATTRIBUTE, attribute::call);
     visitor.visit(names::RETRIER, retrier::call);
     visitor.visit(names::RETRY_LAYER, retry_layer::call);

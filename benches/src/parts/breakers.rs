@@ -7,15 +7,19 @@ use crate::breakers::{Breaker, Outcome, all};
 use crate::contest::{Contest, Unit};
 use crate::machine::cores;
 use crate::names::{
-    BREAKER, BREAKER_BY_KEY, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE,
+    BREAKER, BREAKER_BY_KEY, BREAKER_BY_RATE, FAILSAFE, RECLOSER, SEATBELT, TOWER_RESILIENCE,
 };
 use crate::race::{Runner, race};
 use crate::report::{Measure, Report, Section};
 use crate::together::together;
 
 const CONTESTS: [Contest<'static>; 3] = [
-    Contest { ours: BREAKER, floor: None, rivals: &[FAILSAFE, RECLOSER, TOWER_RESILIENCE] },
-    Contest { ours: BREAKER_BY_RATE, floor: None, rivals: &[RECLOSER] },
+    Contest {
+        ours: BREAKER,
+        floor: None,
+        rivals: &[FAILSAFE, RECLOSER, SEATBELT, TOWER_RESILIENCE],
+    },
+    Contest { ours: BREAKER_BY_RATE, floor: None, rivals: &[RECLOSER, SEATBELT] },
     Contest { ours: BREAKER_BY_KEY, floor: Some(BREAKER), rivals: &[] },
 ];
 
@@ -37,7 +41,7 @@ pub fn run(report: &mut Report) {
         section.compare(contest, &measures);
     }
     section.note(
-        "recloser knows rates only; on more threads the time of a call is that of each thread.",
+        "recloser and seatbelt know rates only; on more threads the time of a call is that of each thread.",
     );
     report.add(section);
 }

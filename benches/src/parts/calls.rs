@@ -1,15 +1,18 @@
 //! The cost of a call: one that succeeds, one that fails, and ten thousand that wait.
 
+use tokio::runtime::Builder;
+
 use crate::calls::{Sizes, Successes};
 use crate::child::{self, Finding, Findings};
 use crate::contest::{Contest, Figures, Unit};
 use crate::names::{
     ATTRIBUTE, BACKON, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRIER, RETRY_IF, RETRY_LAYER,
-    TOKIO_RETRY2, TOWER_RESILIENCE, TOWER_RETRY,
+    SEATBELT, TOKIO_RETRY2, TOWER_RESILIENCE, TOWER_RETRY,
 };
 use crate::policies::seconds;
 use crate::race::{Runner, race};
 use crate::report::{Measure, Report, Section};
+use crate::stack;
 
 const ATTRIBUTES: Contest<'static> = Contest {
     ours: ATTRIBUTE,
@@ -21,6 +24,7 @@ const ATTRIBUTES: Contest<'static> = Contest {
         BACKON_MACROS,
         TOKIO_RETRY2,
         RETRY_IF,
+        SEATBELT,
         TOWER_RESILIENCE,
     ],
 };
@@ -31,7 +35,7 @@ const ALL_FAIL: Contest<'static> = Contest { floor: None, ..ATTRIBUTES };
 const CLOSURES: Contest<'static> = Contest {
     ours: RETRIER,
     floor: None,
-    rivals: &[BY_HAND, BACKON, TOKIO_RETRY2, TOWER_RESILIENCE],
+    rivals: &[BY_HAND, BACKON, TOKIO_RETRY2, SEATBELT, TOWER_RESILIENCE],
 };
 
 const LAYERS: Contest<'static> =
@@ -41,6 +45,7 @@ const LAYERS: Contest<'static> =
 pub fn run(report: &mut Report) {
     let counted = Findings::of_program("count", "count");
     report.add(successes(&counted));
+    report.add(stacks());
     report.add(failures(&counted));
     report.add(waiting(&counted));
 }
@@ -65,6 +70,26 @@ fn successes(counted: &Findings) -> Section {
     section.compare(&ATTRIBUTES, &measures);
     section.compare(&CLOSURES, &measures);
     section.compare(&LAYERS, &measures);
+    section
+}
+
+/// Both need a runtime's timer around them.
+fn stacks() -> Section {
+    const STACKS: Contest<'static> = Contest { ours: ATTRIBUTE, floor: None, rivals: &[SEATBELT] };
+
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let _entered = runtime.enter();
+    let mut contenders = Successes::default();
+    stack::each(&mut contenders);
+    let mut sizes = Sizes::default();
+    stack::each(&mut sizes);
+    let measures = [
+        Measure::new("time", Unit::Nanoseconds, race(contenders.runners)),
+        Measure::new("size of the future", Unit::Bytes, sizes.bytes),
+    ];
+    let mut section =
+        Section::new("What does a call cost that succeeds, with a breaker and a timeout?");
+    section.compare(&STACKS, &measures);
     section
 }
 

@@ -153,7 +153,7 @@ impl Settings {
         let Self { name, lists, breaker, quota, .. } = self;
         let settings = Self::new(policy);
         let is_plain = settings.is_plain && breaker.is_none() && quota.is_none();
-        Self { name, lists, breaker, quota, is_plain, ..settings }
+        Self { is_plain, name, lists, breaker, quota, ..settings }
     }
 
     /// Sets the breaker that admits the attempts.

@@ -86,12 +86,6 @@ impl<K> Session<K> {
         Self { waiting: None }
     }
 
-    /// Whether the call has waited, and its progress is on the heap.
-    #[inline(always)]
-    pub(crate) const fn has_waited(&self) -> bool {
-        self.waiting.is_some()
-    }
-
     /// The number of the attempt that is about to begin.
     #[inline(always)]
     pub fn number(&self) -> u32 {

@@ -8,6 +8,8 @@ pub(crate) mod fields;
 
 use core::error::Error;
 use core::time::Duration;
+#[cfg(feature = "macros")]
+use std::sync::OnceLock;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Class;
@@ -41,7 +43,12 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
 #[inline]
 pub(super) fn know_waits() -> bool {
     #[cfg(feature = "macros")]
-    return !RETRY_CLASSIFIERS_0_1.is_empty();
+    {
+        // The linker's array is checked each time it is looked at.
+        static ANY: OnceLock<bool> = OnceLock::new();
+
+        *ANY.get_or_init(|| !RETRY_CLASSIFIERS_0_1.is_empty())
+    }
     #[cfg(not(feature = "macros"))]
     false
 }

@@ -52,8 +52,7 @@ pin_project_lite::pin_project! {
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
         parts: Parts<'r, Op, E, V, W, L>,
-        rest: SeldomDropped<'r, T, E, Fut>,
-        stage: Stage,
+        progress: Progress<'r, T, E, Fut>,
         #[pin]
         attempt: Option<Fut>,
     }
@@ -81,31 +80,42 @@ impl<T, E, Fut> Rest<'_, T, E, Fut> {
     const NOTHING: Self = Self { call: Call::new(), timer: None, permit: None };
 }
 
-/// Drops the rest out of line. Left to itself, the compiler calls three functions that find nothing to
-/// drop, which takes a third of a call that succeeds.
-struct SeldomDropped<'r, T, E, Fut>(ManuallyDrop<Rest<'r, T, E, Fut>>);
+/// The stage of a call, and its rest, which is dropped out of line. Left to itself, the compiler calls
+/// three functions that find nothing to drop, which takes a third of a call that succeeds.
+struct Progress<'r, T, E, Fut> {
+    stage: Stage,
+    rest: ManuallyDrop<Rest<'r, T, E, Fut>>,
+}
 
-impl<'r, T, E, Fut> Deref for SeldomDropped<'r, T, E, Fut> {
+impl<T, E, Fut> Progress<'_, T, E, Fut> {
+    const START: Self = Self { stage: Stage::Start, rest: ManuallyDrop::new(Rest::NOTHING) };
+}
+
+impl<'r, T, E, Fut> Deref for Progress<'r, T, E, Fut> {
     type Target = Rest<'r, T, E, Fut>;
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
-        &self.0
+        &self.rest
     }
 }
 
-impl<T, E, Fut> DerefMut for SeldomDropped<'_, T, E, Fut> {
+impl<T, E, Fut> DerefMut for Progress<'_, T, E, Fut> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
+        &mut self.rest
     }
 }
 
-impl<T, E, Fut> Drop for SeldomDropped<'_, T, E, Fut> {
+impl<T, E, Fut> Drop for Progress<'_, T, E, Fut> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.call.has_waited() || self.timer.is_some() || self.permit.is_some() {
-            drop_cold(&mut self.0);
+        match self.stage {
+            // There is no rest yet.
+            Stage::Start | Stage::First | Stage::Succeeded => {}
+            Stage::Attempt | Stage::Bounded | Stage::Wait | Stage::Done => {
+                drop_cold(&mut self.rest)
+            }
         }
     }
 }
@@ -122,6 +132,8 @@ enum Stage {
     Start,
     /// The first attempt of a plain retrier.
     First,
+    /// That has succeeded.
+    Succeeded,
     Attempt,
     Bounded,
     Wait,
@@ -221,12 +233,7 @@ impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
 
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
     fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
-        Self {
-            parts,
-            rest: SeldomDropped(ManuallyDrop::new(Rest::NOTHING)),
-            stage: Stage::Start,
-            attempt: None,
-        }
+        Self { parts, progress: Progress::START, attempt: None }
     }
 }
 
@@ -298,23 +305,24 @@ where
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
         let Parts { common: Common { settings, .. }, operation, .. } = this.parts;
-        let Rest { call, timer, .. } = &mut **this.rest;
+        // First of all: from here on there is a rest, even if the operation panics.
+        this.progress.stage = Stage::Attempt;
+        let Rest { call, timer, .. } = &mut **this.progress;
         match settings.admit(call, || timing(timer.as_deref())) {
-            Ok(permit) => this.rest.permit = permit,
+            Ok(permit) => this.progress.permit = permit,
             Err(end) => {
-                *this.stage = Stage::Done;
+                this.progress.stage = Stage::Done;
                 return Some(operation.finish(end));
             }
         }
-        let attempt = operation.begin(|| this.rest.call.context(&settings.plan()), Seal);
-        match &mut this.rest.timer {
+        let attempt = operation.begin(|| this.progress.call.context(&settings.plan()), Seal);
+        match &mut this.progress.timer {
             None => {
                 this.attempt.set(Some(attempt));
-                *this.stage = Stage::Attempt;
             }
             Some(timer) => {
                 timer.attempt = Some(Box::pin(timer.timed.cut_off(attempt)));
-                *this.stage = Stage::Bounded;
+                this.progress.stage = Stage::Bounded;
             }
         }
         None
@@ -332,20 +340,27 @@ where
         let mut this = self.project();
         // Nothing of the attempt stays alive during the wait.
         this.attempt.set(None);
-        if let Some(timer) = &mut this.rest.timer {
+        if let Some(timer) = &mut this.progress.timer {
             (timer.attempt, timer.group) = (None, None);
         }
-        *this.stage = Stage::Wait;
+        this.progress.stage = Stage::Wait;
         let Parts { common, rules, operation, when, on_retry } = this.parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
         let closures = CallClosures::new(when, on_retry);
-        let timing = timing(this.rest.timer.as_deref());
-        match common.settings.failed(rules, closures, &mut this.rest.call, timing, permit, failed) {
+        let timing = timing(this.progress.timer.as_deref());
+        match common.settings.failed(
+            rules,
+            closures,
+            &mut this.progress.call,
+            timing,
+            permit,
+            failed,
+        ) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
-                *this.stage = Stage::Done;
+                this.progress.stage = Stage::Done;
                 Some(operation.finish(end))
             }
         }
@@ -373,21 +388,21 @@ where
     #[inline(never)]
     fn poll_from_any_stage(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let this = self.as_mut().project();
-        if matches!(*this.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
+        if matches!(this.progress.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
             if let Some(output) = self.as_mut().begin() {
                 return Poll::Ready(output);
             }
         }
         loop {
             let this = self.as_mut().project();
-            let ended = match (*this.stage, this.attempt.as_pin_mut()) {
+            let ended = match (this.progress.stage, this.attempt.as_pin_mut()) {
                 // The permit is held here while its attempt is polled: if that panics, it is
                 // dropped during the panic, which counts as a failure.
                 (Stage::Attempt, Some(attempt)) => {
-                    let held = this.rest.permit.take();
+                    let held = this.progress.permit.take();
                     match attempt.poll(cx) {
                         Poll::Pending => {
-                            this.rest.permit = held;
+                            this.progress.permit = held;
                             return Poll::Pending;
                         }
                         Poll::Ready(output) => match this.parts.operation.end(output) {
@@ -412,19 +427,19 @@ where
     #[inline(never)]
     fn poll_rest(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
         let this = self.as_mut().project();
-        match *this.stage {
+        match this.progress.stage {
             Stage::Start => {
                 let timer = Timer::start(&this.parts.common.settings.plan());
-                this.rest.timer = Some(Box::new(timer));
+                this.progress.timer = Some(Box::new(timer));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
-                ready!(this.rest.call.poll_wait(cx));
-                this.rest.call.spend();
+                ready!(this.progress.call.poll_wait(cx));
+                this.progress.call.spend();
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Rest { call, timer, permit } = &mut **this.rest;
+                let Rest { call, timer, permit } = &mut **this.progress;
                 let Some(timer) = timer.as_deref_mut() else {
                     unreachable!("it is bounded by a timer")
                 };
@@ -449,7 +464,7 @@ where
                     Err(error) => self.failed(held, Err(error), None),
                 })
             }
-            Stage::First | Stage::Attempt | Stage::Done => {
+            Stage::First | Stage::Succeeded | Stage::Attempt | Stage::Done => {
                 panic!("a call is polled after it has ended")
             }
         }
@@ -462,8 +477,8 @@ where
             return self.failed(permit, Ok(value), Some(&failure));
         }
         let this = self.project();
-        *this.stage = Stage::Done;
-        this.parts.common.settings.succeeded(take(&mut this.rest.call), permit);
+        this.progress.stage = Stage::Done;
+        this.parts.common.settings.succeeded(take(&mut this.progress.call), permit);
         Some(this.parts.operation.finish(Ok(value)))
     }
 }
@@ -485,13 +500,13 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let mut this = self.as_mut().project();
-        match *this.stage {
+        match this.progress.stage {
             Stage::Start if this.parts.common.settings.is_plain => {
                 let Parts { common, operation, .. } = &mut *this.parts;
                 let attempt =
-                    operation.begin(|| this.rest.call.context(&common.settings.plan()), Seal);
+                    operation.begin(|| this.progress.call.context(&common.settings.plan()), Seal);
                 this.attempt.set(Some(attempt));
-                *this.stage = Stage::First;
+                this.progress.stage = Stage::First;
             }
             Stage::First => {}
             _ => return self.poll_from_any_stage(cx),
@@ -503,7 +518,7 @@ where
         let Parts { common, operation, .. } = &mut *this.parts;
         match operation.end(output) {
             Ok(value) if common.values.failure(&value).is_none() => {
-                *this.stage = Stage::Done;
+                this.progress.stage = Stage::Succeeded;
                 succeeded_first_try(common.settings.origin());
                 Poll::Ready(operation.finish(Ok(value)))
             }

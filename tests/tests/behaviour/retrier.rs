@@ -456,3 +456,17 @@ async fn a_policy_that_breaks_a_rule_is_obeyed_by_its_nearest_meaning_and_told_o
          `attempts = 1` for a single call, or leave it out for the default, 3"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_that_panics_before_its_future_is_a_failure_for_the_breaker() {
+    let config = BreakerConfig::new().failure_threshold(1);
+    for policy in [Policy::new(), Policy::new().timeout(secs(5))] {
+        let breaker = Arc::new(CircuitBreaker::new("panics", config));
+        let retrier = Retrier::new(policy).breaker(Arc::clone(&breaker));
+        let task = tokio::spawn(async move {
+            retrier.run(|| -> std::future::Ready<Result<(), Failure>> { panic!("at once") }).await
+        });
+        assert!(task.await.unwrap_err().is_panic());
+        assert_eq!(breaker.state(), State::Open);
+    }
+}

@@ -114,7 +114,7 @@ impl<T, E, Fut> Drop for Progress<'_, T, E, Fut> {
             // There is no rest yet.
             Stage::Start | Stage::First | Stage::Succeeded => {}
             Stage::Attempt | Stage::Bounded | Stage::Wait | Stage::Done => {
-                drop_cold(&mut self.rest)
+                drop_cold(&mut self.rest);
             }
         }
     }

@@ -272,12 +272,12 @@ impl fmt::Display for Ended {
 ///     "gave up after 1 attempt (all attempts were used): invalid digit found in string",
 /// );
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RetryError<E>(Box<GivenUp<E>>);
 
 /// What a [`RetryError`] knows. Boxed, because it is larger than most errors and values, and every
 /// result that may hold it would be as large.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct GivenUp<E> {
     last: AttemptError<E>,
     ended: Ended,
@@ -467,6 +467,13 @@ impl<E> From<Interrupted> for RetryError<E> {
 
 /// Shows why the call was given up, after how many attempts, and after how much waiting. The last
 /// error is the [`source`](Error::source); `{:#}` prints it too.
+impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GivenUp { last, ended } = &*self.0;
+        f.debug_struct("RetryError").field("last", last).field("ended", ended).finish()
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0.last, self.0.ended.reason) {

@@ -56,7 +56,7 @@
 //!
 //! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter its
 //! randomness; no feature is needed. A page cannot be stopped, so functions that are not async are
-//! refused by the compiler, and [`Retrier`] has no blocking calls. Its linker gathers nothing: [`sites`]
+//! refused by the compiler, and [`Retrier`] has no blocking calls. The linker gathers nothing there: [`sites`]
 //! and [`report`] list no functions, so overrides and a test's `fail` find none by name;
 //! `#[classifies]` is refused ([`classify::register`] does the same); an error with `#[derive(Classify)]`
 //! is known where it is returned, but not inside another error.

@@ -107,10 +107,17 @@ impl fmt::Debug for Listening {
 pub(crate) fn emit(event: &Event<'_>) {
     #[cfg(feature = "tracing")]
     crate::observe::trace::emit(event);
+    tell(event);
+}
+
+/// Reports to tests and listeners.
+fn tell(event: &Event<'_>) {
     #[cfg(feature = "testing")]
     crate::test_hooks::record_event(event);
     #[cfg(not(retry_loom))]
     notify_listeners(event);
+    #[cfg(all(retry_loom, not(feature = "testing")))]
+    let _ = event;
 }
 
 /// Whether there may be listeners.
@@ -164,11 +171,7 @@ pub(crate) fn will_retry(
     #[cfg(feature = "tracing")]
     crate::observe::trace::retry(name, attempt, attempts, wait, waited, error);
     if is_listened_to() {
-        let event = Event::Retry { name, attempt, attempts, wait, waited, error };
-        #[cfg(feature = "testing")]
-        crate::test_hooks::record_event(&event);
-        #[cfg(not(retry_loom))]
-        notify_listeners(&event);
+        tell(&Event::Retry { name, attempt, attempts, wait, waited, error });
     }
 }
 

@@ -194,3 +194,15 @@ impl Moments {
         let _gone = NOTE.try_with(|left| left.replace(Some(note)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_failures_outlives_its_count() {
+        let (last, first) = (Moment::of(u32::MAX), Moment::of(1));
+        assert!(first.is_since(last) && !last.is_since(first));
+        assert!(last.is_since(last) && Moment::of(7).is_since(first));
+    }
+}

@@ -39,18 +39,9 @@ use crate::protect::breaker::Permit;
 use crate::protect::quota::{OnPanic, Reservation, RetryQuota};
 use crate::site::Origin;
 
+pub use self::so_far::Next;
 pub(crate) use self::so_far::succeeded_first_try;
 pub use self::verdict::Verdict;
-
-/// What comes after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Next {
-    /// Wait, then try again.
-    Wait,
-    /// The call is over.
-    GiveUp(Ended),
-}
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///

@@ -189,7 +189,7 @@ where
         if let Some(first) = this.first.as_mut().as_pin_mut() {
             let outcome = ready!(first.poll(cx));
             let Some(unfinished) = this.unfinished.take() else {
-                unreachable!("the first attempt ends once")
+                panic!("a call is polled after it has ended")
             };
             match outcome {
                 Ok(value) if unfinished.layer.retrier.is_success(&value) => {
@@ -198,7 +198,8 @@ where
                 }
                 outcome => {
                     this.first.set(None);
-                    *this.rest = Some(unfinished.after(outcome));
+                    let Unfinished { layer, service, supply } = unfinished;
+                    *this.rest = Some(Box::pin(call(layer, service, supply, Some(outcome))));
                 }
             }
         }
@@ -206,27 +207,6 @@ where
             Some(rest) => rest.as_mut().poll(cx),
             None => panic!("a call is polled after it has ended"),
         }
-    }
-}
-
-impl<S, Q, D, Kind, R, C> Unfinished<S, Q, D, Kind, R, C>
-where
-    S: Service<Q> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Response: Send + 'static,
-    S::Error: Send + 'static,
-    Q: Send + 'static,
-    D: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
-    Kind: 'static,
-    R: Values<S::Response> + Clone + Send + Sync + 'static,
-    C: Requests<Q> + Send + Sync + 'static,
-{
-    /// The call after its first attempt.
-    #[cold]
-    #[inline(never)]
-    fn after(self, outcome: Result<S::Response, S::Error>) -> Rest<S::Response, S::Error> {
-        let Self { layer, service, supply } = self;
-        Box::pin(call(layer, service, supply, Some(outcome)))
     }
 }
 

@@ -8,7 +8,6 @@ use core::time::Duration;
 
 use retry_rules::{Attempts, Policy};
 
-use super::Next;
 use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
@@ -22,6 +21,16 @@ use crate::outcome::error::{Ended, Reason};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
+
+/// What comes after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// Wait, then try again.
+    Wait,
+    /// The call is over.
+    GiveUp(Ended),
+}
 
 /// The progress of a call: its attempts and waits so far.
 #[derive(Debug)]

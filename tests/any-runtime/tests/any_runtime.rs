@@ -7,7 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Interrupted, Policy, Retrier, RetryError, retry, retrying,
+    BreakerConfig, CircuitBreaker, Classify, Interrupted, Policy, Retrier, RetryError, retry,
+    retrying,
 };
 
 /// Runs a test on smol, on the executor of futures, and on one that polls without any help.
@@ -145,5 +146,29 @@ fn a_slow_attempt_is_hedged() {
         let began = Instant::now();
         assert_eq!(ask().await.unwrap(), 1);
         assert!(began.elapsed() >= Duration::from_millis(10));
+    });
+}
+
+/// Without the feature `http`, no type but such a one knows a wait.
+#[test]
+fn the_wait_of_a_type_that_classifies_itself_is_obeyed_inside_another_error() {
+    #[derive(Debug, Classify)]
+    #[classify(rate_limit, retry_after = wait)]
+    struct Busy {
+        wait: Duration,
+    }
+    impl std::fmt::Display for Busy {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("busy")
+        }
+    }
+    impl std::error::Error for Busy {}
+
+    #[retry(attempts = 2, initial_delay = "1ms")]
+    async fn fetch() -> Result<(), RetryError<io::Error>> {
+        Err(io::Error::other(Busy { wait: Duration::from_millis(30) }).into())
+    }
+    on_each(async || {
+        assert_eq!(fetch().await.unwrap_err().waited(), Duration::from_millis(30));
     });
 }

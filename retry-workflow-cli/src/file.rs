@@ -22,6 +22,7 @@ mod forms;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,7 @@ use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
 use retry_workflow::store::NewItem;
-use retry_workflow::{ErrorPolicy, OnItemFailure, Policy};
+use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
 /// A workflow file that has been read and checked.
 #[derive(Debug)]
@@ -71,9 +72,31 @@ pub(crate) struct MapPlan {
     pub(crate) item_id: Option<ItemId>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
+    pub(crate) limits: Limits,
     /// How long all steps of an item may take together.
     pub(crate) agent_timeout: Option<Duration>,
     pub(crate) reduce: Option<Steps>,
+}
+
+/// `map.rate` and `map.concurrency`.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    /// The rate of all items together.
+    pub(crate) rate: Option<Rate>,
+    pub(crate) by_key: Vec<KeyLimit>,
+}
+
+/// A limit for items that share a key.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyLimit {
+    pub(crate) per: Template,
+    pub(crate) bound: KeyBound,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyBound {
+    Rate(Rate),
+    Concurrency(NonZeroU32),
 }
 
 /// `map.item_id`, and where it is written.
@@ -217,6 +240,7 @@ impl WorkflowFile {
         let mut wanted = map.steps.placeholders();
         wanted.extend(self.handlers.values().flat_map(Steps::placeholders));
         wanted.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
+        wanted.extend(map.limits.by_key.iter().flat_map(|limit| limit.per.placeholders()));
         Some(InputReader {
             source: Arc::clone(&self.source),
             map: Arc::clone(map),

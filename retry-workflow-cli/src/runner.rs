@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -26,15 +27,15 @@ use self::input::InputItems;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, run_chain};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{MapPlan, Plan, WorkflowFile};
+use crate::file::{KeyBound, KeyLimit, Limits, MapPlan, Plan, WorkflowFile};
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::job::Unit;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
-    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Store,
-    StoreError, WorkflowError,
+    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Rate,
+    Store, StoreError, WorkflowError,
 };
 
 /// What a job records about its workflow file.
@@ -80,6 +81,8 @@ impl Origin {
 pub(crate) struct RunSettings {
     /// `None`: as set in the file.
     pub(crate) max_parallel: Option<usize>,
+    /// How many attempts start per unit of time; `None`: as set in the file.
+    pub(crate) rate: Option<Rate>,
     /// How long the items of this process stay leased if it is killed.
     pub(crate) lease: Duration,
     /// When to stop.
@@ -289,7 +292,7 @@ pub(crate) async fn run(
         Plan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
             let runner = settings.runner_of_file(store, &job, file, &BTreeMap::new(), stop);
-            let runner = runner.max_parallel(most);
+            let runner = limited(runner.max_parallel(most), &Limits::default(), settings.rate);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
                 let work: Task = Task {
@@ -336,6 +339,7 @@ async fn map_reduce(
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
+    let runner = limited(runner, &map.limits, settings.rate);
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
@@ -373,6 +377,25 @@ async fn map_reduce(
         reduced = Some(ended);
     }
     Ok(Reports { job: report, setup: None, reduce: reduced })
+}
+
+/// Adds the limits of a map; `rate` comes before the one of the file.
+fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner {
+    let runner = match rate.or(limits.rate) {
+        Some(rate) => runner.rate(rate),
+        None => runner,
+    };
+    limits.by_key.iter().fold(runner, |runner, KeyLimit { per, bound }| {
+        let per = per.clone();
+        let key = move |item: &Value| {
+            let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
+            per.render(&scope).ok()
+        };
+        match *bound {
+            KeyBound::Rate(rate) => runner.rate_per(key, rate),
+            KeyBound::Concurrency(most) => runner.concurrency_per(key, most.get()),
+        }
+    })
 }
 
 /// Finds or creates a job that is part of another one: its `setup` or its `reduce`.

@@ -334,7 +334,7 @@ impl Store for PostgresStore {
     ) -> StoreFuture<'_, Vec<bool>> {
         Box::pin(async move {
             let due = |settlement: &Settlement| match settlement.end {
-                Settled::RetryAt { due, .. } => Some(due),
+                Settled::RetryAt { due, .. } | Settled::Deferred { due, .. } => Some(due),
                 Settled::Released => Some(now),
                 _ => None,
             };

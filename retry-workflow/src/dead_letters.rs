@@ -6,13 +6,11 @@ mod operations;
 mod exchange;
 mod signature;
 mod redrive;
-mod rate;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use self::exchange::{ExportError, ImportError, Imported};
-pub use self::rate::{InvalidRate, Rate};
 pub use self::redrive::{Preview, Redrive};
 pub use self::signature::SignatureError;
 use crate::store::Store;

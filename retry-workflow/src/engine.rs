@@ -25,7 +25,8 @@ mod heartbeat;
 mod leases;
 mod ledger;
 mod operations;
-mod rate;
+mod limits;
+mod throughput;
 mod watch;
 
 use std::future::poll_fn;
@@ -45,6 +46,9 @@ use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
+use self::limits::keys::KeyLimits;
+pub(crate) use self::limits::keys::{Bound, KeyLimit};
+use self::limits::pace::Pace;
 use self::operations::{EngineEvent, Operation, Operations};
 use self::watch::Watch;
 use crate::engine::source::DynSource;
@@ -59,6 +63,7 @@ use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, JobListener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
+use crate::job::rate::Rate;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
@@ -69,6 +74,9 @@ pub(crate) struct Options {
     /// How long a claimed item is this worker's unless the lease is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
+    /// How many attempts start per unit of time, of all workers together.
+    pub(crate) rate: Option<Rate>,
+    pub(crate) key_limits: Vec<KeyLimit>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
@@ -113,6 +121,7 @@ pub(crate) async fn run(
         let store = Arc::clone(&store);
         Arc::new(move || store.now())
     };
+    let (pace, keys) = limits::split(options.rate, &options.key_limits, &worker, options.lease);
     let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(Arc::clone(&store)),
@@ -125,6 +134,7 @@ pub(crate) async fn run(
         began: Instant::now(),
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
+        start_at: None,
         tasks: JoinSet::new(),
         finished: Vec::new(),
         watch: Watch::new(heartbeat, others),
@@ -134,6 +144,8 @@ pub(crate) async fn run(
         is_input_final: true,
         stopping: None,
         process: Arc::new(process),
+        pace,
+        keys,
         policy: options.policy,
         max_parallel: options.max_parallel,
         lease: options.lease,
@@ -177,6 +189,8 @@ struct Engine {
     policy: ErrorPolicy,
     process: Arc<Process>,
     breaker: Option<Breaker>,
+    pace: Option<Pace>,
+    keys: Option<KeyLimits>,
     max_parallel: usize,
     lease: Duration,
 
@@ -199,6 +213,8 @@ struct Engine {
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
+    /// When a limit lets the next item start, if one waits for that.
+    start_at: Option<Instant>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input means that the job has all its items.
@@ -271,6 +287,9 @@ impl Engine {
                 }
                 EngineEvent::ClaimedSuspect(Some(lease), until) => {
                     self.ledger.changed();
+                    if let Some(keys) = &mut self.keys {
+                        keys.add(lease.key.item, &lease.payload, attempt::slot(&lease));
+                    }
                     self.leases.add(lease, true, until);
                 }
                 EngineEvent::ClaimedSuspect(None, _) => self.leave_alone(),
@@ -280,6 +299,12 @@ impl Engine {
                         self.claim_soon();
                     }
                 }
+                EngineEvent::Reserved(starts) => {
+                    if let Some(pace) = &mut self.pace {
+                        pace.add(starts);
+                    }
+                }
+                EngineEvent::Keys(answer) => self.answered(answer),
                 EngineEvent::Entered(guard) => self.access.entered(guard),
                 EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
@@ -315,6 +340,9 @@ impl Engine {
             ended += 1;
             // Panics are caught inside; a task is aborted when its lease is lost.
             if let Ok(finished) = done {
+                if let (Some(keys), Some(settlement)) = (&mut self.keys, &finished.settlement) {
+                    keys.ended(settlement.lease.item, self.store.now());
+                }
                 self.ledger.done(&finished);
                 self.finished.push(finished);
             }
@@ -338,6 +366,9 @@ impl Engine {
         if let Some(listen_at) = self.listen_at() {
             at = at.min(listen_at);
         }
+        if let Some(start_at) = self.start_at {
+            at = at.min(start_at);
+        }
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
         }
@@ -356,6 +387,7 @@ impl Engine {
             self.start_listening();
         }
         self.start_tasks(now);
+        self.ask_limits();
         self.start_settling();
         // Before claiming: handlers may have kept this loop from running, and leases that have
         // expired in the meantime should be renewed rather than claimed again by this worker.
@@ -406,8 +438,9 @@ impl Engine {
         while may_start
             && self.tasks.len() < most
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
+            && let Some(place) = self.next_to_start()
         {
-            let Some(lease) = self.leases.start_next() else { break };
+            let Some(lease) = self.leases.start(place) else { break };
             let item = lease.key.item;
             let handler = Arc::clone(&self.process).run(lease);
             let handler = self.tasks.spawn(by_clock(self.process.clock(), handler));
@@ -438,6 +471,7 @@ impl Engine {
         let has_nothing = self.leases.are_handed_out();
         if !self.operations.is_under_way(Operation::Enter)
             && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
+            && (is_idle || !self.is_limited())
             && let Some(admission) = self.access.admission(is_idle)
         {
             self.operations.start(Operation::Enter, |_, _| async move {
@@ -535,13 +569,18 @@ impl Engine {
 
     fn to_claim(&self) -> usize {
         let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
+        let limit = self
+            .pace
+            .as_ref()
+            .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
         self.ledger.to_claim(self.leases.load(self.tasks.len()), limit)
     }
 
     fn start_claiming(&mut self) {
         let wanted = self.to_claim();
         let free = self.max_parallel.saturating_sub(self.tasks.len());
-        let starts = self.leases.free_beyond_ready(free);
+        // What waits for its start has not been started.
+        let starts = if self.has_limits() { 0 } else { self.leases.free_beyond_ready(free) };
         self.claim_at = None;
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);
         let selection = Selection::Items { max: wanted, starts };
@@ -559,6 +598,11 @@ impl Engine {
         if leases.len() >= wanted || bytes >= MAX_CLAIM_BYTES {
             self.claim_soon();
         }
+        if let Some(keys) = &mut self.keys {
+            for lease in &leases {
+                keys.add(lease.key.item, &lease.payload, attempt::slot(lease));
+            }
+        }
         if !leases.is_empty() {
             self.ledger.changed();
             self.watch.due = None;
@@ -572,6 +616,7 @@ impl Engine {
             }
             self.leases.add(lease, place < starts, until);
         }
+        self.claim_keyed_soon();
     }
 
     fn claim_soon(&mut self) {

@@ -96,7 +96,7 @@ pub mod guide;
 
 // Each module has the rest of what belongs to a name here.
 #[doc(inline)]
-pub use dead_letters::{DeadLetters, Rate, Redrive};
+pub use dead_letters::{DeadLetters, Redrive};
 pub use engine::items::{Items, keyed};
 pub use engine::job_runner::JobRunner;
 pub use engine::source::Source;
@@ -112,6 +112,7 @@ pub use item::signature::Signature;
 pub use job::error::WorkflowError;
 pub use job::error_policy::{ErrorPolicy, OnItemFailure};
 pub use job::event::{ItemFailure, JobEvent, WaitReason};
+pub use job::rate::Rate;
 pub use job::record::{Job, JobStatus, StopReason};
 pub use job::report::JobReport;
 #[cfg(feature = "sqlite")]

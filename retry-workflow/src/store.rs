@@ -143,7 +143,8 @@ pub trait Store: Send + Sync + 'static {
     /// of these times. Those that start at once start at `now`. Their attempt and token grow by one.
     ///
     /// An item has begun if it was claimed before in its present run. It is new again after a
-    /// release that leaves no attempt, and after a re-drive. So retries do not wait behind all that
+    /// release that leaves no attempt, and after a re-drive; one that was
+    /// [deferred](Settled::Deferred) has begun. So retries do not wait behind all that
     /// was never tried, and do not keep it waiting either.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is

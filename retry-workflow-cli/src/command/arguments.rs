@@ -354,6 +354,10 @@ pub(crate) struct RunArguments {
     /// How many items run at the same time [default: as in the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
+    /// How many attempts start per unit of time, in all processes together, such as 10/s or 600/m
+    /// [default: as in the file]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
     #[arg(
         long,
         value_name = "TIME",
@@ -551,9 +555,6 @@ pub(crate) struct RedriveArguments {
     /// No more than this many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max: Option<u64>,
-    /// No faster than this: 10/s, 600/m, 100/h
-    #[arg(long)]
-    pub(crate) rate: Option<Rate>,
     /// Only print how many there would be
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -575,6 +576,7 @@ impl Default for RunArguments {
     fn default() -> Self {
         Self {
             max_parallel: None,
+            rate: None,
             lease: Duration::from_secs(30),
             deadline: None,
             no_progress: false,

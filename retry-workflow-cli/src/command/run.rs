@@ -306,6 +306,7 @@ async fn work(
     };
     let way = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
+        rate: how.rate,
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
         listener,

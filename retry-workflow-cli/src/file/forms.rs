@@ -4,6 +4,7 @@
 mod environment;
 mod steps;
 mod on_failure;
+mod limits;
 mod map;
 mod tasks;
 mod keys;
@@ -55,6 +56,8 @@ const MAP: &[&str] = &[
     "item_id",
     "agent_template",
     "max_parallel",
+    "rate",
+    "concurrency",
     "agent_timeout_secs",
     "timeout_config",
 ];
@@ -75,6 +78,8 @@ const TOP: &[&str] = &[
 ];
 const AGENT: &[&str] = &["program", "args"];
 const INPUT: &[&str] = &["file", "command", "format"];
+/// The keys of a limit for items that share a key.
+const LIMIT: &[&str] = &["per", "limit"];
 const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
 /// The keys of a variable in the file's `env`, unless its value is written alone.
 const VARIABLE: &[&str] = &["value", "secret"];

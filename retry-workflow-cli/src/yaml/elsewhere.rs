@@ -41,7 +41,6 @@ const OF_MAP: &[Elsewhere] = &[
         &[
             "parallelism",
             "parallel",
-            "concurrency",
             "jobs",
             "workers",
             "maxconcurrency",
@@ -57,6 +56,11 @@ const OF_MAP: &[Elsewhere] = &[
     row(&["where"], &[("filter", Is::Text("…"))]),
     row(&["orderby", "sort"], &[("sort_by", SAME)]),
     row(&["unique", "uniqueby"], &[("distinct", SAME)]),
+];
+
+const OF_LIMITS: &[Elsewhere] = &[
+    row(&["by", "key", "field", "each", "group", "groupby", "partition"], &[("per", SAME)]),
+    row(&["rate", "max", "most", "count", "concurrency"], &[("limit", SAME)]),
 ];
 
 const OF_FILE: &[Elsewhere] = &[
@@ -91,7 +95,7 @@ pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<
             is_known(&instead).then(|| instead.clone()).or_else(|| is_setting.then(in_config))
         });
     let of_tools = || {
-        [OF_CURVES, OF_STEPS, OF_MAP, OF_FILE]
+        [OF_CURVES, OF_STEPS, OF_LIMITS, OF_MAP, OF_FILE]
             .into_iter()
             .filter_map(|table| instead(key, written, table, Place::File))
             .find(|instead| is_known(instead))

@@ -13,6 +13,7 @@ mod inputs;
 mod items;
 mod killed;
 mod letters;
+mod limits;
 mod machines;
 mod orphans;
 mod output;

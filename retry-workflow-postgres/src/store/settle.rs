@@ -154,12 +154,16 @@ pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
 
+/// How the attempt of an item is taken back.
+const RELEASED: i64 = 1;
+const DEFERRED: i64 = 2;
+
 /// What becomes of items, by column; each index is one item.
 #[derive(Default)]
 struct Ends<'a> {
     item: Vec<i64>,
     token: Vec<i64>,
-    /// Of each item: token, state, due time, whether it is released, and five sums.
+    /// Of each item: token, state, due time, whether its attempt is taken back, and five sums.
     numbers: Vec<i64>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
     output: Vec<Option<Cow<'a, str>>>,
@@ -174,7 +178,7 @@ impl<'a> Ends<'a> {
         let Settlement { lease, end, history, .. } = settlement;
         let (state, due, checkpoint, output, failure) = match end {
             Settled::Succeeded(output) => (SUCCEEDED, None, None, output.as_deref(), None),
-            Settled::RetryAt { due, checkpoint } => {
+            Settled::RetryAt { due, checkpoint } | Settled::Deferred { due, checkpoint } => {
                 (PENDING, Some(due.as_micros()), checkpoint.as_deref(), None, None)
             }
             Settled::Dead(failure) => (DEAD, None, None, None, Some(failure)),
@@ -184,8 +188,12 @@ impl<'a> Ends<'a> {
         let token = i64::try_from(lease.token).unwrap_or(i64::MAX);
         self.item.push(lease.item);
         self.token.push(token);
-        let is_released = i64::from(*end == Settled::Released);
-        self.numbers.extend([token, state.into(), due.unwrap_or_default(), is_released]);
+        let back = match end {
+            Settled::Released => RELEASED,
+            Settled::Deferred { .. } => DEFERRED,
+            _ => 0,
+        };
+        self.numbers.extend([token, state.into(), due.unwrap_or_default(), back]);
         self.numbers.extend(sums(history));
         self.has_texts |= checkpoint.is_some() || output.is_some() || failure.is_some();
         self.checkpoint.push(checkpoint.map(encode));
@@ -203,20 +211,22 @@ impl<'a> Ends<'a> {
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
-        CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_released, #5 AS attempts,
+        CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_back, #4 = 2 AS is_deferred, #5 AS attempts,
         #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed#TEXTS
     #FROM
 ), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
-        checkpoint = CASE WHEN h.is_released THEN s.checkpoint ELSE h.checkpoint END,
-        output = CASE WHEN h.is_released THEN s.output ELSE h.output END,
-        lost = CASE WHEN h.is_released THEN s.lost ELSE 0 END,
-        dropped = CASE WHEN h.is_released THEN s.dropped ELSE 0 END,
-        suspect = CASE WHEN h.is_released AND s.lost::bigint + s.dropped >= 2 THEN 1
-            WHEN h.is_released AND s.attempt > 1 OR h.due IS NOT NULL AND NOT h.is_released THEN 2
+        checkpoint = CASE WHEN h.is_back AND NOT h.is_deferred THEN s.checkpoint
+            ELSE h.checkpoint END,
+        output = CASE WHEN h.is_back THEN s.output ELSE h.output END,
+        lost = CASE WHEN h.is_back THEN s.lost ELSE 0 END,
+        dropped = CASE WHEN h.is_back THEN s.dropped ELSE 0 END,
+        suspect = CASE WHEN h.is_back AND s.lost::bigint + s.dropped >= 2 THEN 1
+            WHEN h.is_deferred OR h.is_back AND s.attempt > 1
+                OR h.due IS NOT NULL AND NOT h.is_back THEN 2
             ELSE 0 END,
-        attempt = CASE WHEN h.is_released THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
-        started = CASE WHEN h.is_released THEN NULL ELSE s.started END
+        attempt = CASE WHEN h.is_back THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
+        started = CASE WHEN h.is_back THEN NULL ELSE s.started END
     FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1
     RETURNING h.*, s.job
 ), failed AS (
@@ -354,8 +364,8 @@ async fn settled_before(
         .iter()
         .map(|settlement| i64::try_from(settlement.lease.token).unwrap_or(i64::MAX))
         .collect();
-    let released: Vec<_> =
-        settlements.iter().map(|settlement| settlement.end == Settled::Released).collect();
+    let is_back = |end: &Settled| matches!(end, Settled::Released | Settled::Deferred { .. });
+    let released: Vec<_> = settlements.iter().map(|settlement| is_back(&settlement.end)).collect();
     let rows = shared
         .query(
             client,

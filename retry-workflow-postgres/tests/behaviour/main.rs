@@ -6,6 +6,7 @@ mod contract;
 mod fixture;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod limits;
 mod migrations;
 mod plans;
 mod pooler;

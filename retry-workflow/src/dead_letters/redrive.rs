@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::rate::Rate;
+use crate::job::rate::Rate;
 use crate::words::{count, duration};
 
 /// How many items are re-driven at once, and how far apart they become due.
@@ -59,7 +59,7 @@ impl Redrive {
     ///
     /// ```
     /// # use retry_workflow::Redrive;
-    /// # fn main() -> Result<(), retry_workflow::dead_letters::InvalidRate> {
+    /// # fn main() -> Result<(), retry_workflow::job::InvalidRate> {
     /// let gently = Redrive::new().rate("600/m".parse()?);
     /// # let _ = gently;
     /// # Ok(())

@@ -18,7 +18,7 @@ use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
     AttemptReport, AttemptTimer, BoxFuture, DynWork, StepRecord, WorkItem, WorkOutcome,
 };
-use crate::item::clock::Clock;
+use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
@@ -81,6 +81,18 @@ impl Completion {
         }
     }
 
+    /// Puts an item back that was not started, until then, with the start that it was told.
+    pub(super) fn deferred(lease: Lease, due: Timestamp, slot: Option<Timestamp>) -> Self {
+        let Lease { key, id, checkpoint, .. } = lease;
+        let checkpoint = match (Checkpoint::read(checkpoint.as_deref()), slot) {
+            (Checkpoint { work: None, rounds: None, probes: 0, .. }, None) => None,
+            (checkpoint, slot) => Checkpoint { slot, ..checkpoint }.write(),
+        };
+        let end = Settled::Deferred { due, checkpoint };
+        let settlement = Settlement { lease: key, end, history: Vec::new() };
+        Self { settlement: Some(settlement), id, ..Self::released(key) }
+    }
+
     /// Whether the item can be claimed again, now or later.
     pub(super) fn puts_back(&self) -> bool {
         self.state.is_none()
@@ -99,6 +111,14 @@ struct Checkpoint {
     /// How often it has failed as a probe of the breaker and was put back for that.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
+    /// When it can start, if it was put back because its key was busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slot: Option<Timestamp>,
+}
+
+/// When a leased item can start, if it was told so when its key was busy.
+pub(super) fn slot(lease: &Lease) -> Option<Timestamp> {
+    Checkpoint::read(lease.checkpoint.as_deref()).slot
 }
 
 /// An item that fails as a probe says more about the other side than about itself. After this many
@@ -125,6 +145,10 @@ fn tell(permit: Permit<'_>, outcome: &WorkOutcome) {
 }
 
 impl Checkpoint {
+    fn read(text: Option<&str>) -> Self {
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
     fn write(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
@@ -179,9 +203,7 @@ impl Process {
         let strikes = lease.strikes();
         let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
-        let checkpoint: Checkpoint =
-            checkpoint.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let Checkpoint { work, rounds, probes } = checkpoint;
+        let Checkpoint { work, rounds, probes, .. } = Checkpoint::read(checkpoint.as_deref());
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
         if strikes >= MOST_STRIKES {
@@ -249,7 +271,8 @@ impl Process {
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
-                    let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
+                    let checkpoint =
+                        Checkpoint { work: Some(work), rounds, probes, slot: None }.write();
                     self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
                 }
                 Err(error) => {
@@ -263,7 +286,8 @@ impl Process {
             {
                 let open_for = probed.map(Breaker::open_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
-                let checkpoint = Checkpoint { work: None, rounds, probes: probes + 1 }.write();
+                let checkpoint =
+                    Checkpoint { rounds, probes: probes + 1, ..Checkpoint::default() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
@@ -373,7 +397,7 @@ impl Process {
             Settled::Succeeded(_) => Some(ItemState::Succeeded),
             Settled::Dead(_) => Some(ItemState::Dead),
             Settled::Skipped(_) => Some(ItemState::Skipped),
-            Settled::RetryAt { .. } | Settled::Released => None,
+            Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => None,
         };
         let settlement = Settlement { lease: key, end, history: history.collect() };
         Completion { id, state, settlement: Some(settlement), ..Completion::released(key) }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
-use crate::engine::{self, Handlers, Options};
+use crate::engine::{self, Bound, Handlers, KeyLimit, Options};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
@@ -25,6 +25,7 @@ use crate::store::{IntoStore, MemoryStore, Store};
 /// | --- | --- |
 /// | [`error_policy`](Self::error_policy): what becomes of items that fail for good | dead letters |
 /// | [`max_parallel`](Self::max_parallel) | 10 |
+/// | [`rate`](Self::rate), [`rate_per`](Self::rate_per), [`concurrency_per`](Self::concurrency_per): how many attempts start or run, of all or of those that share a key | no limit |
 /// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
@@ -44,6 +45,8 @@ impl JobRunner {
             max_parallel: 10,
             lease: Duration::from_secs(30),
             deadline: None,
+            rate: None,
+            key_limits: Vec::new(),
             policy: ErrorPolicy::new(),
             handlers: Handlers::new(),
             listeners: Vec::new(),
@@ -151,6 +154,96 @@ macro_rules! settings {
         /// ```
         pub fn max_parallel(mut self, most: usize) -> Self {
             self$(.$runner)?.options.max_parallel = most;
+            self
+        }
+
+        /// Limits how many attempts start per unit of time, of all processes that work on the job
+        /// together. Default: no limit.
+        ///
+        /// They are spread evenly, and each is counted: retries too. A worker reserves its starts in
+        /// the store, some 250 ms ahead, and one that comes more than 50 ms late is lost.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let began = tokio::time::Instant::now();
+        /// let report = Workflow::new("import")
+        ///     .rate("10/s".parse()?)
+        ///     .run(1..=31_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert!(report.is_success() && began.elapsed() >= Duration::from_secs(3));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn rate(mut self, rate: $crate::job::rate::Rate) -> Self {
+            self$(.$runner)?.options.rate = Some(rate);
+            self
+        }
+
+        /// Limits how many attempts start per unit of time at items that share a key, such as a
+        /// host, of all processes that work on the job together. `key` takes it from the payload;
+        /// items without one (`None`) are not limited. Default: no limit. Call it again for a
+        /// further limit.
+        ///
+        /// An item whose key is busy goes back to the store until its start, so that it keeps
+        /// neither a place nor other items waiting. That is no attempt, and not in its history.
+        /// Meanwhile further items are read from the input, however many wait. Up to 10,000 keys
+        /// can be busy at a time.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let began = tokio::time::Instant::now();
+        /// let report = Workflow::new("import")
+        ///     .rate_per(|n| Some(format!("host {}", n.as_u64()? % 2)), "5/s".parse()?)
+        ///     .run(1..=21_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert!(report.is_success() && began.elapsed() >= Duration::from_secs(2));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn rate_per(
+            mut self,
+            key: impl Fn(&serde_json::Value) -> Option<String> + Send + Sync + 'static,
+            rate: $crate::job::rate::Rate,
+        ) -> Self {
+            let (of, bound) = (std::sync::Arc::new(key), $crate::engine::Bound::Rate(rate));
+            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of, bound });
+            self
+        }
+
+        /// Limits how many items that share a key run at the same time, in all processes that work
+        /// on the job. `key` is as for [`rate_per`](Self::rate_per), and so is what happens to an
+        /// item whose key is busy. Default: no limit.
+        ///
+        /// A worker leases its places with its items: those of a worker that was killed are free
+        /// after its [`lease`](Self::lease).
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .concurrency_per(|order| order["host"].as_str().map(String::from), 2)
+        ///     .run([serde_json::json!({ "host": "a.test" })], |_: serde_json::Value, _| async {
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn concurrency_per(
+            mut self,
+            key: impl Fn(&serde_json::Value) -> Option<String> + Send + Sync + 'static,
+            most: u32,
+        ) -> Self {
+            let (of, bound) = (std::sync::Arc::new(key), $crate::engine::Bound::Concurrency(most));
+            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of, bound });
             self
         }
 
@@ -284,9 +377,10 @@ impl JobRunner {
             let named = |source| WorkflowError::Name { name: name.clone(), source };
             name::check(name).map_err(named)?;
         }
-        let Options { max_parallel, lease, policy, handlers, .. } = &self.options;
+        let Options { max_parallel, lease, policy, handlers, key_limits, .. } = &self.options;
         policy.validate().map_err(WorkflowError::ErrorPolicy)?;
-        if *max_parallel == 0 {
+        let is_zero = |limit: &KeyLimit| matches!(limit.bound, Bound::Concurrency(0));
+        if *max_parallel == 0 || key_limits.iter().any(is_zero) {
             return Err(WorkflowError::NoParallelism);
         }
         if *lease < Duration::from_millis(100) {

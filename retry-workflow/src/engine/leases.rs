@@ -118,10 +118,27 @@ impl Leases {
         Some(lease)
     }
 
-    /// Hands out the next item that no handler works on yet, to a handler that starts now.
-    pub(super) fn start_next(&mut self) -> Option<Lease> {
-        let is_started = self.ready.front()?.is_started;
-        let lease = self.next_ready()?;
+    /// The items that no handler works on yet, in order.
+    pub(super) fn ready_items(&self) -> impl Iterator<Item = i64> {
+        self.ready.iter().map(|ready| ready.lease.key.item)
+    }
+
+    /// Whether this worker holds an item.
+    pub(super) fn holds(&self, item: i64) -> bool {
+        self.held.contains_key(&item)
+    }
+
+    /// Hands out an item that no handler works on yet.
+    pub(super) fn take_ready(&mut self, item: i64) -> Option<Lease> {
+        let at = self.ready_items().position(|ready| ready == item)?;
+        self.remove_ready(at)
+    }
+
+    /// Hands out the item at this place of those that no handler works on yet, to a handler that
+    /// starts now.
+    pub(super) fn start(&mut self, at: usize) -> Option<Lease> {
+        let is_started = self.ready.get(at)?.is_started;
+        let lease = self.remove_ready(at)?;
         if !is_started {
             self.started.push((lease.key.item, self.store.now()));
         }
@@ -249,9 +266,9 @@ mod tests {
         };
         let until = Timestamp::NEVER;
         leases.add(lease(2, 2), true, until);
-        let handled = leases.start_next().expect("a lease");
+        let handled = leases.start(0).expect("a lease");
         leases.add(lease(3, 3), true, until);
-        assert!(leases.start_next().is_none(), "the handler that has it continues");
+        assert!(leases.start(0).is_none(), "the handler that has it continues");
 
         let mut row = AttemptRecord::new("worker", Timestamp::default(), AttemptOutcome::Failed);
         row.attempt = handled.attempt;

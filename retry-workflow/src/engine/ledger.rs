@@ -5,7 +5,7 @@
 use std::ops::{AddAssign, SubAssign};
 
 use super::attempt::Completion;
-use super::rate::Rate;
+use super::throughput::Throughput;
 use crate::item::record::{Counts, ItemState};
 use crate::job::error_policy::{ErrorPolicy, Exceeded};
 use crate::job::record::Baseline;
@@ -59,7 +59,7 @@ pub(super) struct Load {
 /// The counts of a job, as one worker knows them.
 pub(super) struct Ledger {
     max_parallel: usize,
-    rate: Rate,
+    throughput: Throughput,
     /// The store's counts when it was last asked.
     stored: Counts,
     /// What thresholds do not count.
@@ -81,7 +81,7 @@ impl Ledger {
     pub(super) fn new(max_parallel: usize, stored: Counts, baseline: Baseline) -> Self {
         Self {
             max_parallel,
-            rate: Rate::new(),
+            throughput: Throughput::new(),
             stored,
             baseline,
             settled: EndedItems::default(),
@@ -135,7 +135,7 @@ impl Ledger {
     pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
         let tally = EndedItems::from_completion(completion);
         self.unsettled -= tally;
-        self.rate.count();
+        self.throughput.count();
         if good && !self.is_in_doubt {
             self.settled += tally;
         }
@@ -169,7 +169,7 @@ impl Ledger {
     /// How many items to claim now, with no more than `limit` held in total; 0 to claim later.
     pub(super) fn to_claim(&self, load: Load, limit: usize) -> usize {
         // One for each slot, plus those that will be handed out while more are claimed.
-        let most_held = self.max_parallel.saturating_add(self.rate.in_a_while()).min(limit);
+        let most_held = self.max_parallel.saturating_add(self.throughput.in_a_while()).min(limit);
         let wanted = most_held.saturating_sub(load.held);
         // A claim has a fixed cost, so claim many at a time, unless a slot would stay empty.
         let free = self.max_parallel.saturating_sub(load.running);

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
+use super::limits::keys::Answer;
+use super::limits::pace::Starts;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
@@ -40,6 +42,10 @@ pub(super) enum EngineEvent {
     ClaimedSuspect(Option<Lease>, Timestamp),
     /// Leases that were to be renewed until then, and whether each was still held.
     Renewed { keys: Vec<LeaseKey>, good: Vec<bool>, until: Timestamp },
+    /// Starts that were reserved.
+    Reserved(Starts),
+    /// Which items can start, because their keys are free.
+    Keys(Answer),
     /// Handlers may run.
     Entered(Shared),
     /// This job has the process to itself.
@@ -69,6 +75,8 @@ pub(super) enum Operation {
     Look,
     Extend,
     ShareBreaker,
+    Reserve,
+    AskKeys,
     Enter,
     Heartbeat,
 }

@@ -243,6 +243,9 @@ impl Engine {
         if self.access.wants_alone() {
             return Some(WaitReason::Alone);
         }
+        if let (Some(wait), Some(pace)) = (self.until_start(), &self.pace) {
+            return Some(WaitReason::Rate { limit: pace.rate(), wait });
+        }
         if runs {
             return None;
         }

@@ -284,6 +284,14 @@ pub enum Settled {
     /// Put back as if it had not been claimed: pending and due, the attempt neither started nor
     /// counted.
     Released,
+    /// The same, but not due before then: something else that it needs is busy. It then comes
+    /// before what is new, like an item that has begun.
+    Deferred {
+        /// When it is due.
+        due: Timestamp,
+        /// The checkpoint for its attempt.
+        checkpoint: Option<String>,
+    },
 }
 
 /// The end of a lease, and what to write about it.

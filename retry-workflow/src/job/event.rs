@@ -10,6 +10,7 @@ use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
+use crate::job::rate::Rate;
 use crate::job::record::StopReason;
 
 /// An item whose retries have ended.
@@ -75,6 +76,15 @@ pub enum WaitReason {
     #[non_exhaustive]
     Breaker {
         /// How long it stays open.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
+    /// For its [`rate`](crate::JobRunner::rate): the next item starts then.
+    #[non_exhaustive]
+    Rate {
+        /// The rate.
+        limit: Rate,
+        /// How long until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },

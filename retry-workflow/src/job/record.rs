@@ -16,6 +16,7 @@ use crate::job::breaker_record::BreakerRecord;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::job::name::{self, InvalidName};
+use crate::job::rate_record::RateRecord;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
@@ -644,7 +645,8 @@ impl Job {
         also: impl IntoIterator<Item = String>,
     ) -> Result<u64, StoreError> {
         let mut keys: Vec<_> = also.into_iter().collect();
-        keys.extend([Self::key(id), BreakerRecord::key(id), Dependencies::key(id)]);
+        keys.extend([Self::key(id), BreakerRecord::key(id), RateRecord::key(id)]);
+        keys.extend([RateRecord::by_key(id), Dependencies::key(id)]);
         let mut all = 0_u64;
         loop {
             let removed = store.remove(id, AT_ONCE, keys.clone()).await?;

@@ -6,6 +6,7 @@ use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
+use crate::job::rate_record::RateRecord;
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
 use crate::words::{in_a_while, thousands};
@@ -41,6 +42,9 @@ pub struct Waits {
     /// When the last lease of an item that a worker holds expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leased_until: Option<Timestamp>,
+    /// The rate of the job, if what is free next is not free yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateRecord>,
     /// Until when the breaker of the job rejects everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_open_until: Option<Timestamp>,
@@ -60,7 +64,9 @@ impl Waits {
         let is_over = counts.unfinished() == 0;
         let Overview { next_due, next_suspect, .. } =
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
+        let rate = if is_over { None } else { RateRecord::find(store, job).await? };
         Ok(Self {
+            rate: rate.filter(|rate| rate.next > store.now()),
             next_due,
             next_suspect,
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
@@ -79,6 +85,10 @@ impl Waits {
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
             let until = in_a_while(until, now);
             lines.push(("breaker", format!("open until {until}: no item starts before then")));
+        }
+        if let Some(rate) = self.rate.filter(|rate| rate.next > now) {
+            let next = in_a_while(rate.next, now);
+            lines.push(("rate", format!("{} at most: the next free start is {next}", rate.limit)));
         }
         if let Some(until) = self.leased_until {
             let with = format!("{} with a worker", thousands(counts.leased));

@@ -107,6 +107,7 @@ struct Job {
 enum Queue {
     /// It was not claimed in its present run, or released.
     New,
+    /// It was, or deferred.
     Begun,
     Suspects,
 }
@@ -123,6 +124,8 @@ struct Item {
     /// When work under this lease began.
     started: Option<Timestamp>,
     purged: bool,
+    /// Whether it was deferred when it was claimed last.
+    deferred: bool,
 }
 
 impl Item {
@@ -137,6 +140,7 @@ impl Item {
             worker: Arc::from(""),
             started: None,
             purged,
+            deferred: false,
         }
     }
 
@@ -145,7 +149,7 @@ impl Item {
         let losses = self.lost + self.dropped + u32::from(self.record.state == ItemState::Leased);
         let queue = match self.record.attempt {
             _ if losses >= SUSPECT_AFTER => Queue::Suspects,
-            0 => Queue::New,
+            0 if !self.deferred => Queue::New,
             _ => Queue::Begun,
         };
         self.record.due.map(|due| (queue, due, number))
@@ -251,6 +255,7 @@ impl Job {
         self.move_to(number, item, (ItemState::Leased, Some(until)), |item| {
             (item.lost, item.dropped) = (lost, dropped);
             item.record.attempt = item.record.attempt.saturating_add(1);
+            item.deferred = false;
         });
         item.token = item.token.saturating_add(1);
         item.worker = worker.clone();
@@ -274,7 +279,8 @@ impl Job {
             self.minute(now.minute()).tried(&row);
             self.write(item, row);
         }
-        if settlement.end != Settled::Released {
+        let is_kept = matches!(settlement.end, Settled::Released | Settled::Deferred { .. });
+        if !is_kept {
             item.record.checkpoint = None;
         }
         match settlement.end {
@@ -301,6 +307,13 @@ impl Job {
                 self.move_to(number, item, (ItemState::Pending, Some(now)), |item| {
                     item.record.attempt = item.record.attempt.saturating_sub(1);
                 });
+            }
+            Settled::Deferred { due, checkpoint } => {
+                self.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
+                    item.record.attempt = item.record.attempt.saturating_sub(1);
+                    item.deferred = true;
+                });
+                item.record.checkpoint = checkpoint;
             }
         }
         if item.record.state.is_final() {

@@ -9,6 +9,7 @@ mod dead_letters;
 mod graph;
 mod job_copy;
 mod kill;
+mod limits;
 mod lost_leases;
 mod own_work;
 mod store_file;

@@ -79,6 +79,7 @@ pub(crate) enum End {
     Dead(usize),
     Skipped(Option<usize>),
     Released,
+    DeferredBy(i64),
 }
 
 fn end() -> impl Strategy<Value = End> {
@@ -88,6 +89,7 @@ fn end() -> impl Strategy<Value = End> {
         4 => (0..MESSAGES.len()).prop_map(End::Dead),
         1 => prop::option::of(0..MESSAGES.len()).prop_map(End::Skipped),
         1 => Just(End::Released),
+        1 => (0..30_i64).prop_map(End::DeferredBy),
     ]
 }
 
@@ -176,6 +178,7 @@ struct Entry {
     holder: Arc<str>,
     since: Option<Timestamp>,
     is_purged: bool,
+    is_deferred: bool,
 }
 
 impl Entry {
@@ -183,6 +186,11 @@ impl Entry {
     fn is_suspect(&self) -> bool {
         let leased = u32::from(self.seen.state == ItemState::Leased);
         self.lost + self.dropped + leased >= SUSPECT_AFTER
+    }
+
+    /// Whether it comes before what is new.
+    fn has_begun(&self) -> bool {
+        self.seen.attempt > 0 || self.is_deferred
     }
 }
 
@@ -226,6 +234,7 @@ impl Model {
             self.events.push((seen.job.clone(), ended.minute(), Event::Ended(seen.state)));
         }
         self.entries.push(Entry {
+            is_deferred: false,
             is_purged: seen.state == ItemState::Skipped && seen.payload.is_empty(),
             seen,
             own_correlation,
@@ -260,7 +269,7 @@ impl Model {
         if !suspects {
             // The first half is for what has begun, if there is so much of it.
             let odd = usize::from(now.as_micros() % 2 == 1);
-            let has_begun = |&(_, at): &(Timestamp, usize)| self.entries[at].seen.attempt > 0;
+            let has_begun = |&(_, at): &(Timestamp, usize)| self.entries[at].has_begun();
             let (mut begun, new): (Vec<_>, Vec<_>) = due.into_iter().partition(has_begun);
             let rest = begun.split_off(begun.len().min(max / 2 + max % 2 * odd));
             due = begun.into_iter().chain(new).chain(rest).collect();
@@ -285,6 +294,7 @@ impl Model {
             entry.token += 1;
             entry.seen.state = ItemState::Leased;
             entry.seen.attempt += 1;
+            entry.is_deferred = false;
             entry.seen.due = Some(until);
             entry.holder = Arc::from(worker);
             entry.since = (leases.len() < starts).then_some(now);
@@ -319,7 +329,7 @@ impl Model {
         if !self.holds(held) {
             return false;
         }
-        let Entry { seen, lost, dropped, .. } = &mut self.entries[held.0];
+        let Entry { seen, lost, dropped, is_deferred, .. } = &mut self.entries[held.0];
         seen.history.extend_from_slice(rows);
         (seen.due, seen.ended) = (None, Some(now));
         let before = (std::mem::take(lost), std::mem::take(dropped), seen.checkpoint.take());
@@ -341,6 +351,13 @@ impl Model {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(now), None);
                 seen.attempt -= 1;
                 (*lost, *dropped, seen.checkpoint) = before;
+            }
+            Settled::Deferred { due, checkpoint } => {
+                (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
+                seen.attempt -= 1;
+                (*lost, *dropped) = (before.0, before.1);
+                seen.checkpoint = checkpoint;
+                *is_deferred = true;
             }
         }
         let mut happened: Vec<_> = rows.iter().map(|row| Event::Tried(row.outcome)).collect();
@@ -587,6 +604,10 @@ impl<S: Store> Stage<S> {
                 End::Dead(which) => Settled::Dead(failure(which)),
                 End::Skipped(which) => Settled::Skipped(which.map(failure)),
                 End::Released => Settled::Released,
+                End::DeferredBy(wait) => Settled::Deferred {
+                    due: at(self.now + wait),
+                    checkpoint: (wait % 2 == 0).then(|| format!("{wait}")),
+                },
             };
             let history: Vec<_> = (0..rows)
                 .map(|part| {

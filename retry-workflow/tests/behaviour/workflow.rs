@@ -6,5 +6,6 @@ mod begun;
 mod error_policy;
 mod stopping;
 mod workers;
+mod rates;
 mod input;
 mod mistakes;

@@ -98,7 +98,7 @@ fn an_item_is_shown_with_its_job_or_without() {
 fn dead_letters_are_redriven_purged_and_carried() {
     let line = "dlq retry orders --rate 10/s --max 5 --dry-run --later --max-parallel 2";
     let Command::Dlq(Dlq::Retry { redrive, how, .. }) = parsed(line) else { panic!() };
-    assert_eq!(redrive.rate.map(|rate| rate.to_string()).as_deref(), Some("10/s"));
+    assert_eq!(how.rate.map(|rate| rate.to_string()).as_deref(), Some("10/s"));
     assert_eq!((redrive.max, how.max_parallel), (Some(5), Some(2)));
     assert!(redrive.dry_run && redrive.later && !redrive.all);
     assert!(refused("dlq retry --all --rate fast").contains("10/s"));

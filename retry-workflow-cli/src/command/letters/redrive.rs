@@ -10,7 +10,7 @@ use crate::command::arguments::RedriveArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{count, one_line};
-use retry_workflow::{DeadLetters, Filter, Redrive};
+use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 
 /// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Next {
 pub(super) async fn retry(
     letters: &DeadLetters,
     filter: &Filter,
-    arguments: &RedriveArguments,
+    (arguments, rate): (&RedriveArguments, Option<Rate>),
     screen: &mut Screen,
 ) -> Result<Next, CommandError> {
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
@@ -32,7 +32,7 @@ pub(super) async fn retry(
         Jobs::find(letters, filter, arguments.file.as_deref()).await?
     };
     jobs.report();
-    let redrive = Redrive::within(arguments.max, arguments.rate);
+    let redrive = Redrive::within(arguments.max, rate);
     if arguments.dry_run {
         let preview = letters.preview(&jobs.filters(filter), redrive).await?;
         if screen.json {
@@ -58,7 +58,7 @@ pub(super) async fn retry(
             "dry_run": false, "retried": taken, "left_out": jobs.left_out(),
         }))?;
     } else if !screen.json {
-        let rate = arguments.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+        let rate = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         screen.line(format_args!("{} re-driven{rate}", count(taken, "dead letter")))?;
         if taken > 0 && arguments.later {
             let resume = format!("retry-workflow{} resume", screen.flag);

@@ -52,6 +52,13 @@ impl Waiting {
             Self::Job(WaitReason::Breaker { wait, .. }) => {
                 format!("breaker open for {}", in_seconds(wait))
             }
+            // A rate of many a second would only flicker.
+            Self::Job(WaitReason::Rate { limit, wait, .. }) if wait < Duration::from_secs(1) => {
+                format!("at {limit}")
+            }
+            Self::Job(WaitReason::Rate { limit, wait, .. }) => {
+                format!("at {limit}, next start in {}", in_seconds(wait))
+            }
             Self::Job(WaitReason::Alone) => "a suspect item waits to run alone".to_owned(),
             Self::Job(WaitReason::NewWorker { wait, .. }) => {
                 format!(

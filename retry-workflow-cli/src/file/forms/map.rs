@@ -57,6 +57,7 @@ impl Forms<'_> {
             item_id,
             steps: steps?,
             agent_timeout: self.agent_timeout(node),
+            limits: self.limits(node, item),
             max_parallel: usize::try_from(max_parallel?).unwrap_or(usize::MAX),
             reduce,
         })))

@@ -13,7 +13,7 @@ use retry_workflow::job::ErrorPolicyKeys;
 use super::keys::keys_of;
 use super::on_failure::REPAIR;
 use super::tasks::TASK;
-use super::{AGENT, INPUT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
+use super::{AGENT, INPUT, LIMIT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
 use crate::file::input::read::Format;
 use crate::steps::step::CaptureFormat;
 
@@ -319,12 +319,39 @@ fn map_key(name: &'static str) -> Value {
         }
         "agent_template" => named("steps", "The steps for each item"),
         "max_parallel" => whole(1, "How many items run at the same time [default: 10]"),
+        "rate" => key(
+            &one_or_more(&json!([rate(), limit_by_key(&rate())])),
+            "How many items start per unit of time, or how many of those that share a key",
+        ),
+        "concurrency" => key(
+            &one_or_more(&json!([limit_by_key(&json!({ "type": "integer", "minimum": 1 }))])),
+            "How many items that share a key run at the same time",
+        ),
         "agent_timeout_secs" => {
             named("timeout", "The time that all steps of an item together may take")
         }
         "timeout_config" => key(&object(TIMEOUT_CONFIG, map_key), "The same as agent_timeout_secs"),
         _ => Value::Bool(true),
     }
+}
+
+fn rate() -> Value {
+    json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s*/\\s*[smh]", "examples": ["10/s", "600/m"] })
+}
+
+/// A limit for items that share a key.
+fn limit_by_key(limit: &Value) -> Value {
+    let mut form = object(LIMIT, |_| named("text", "The key, such as ${item.host}"));
+    form["properties"]["limit"] = key(limit, "For all items that have the same key");
+    with(form, &json!({ "required": LIMIT }))
+}
+
+/// One of these forms, or a list of them.
+fn one_or_more(forms: &Value) -> Value {
+    json!({ "anyOf": [
+        { "anyOf": forms },
+        { "type": "array", "minItems": 1, "items": { "anyOf": forms } },
+    ] })
 }
 
 fn input() -> Value {

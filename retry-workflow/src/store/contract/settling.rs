@@ -7,7 +7,7 @@ use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, new,
     nothing_is_due, overview, row, settle, try_settle,
 };
-use crate::item::record::{Counts, Filter, ItemState, LeaseKey, Settled, Settlement};
+use crate::item::record::{Counts, Filter, ItemState, Lease, LeaseKey, Settled, Settlement};
 use crate::store::Store;
 
 /// A worker may be late as long as no other has claimed the item.
@@ -32,6 +32,7 @@ pub async fn a_stale_settlement_writes_nothing(store: &Arc<dyn Store>) {
         Settled::Dead(failure("other", "late")),
         Settled::Skipped(Some(failure("other", "late"))),
         Settled::Released,
+        Settled::Deferred { due: at(0), checkpoint: Some("p".to_owned()) },
     ] {
         assert!(!try_settle(store, &stale, 101, end.clone()).await, "{end:?} is refused");
         assert_eq!((found(store, "a").await, counts(store).await), before, "{end:?}");
@@ -170,6 +171,39 @@ pub async fn a_release_keeps_losses_and_checkpoint(store: &Arc<dyn Store>) {
     assert_eq!(store.settle(vec![release], Vec::new(), at(101)).await, Ok(vec![true]));
     let lease = claim_one(store, 101).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
+}
+
+/// A deferred item is due when it says, as if it had not been claimed; then it comes before what is
+/// new. Its losses stay, and its checkpoint is the one that it was given.
+pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let checkpoint = Some("slot".to_owned());
+    let defer = async |lease: &Lease, now, due, checkpoint| {
+        let end = Settled::Deferred { due: at(due), checkpoint };
+        let settlement = Settlement { lease: lease.key, end, history: Vec::new() };
+        assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
+    };
+    defer(&lease, 1, 30, checkpoint.clone()).await;
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.attempt, item.due), (ItemState::Pending, 0, Some(at(30))));
+    nothing_is_due(store, 29).await;
+    enqueue(store, "job", &["b", "c"]).await;
+    let leases = claim(store, 30, 2).await;
+    let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b"]);
+    assert_eq!((leases[0].attempt, &leases[0].checkpoint), (1, &checkpoint));
+
+    // Its worker is lost; the next one defers it again.
+    let a = async |now| {
+        let leases = claim(store, now, 3).await;
+        leases.into_iter().find(|lease| lease.id == "a").expect("it is due")
+    };
+    let lost = a(1_000).await;
+    assert_eq!((lost.attempt, lost.lost), (2, 1));
+    defer(&lost, 1_001, 1_001, None).await;
+    let again = a(1_001).await;
+    assert_eq!((again.attempt, again.lost, &again.checkpoint), (2, 1, &None));
 }
 
 /// A heartbeat renews a lease.

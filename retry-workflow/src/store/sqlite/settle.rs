@@ -28,7 +28,9 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
     let state = match end {
         Settled::Succeeded(_) => ItemState::Succeeded,
-        Settled::RetryAt { .. } | Settled::Released => ItemState::Pending,
+        Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => {
+            ItemState::Pending
+        }
         Settled::Dead(_) => ItemState::Dead,
         Settled::Skipped(_) => ItemState::Skipped,
     };
@@ -74,6 +76,15 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
             .execute((item, now, SUSPECT_AFTER))?;
+            return Ok(());
+        }
+        Settled::Deferred { due, checkpoint } => {
+            tx.prepare(
+                "UPDATE states SET state = 0, due = ?2, started = NULL, checkpoint = ?4, \
+                 suspect = CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
+                 attempt = max(attempt - 1, 0) WHERE item = ?1",
+            )?
+            .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint))?;
             return Ok(());
         }
     };

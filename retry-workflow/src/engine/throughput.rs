@@ -1,4 +1,4 @@
-//! [`Rate`]: how many items to keep ready, given how quickly they are handled.
+//! [`Throughput`]: how many items to keep ready, given how quickly they are handled.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ const AHEAD: Duration = Duration::from_millis(50);
 const MOST_AHEAD: usize = 2_000;
 
 /// How many items are settled in the time for which items are claimed ahead.
-pub(super) struct Rate {
+pub(super) struct Throughput {
     since: Instant,
     settled: usize,
     last: usize,
 }
 
-impl Rate {
+impl Throughput {
     pub(super) fn new() -> Self {
         Self { since: Instant::now(), settled: 0, last: 0 }
     }

@@ -5,6 +5,9 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::item::sanitize::OneLine;
 
 /// How many items per unit of time.
@@ -143,6 +146,19 @@ impl fmt::Display for InvalidRate {
 }
 
 impl std::error::Error for InvalidRate {}
+
+/// As a text, such as `10/s`.
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
 
 impl FromStr for Rate {
     type Err = InvalidRate;

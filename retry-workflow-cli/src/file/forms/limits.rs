@@ -1,0 +1,101 @@
+//! `rate` and `concurrency`: how many items of a map start per unit of time, and limits for items
+//! that share a key.
+
+use std::num::NonZeroU32;
+
+use super::super::{KeyBound, KeyLimit, Limits};
+use super::{Forms, LIMIT};
+use crate::template::placeholder::{Offers, Template};
+use crate::yaml::node::{Node, Value};
+use retry_workflow::Rate;
+
+impl Forms<'_> {
+    /// Reads both keys of `map`.
+    pub(super) fn limits(&mut self, node: &Node, item: Offers<'_>) -> Limits {
+        let mut limits = Limits::default();
+        for limit in node.get("rate").map(each).unwrap_or_default() {
+            match &limit.value {
+                Value::Map(_) => {
+                    let read = |forms: &mut Self, node: &Node| forms.rate(node).map(KeyBound::Rate);
+                    limits.by_key.extend(self.key_limit(limit, item, "5/s", read));
+                }
+                _ if limits.rate.is_some() => {
+                    self.wrong(limit.span, "there is a rate for all items already: keep one");
+                }
+                _ => limits.rate = self.rate(limit),
+            }
+        }
+        for limit in node.get("concurrency").map(each).unwrap_or_default() {
+            let Value::Map(_) = &limit.value else {
+                let most = limit.scalar().unwrap_or_else(|| "10".to_owned());
+                self.wrong(
+                    limit.span,
+                    format!(
+                        "for all items together, write `max_parallel: {most}`; for items that \
+                         share a key, write `{{ per: \"${{item.host}}\", limit: {most} }}`"
+                    ),
+                );
+                continue;
+            };
+            let read = |forms: &mut Self, node: &Node| {
+                let most = forms.parsed(node.parse::<u32>())?;
+                if most == 0 {
+                    forms.wrong(node.span, "with `limit: 0` nothing runs: write 1 or more");
+                }
+                NonZeroU32::new(most).map(KeyBound::Concurrency)
+            };
+            limits.by_key.extend(self.key_limit(limit, item, "2", read));
+        }
+        limits
+    }
+
+    fn rate(&mut self, node: &Node) -> Option<Rate> {
+        let text = match node.scalar() {
+            Some(text) => text,
+            None => self.text(node)?.to_owned(),
+        };
+        let rate = text.parse::<Rate>();
+        rate.map_err(|error| self.wrong(node.span, error.to_string())).ok()
+    }
+
+    /// `{ per: …, limit: … }`.
+    fn key_limit(
+        &mut self,
+        node: &Node,
+        item: Offers<'_>,
+        example: &str,
+        read: impl FnOnce(&mut Self, &Node) -> Option<KeyBound>,
+    ) -> Option<KeyLimit> {
+        self.entries(node, "`per` and `limit`", LIMIT)?;
+        let missing = |forms: &mut Self, key: &str| {
+            if node.get(key).is_none() && !super::has_like(node, &[key]) {
+                let form = format!("{{ per: \"${{item.host}}\", limit: {example} }}");
+                forms.wrong(node.span, format!("`{key}` is missing: write `{form}`"));
+            }
+        };
+        missing(self, "per");
+        missing(self, "limit");
+        let bound = node.get("limit").and_then(|limit| read(self, limit));
+        let offers = Offers { label: "the key of a limit", captured: &[], ..item };
+        let per = node.get("per").and_then(|per| {
+            let template: Template = self.template(per, offers)?;
+            if template.placeholders().next().is_none() {
+                self.wrong(
+                    per.span,
+                    "this key is the same for all items: write a placeholder, such as \
+                     `\"${item.host}\"`",
+                );
+            }
+            Some(template)
+        });
+        Some(KeyLimit { per: per?, bound: bound? })
+    }
+}
+
+/// The entries of a list, or the one that is written without it.
+fn each(node: &Node) -> Vec<&Node> {
+    match &node.value {
+        Value::List(nodes) => nodes.iter().collect(),
+        _ => vec![node],
+    }
+}

@@ -1,0 +1,65 @@
+//! `rate` and `concurrency`: how many items start per unit of time, and how many that share a key.
+
+use super::support::Place;
+
+/// Seven items, each of which notes when it starts and ends, in milliseconds.
+fn place(limits: &str) -> Place {
+    let items = ["a1", "a2", "a3", "b1", "b2", "c1", "c2"];
+    let items = items.map(|id| serde_json::json!({ "id": id, "host": &id[..1] }));
+    Place::with(&format!(
+        "name: job\nmap:\n  input: items.json\n{limits}\n  agent_template:\n    - exec: ['./call.sh', '${{item.host}}']\n"
+    ))
+    .file("items.json", &serde_json::json!(items).to_string())
+    .script("call.sh", "echo $1 $(date +%s%3N) >> starts; sleep 0.1; echo $1 $(date +%s%3N) >> ends; ! [ -f broken ]")
+}
+
+/// When a host was called, or all of them, in order.
+fn times(place: &Place, file: &str, host: &str) -> Vec<i64> {
+    let of = |line: &str| {
+        let (named, at) = line.split_once(' ').unwrap();
+        named.starts_with(host).then(|| at.parse().unwrap())
+    };
+    let mut times: Vec<i64> = place.read(file).lines().filter_map(of).collect();
+    times.sort_unstable();
+    times
+}
+
+#[test]
+fn all_items_together_keep_to_the_rate() {
+    let place = place("  rate: 10/s");
+    place.ends(0, &["run", "job.yml"]);
+    let starts = times(&place, "starts", "");
+    assert_eq!(starts.len(), 7);
+    // A command takes a moment to start, so that the first may come late, and the last early.
+    assert!(starts[6] - starts[0] >= 500, "{starts:?}");
+}
+
+#[test]
+fn each_host_keeps_to_its_rate_and_no_more_items_of_one_run_at_a_time() {
+    let place = place(
+        "  rate: { per: '${item.host}', limit: 2/s }\n  concurrency: { per: '${item.host}', limit: 1 }",
+    );
+    place.ends(0, &["run", "job.yml"]);
+    let (starts, ends) = (times(&place, "starts", "a"), times(&place, "ends", "a"));
+    assert_eq!(starts.len(), 3);
+    assert!(starts[2] - starts[0] >= 900, "{starts:?}");
+    assert!(starts[1] >= ends[0] && starts[2] >= ends[1], "{starts:?} {ends:?}");
+    let shown = place.ends(0, &["items", "show", "a3"]);
+    shown.says("succeeded, run 0, attempt 1").says("   1. succeeded");
+}
+
+#[test]
+fn a_rate_given_to_the_command_holds_for_all_that_is_left() {
+    let place = place("  max_parallel: 1");
+    let stops = "error_policy: { max_failures: 1 }\nmap:";
+    place.write("job.yml", &place.read("job.yml").replacen("map:", stops, 1));
+    place.write("broken", "");
+    place.ends(1, &["run", "job.yml"]);
+    assert_eq!(times(&place, "starts", "").len(), 1, "six are left");
+    std::fs::remove_file(place.path("broken")).unwrap();
+    std::fs::remove_file(place.path("starts")).unwrap();
+    let retry = ["dlq", "retry", "job-1", "--rate", "10/s", "--max-parallel", "7"];
+    place.ends(0, &retry).says("1 dead letter re-driven at 10/s");
+    let starts = times(&place, "starts", "");
+    assert!(starts.len() == 7 && starts[6] - starts[0] >= 500, "{starts:?}");
+}

@@ -1,0 +1,413 @@
+//! [`KeyLimits`]: limits for items that share a key, such as a host: how many start per unit of
+//! time, and how many run at the same time, across all workers of a job.
+//!
+//! The store does not know the keys. A worker claims an item, finds out its keys, and asks the
+//! job's [`KeyRecord`] whether they are free. If not, the item goes back to the store until they
+//! are likely to be, so that it keeps nobody waiting: neither a place nor the items of other keys.
+//! With a rate it is told its exact start, which it keeps in its checkpoint.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::pace::LATE;
+use crate::item::clock::Timestamp;
+use crate::item::signature::fnv;
+use crate::job::rate::Rate;
+use crate::job::rate_record::RateRecord;
+use crate::store::{Store, StoreError};
+
+/// An item whose start is no further away is kept until then.
+const SOON: Duration = Duration::from_millis(150);
+/// An item that goes back to the store is due so long before its start: time to claim it.
+const EARLY: Duration = Duration::from_millis(100);
+/// More keys than this are not kept in mind at a time: a further one counts as busy.
+const MOST_BUSY: usize = 10_000;
+
+/// What an item's key is taken from: its payload.
+pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
+
+/// A limit for items that share a key.
+#[derive(Clone)]
+pub(crate) struct KeyLimit {
+    pub(crate) of: KeyOf,
+    pub(crate) bound: Bound,
+}
+
+/// What is limited for each key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    /// How many start per unit of time.
+    Rate(Rate),
+    /// How many run at the same time.
+    Concurrency(u32),
+}
+
+/// A key under one of the job's limits, by its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    limit: usize,
+    digest: u64,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:016x}", self.limit, self.digest)
+    }
+}
+
+/// What a worker knows of the keys of the items that it holds.
+pub(in crate::engine) struct KeyLimits {
+    limits: Arc<[KeyLimit]>,
+    worker: Arc<str>,
+    /// By item; one without a key is not in here.
+    items: HashMap<i64, Keyed>,
+    /// Whether places have become free that the store does not know of.
+    has_freed: bool,
+    /// Until when the store grants this worker its places.
+    until: Timestamp,
+    lease: Duration,
+    /// How long an item runs, on average.
+    takes: Duration,
+}
+
+/// An item that has keys.
+struct Keyed {
+    keys: Vec<Key>,
+    /// The start that it was told when it went back to the store.
+    slot: Option<Timestamp>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its keys are not known to be free.
+    Waits,
+    /// It can start then.
+    Admitted(Timestamp),
+    /// It has started then.
+    Runs(Timestamp),
+}
+
+/// An item that asks whether its keys are free.
+#[derive(Clone, Debug)]
+struct Want {
+    item: i64,
+    keys: Vec<Key>,
+    slot: Option<Timestamp>,
+}
+
+/// The answer to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Verdict {
+    /// It can start then, which is soon.
+    Admit(Timestamp),
+    /// It goes back to the store until it is due, with the start that it was told.
+    Defer { due: Timestamp, slot: Option<Timestamp> },
+}
+
+impl KeyLimits {
+    pub(in crate::engine) fn new(
+        limits: Vec<KeyLimit>,
+        worker: &Arc<str>,
+        lease: Duration,
+    ) -> Self {
+        Self {
+            limits: limits.into(),
+            worker: Arc::clone(worker),
+            items: HashMap::new(),
+            has_freed: false,
+            until: Timestamp::default(),
+            lease,
+            takes: EARLY,
+        }
+    }
+
+    /// Takes in an item that was claimed.
+    pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, slot: Option<Timestamp>) {
+        // This worker's own lease had expired: what it knows still holds.
+        if self.items.contains_key(&item) {
+            return;
+        }
+        let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
+        let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
+            Some(Key { limit, digest: fnv(&of(&payload)?) })
+        };
+        let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
+        if !keys.is_empty() {
+            self.items.insert(item, Keyed { keys, slot, stage: Stage::Waits });
+        }
+    }
+
+    /// When an item can start; `None` if that is not known.
+    pub(in crate::engine) fn start_of(&self, item: i64) -> Option<Timestamp> {
+        match self.items.get(&item).map(|keyed| keyed.stage) {
+            None => Some(Timestamp::default()),
+            Some(Stage::Admitted(at)) => Some(at),
+            Some(Stage::Waits | Stage::Runs(_)) => None,
+        }
+    }
+
+    /// Notes that an item starts now.
+    pub(in crate::engine) fn started(&mut self, item: i64, now: Timestamp) {
+        if let Some(keyed) = self.items.get_mut(&item) {
+            keyed.stage = Stage::Runs(now);
+        }
+    }
+
+    /// Notes that an item is no longer in hand.
+    pub(in crate::engine) fn ended(&mut self, item: i64, now: Timestamp) {
+        let Some(keyed) = self.items.remove(&item) else { return };
+        if let Stage::Runs(since) = keyed.stage {
+            // A moving average of the last eight or so.
+            self.takes = (self.takes * 7 + now.since(since)) / 8;
+        }
+        self.has_freed |= keyed.stage != Stage::Waits;
+    }
+
+    /// Forgets what is no longer held, and takes starts back that are late: others may have come
+    /// meanwhile.
+    pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
+        let before = self.items.len();
+        self.items.retain(|&item, _| is_held(item));
+        self.has_freed |= self.items.len() < before;
+        for keyed in self.items.values_mut() {
+            if let Stage::Admitted(at) = keyed.stage
+                && at + LATE < now
+            {
+                (keyed.stage, keyed.slot) = (Stage::Waits, None);
+                self.has_freed = true;
+            }
+        }
+    }
+
+    /// What to ask the store, if there is anything to ask: for up to `most` of the items that are
+    /// ready, in their order.
+    pub(in crate::engine) fn question(
+        &mut self,
+        ready: impl Iterator<Item = i64>,
+        most: usize,
+        now: Timestamp,
+    ) -> Option<Question> {
+        let want = |item: i64| {
+            let keyed = self.items.get(&item).filter(|keyed| keyed.stage == Stage::Waits)?;
+            Some(Want { item, keys: keyed.keys.clone(), slot: keyed.slot })
+        };
+        let wants: Vec<_> = ready.filter_map(want).take(most).collect();
+        let held = self.held();
+        let is_late = !held.is_empty() && self.until < now + self.lease * 2 / 3;
+        let has_places =
+            self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_)));
+        let is_needed = !wants.is_empty() || (has_places && (self.has_freed || is_late));
+        is_needed.then(|| {
+            self.has_freed = false;
+            Question {
+                limits: Arc::clone(&self.limits),
+                worker: Arc::clone(&self.worker),
+                wants,
+                held,
+                lease: self.lease,
+                takes: self.takes,
+            }
+        })
+    }
+
+    /// Takes over an answer for an item that is still ready. Returns `false` if it goes back.
+    pub(in crate::engine) fn answered(&mut self, item: i64, verdict: Verdict) -> bool {
+        let Some(keyed) = self.items.get_mut(&item) else { return true };
+        match verdict {
+            Verdict::Admit(at) => {
+                keyed.stage = Stage::Admitted(at);
+                true
+            }
+            Verdict::Defer { .. } => {
+                self.items.remove(&item);
+                false
+            }
+        }
+    }
+
+    /// Notes until when the store grants this worker its places.
+    pub(in crate::engine) fn granted(&mut self, until: Timestamp) {
+        self.until = until;
+    }
+
+    /// How many places this worker holds for each key.
+    fn held(&self) -> BTreeMap<Key, u32> {
+        let mut held = BTreeMap::new();
+        for keyed in self.items.values().filter(|keyed| keyed.stage != Stage::Waits) {
+            for key in &keyed.keys {
+                if let Some(Bound::Concurrency(_)) = bound(&self.limits, *key) {
+                    *held.entry(*key).or_default() += 1;
+                }
+            }
+        }
+        held
+    }
+}
+
+fn bound(limits: &[KeyLimit], key: Key) -> Option<Bound> {
+    limits.get(key.limit).map(|limit| limit.bound)
+}
+
+/// Which keys are busy, as the workers of a job share it in the store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct KeyRecord {
+    /// The next free start of each key that has a rate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    starts: BTreeMap<String, Timestamp>,
+    /// When the next item that found no place should ask again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    turns: BTreeMap<String, Timestamp>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    workers: BTreeMap<String, Places>,
+}
+
+/// The places of a worker, which it has until then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Places {
+    until: Timestamp,
+    held: BTreeMap<String, u32>,
+}
+
+/// What a worker asks the store.
+pub(in crate::engine) struct Question {
+    limits: Arc<[KeyLimit]>,
+    worker: Arc<str>,
+    wants: Vec<Want>,
+    /// The places of this worker.
+    held: BTreeMap<Key, u32>,
+    lease: Duration,
+    takes: Duration,
+}
+
+/// The answers, by item, and until when this worker has its places.
+pub(in crate::engine) struct Answer {
+    pub(in crate::engine) verdicts: Vec<(i64, Verdict)>,
+    pub(in crate::engine) until: Timestamp,
+}
+
+impl Question {
+    /// Asks the store, and writes down what is taken.
+    pub(in crate::engine) async fn ask(
+        self,
+        store: &dyn Store,
+        job: &str,
+    ) -> Result<Answer, StoreError> {
+        let key = RateRecord::by_key(job);
+        loop {
+            let (revision, text) = store.get(&key).await?.unwrap_or_default();
+            let before: KeyRecord = serde_json::from_str(&text).unwrap_or_default();
+            let mut record = before.clone();
+            let answer = self.answer(&mut record, store.now());
+            if record == before {
+                return Ok(answer);
+            }
+            let text = serde_json::to_string(&record).map_err(StoreError::other)?;
+            // Another worker may have been quicker, which is not for ever.
+            if store.cas(&key, revision, &text).await? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    fn answer(&self, record: &mut KeyRecord, now: Timestamp) -> Answer {
+        record.starts.retain(|_, next| *next > now);
+        record.turns.retain(|_, next| *next > now);
+        record.workers.retain(|worker, places| places.until > now && **worker != *self.worker);
+        let mut held = self.held.clone();
+        let verdicts =
+            self.wants.iter().map(|want| (want.item, self.judge(record, &mut held, want, now)));
+        let verdicts = verdicts.collect();
+        let until = now + self.lease;
+        if !held.is_empty() {
+            let held = held.into_iter().map(|(key, count)| (key.to_string(), count)).collect();
+            record.workers.insert(self.worker.to_string(), Places { until, held });
+        }
+        Answer { verdicts, until }
+    }
+
+    fn judge(
+        &self,
+        record: &mut KeyRecord,
+        held: &mut BTreeMap<Key, u32>,
+        want: &Want,
+        now: Timestamp,
+    ) -> Verdict {
+        let told = want.slot.filter(|slot| *slot + LATE >= now);
+        let (mut start, mut is_full) = (told.unwrap_or(now), false);
+        let rates = || {
+            let rate = |key: &Key| match bound(&self.limits, *key) {
+                Some(Bound::Rate(rate)) => Some((key.to_string(), rate.every())),
+                _ => None,
+            };
+            want.keys.iter().filter_map(rate)
+        };
+        if told.is_none() {
+            for (key, every) in rates() {
+                match record.starts.get(&key) {
+                    Some(next) => start = start.max(*next),
+                    None if record.starts.len() >= MOST_BUSY => {
+                        (start, is_full) = (start.max(now + every), true);
+                    }
+                    None => {}
+                }
+            }
+        }
+        let reserve = |record: &mut KeyRecord| {
+            for (key, every) in rates().filter(|_| told.is_none()) {
+                record.starts.insert(key, start + every);
+            }
+        };
+        if is_full {
+            return Verdict::Defer { due: start, slot: None };
+        }
+        if told.is_none() && start > now + SOON {
+            reserve(record);
+            return Verdict::Defer { due: start - EARLY, slot: Some(start) };
+        }
+        if let Some(due) = self.turn(record, held, want, now) {
+            return Verdict::Defer { due, slot: None };
+        }
+        reserve(record);
+        for key in &want.keys {
+            if let Some(Bound::Concurrency(_)) = bound(&self.limits, *key) {
+                *held.entry(*key).or_default() += 1;
+            }
+        }
+        Verdict::Admit(start)
+    }
+
+    /// When to ask again, if a key of the item has no free place: those that wait for one take
+    /// turns, about as often as one becomes free, and rather a little too often.
+    fn turn(
+        &self,
+        record: &mut KeyRecord,
+        held: &BTreeMap<Key, u32>,
+        want: &Want,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let mut due = None;
+        for key in &want.keys {
+            let Some(Bound::Concurrency(most)) = bound(&self.limits, *key) else { continue };
+            let name = key.to_string();
+            let others = record.workers.values().filter_map(|places| places.held.get(&name));
+            let taken = others.sum::<u32>() + held.get(key).copied().unwrap_or(0);
+            if taken < most {
+                continue;
+            }
+            let every = self.takes * 3 / 4 / most.max(1);
+            let next = record.turns.get(&name).copied().unwrap_or(now).max(now) + every;
+            let next = next.max(now + LATE);
+            if record.turns.len() < MOST_BUSY {
+                record.turns.insert(name, next);
+            }
+            due = due.max(Some(next));
+        }
+        due
+    }
+}

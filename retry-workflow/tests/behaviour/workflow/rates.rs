@@ -1,0 +1,226 @@
+//! Jobs at a rate: how many attempts start in which time, of all workers together.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::job::Waits as Waiting;
+use retry_workflow::{MemoryStore, Rate, Store, WaitReason, Workflow, policy};
+use tokio::time::Instant;
+
+use super::support::{Calls, Waits, refused};
+
+/// When attempts have started.
+#[derive(Clone, Default)]
+struct Starts(Arc<Mutex<Vec<Instant>>>);
+
+impl Starts {
+    fn note(&self) {
+        self.0.lock().unwrap().push(Instant::now());
+    }
+
+    /// The most that have started in any window of this length.
+    fn most_within(&self, window: Duration) -> usize {
+        let starts = self.0.lock().unwrap();
+        let within = |&from: &Instant| {
+            starts.iter().filter(|&&start| start >= from && start < from + window).count()
+        };
+        starts.iter().map(within).max().unwrap_or(0)
+    }
+}
+
+fn rate(text: &str) -> Rate {
+    text.parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_keep_to_the_rate_together_and_use_it_up() {
+    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let run = |max_parallel: usize| {
+        let starts = starts.clone();
+        Workflow::new("paced")
+            .job_id("paced")
+            .store(store.clone())
+            .max_parallel(max_parallel)
+            .rate(rate("100/s"))
+            .run(0..1_000_u32, move |_: u32, _| {
+                starts.note();
+                async {
+                    tokio::time::sleep(Duration::from_millis(70)).await;
+                    Ok::<_, String>(())
+                }
+            })
+    };
+    let began = Instant::now();
+    let (one, two, three) = tokio::join!(run(2), run(10), run(40));
+    for report in [one.unwrap(), two.unwrap(), three.unwrap()] {
+        assert_eq!(report.succeeded(), 1_000);
+    }
+    let took = began.elapsed();
+    assert!(took >= Duration::from_millis(9_900) && took < Duration::from_secs(11), "{took:?}");
+    let most = starts.most_within(Duration::from_secs(1));
+    assert!(most <= 101, "{most} in a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_keep_to_the_rate_too() {
+    let (starts, calls) = (Starts::default(), Calls::default());
+    let report = Workflow::new("paced")
+        .rate(rate("10/s"))
+        .retry(policy!(attempts = 2, initial_delay = "1s"))
+        .run(0..100_u32, {
+            let starts = starts.clone();
+            move |n: u32, _| {
+                starts.note();
+                let calls = calls.clone();
+                async move { if calls.count(n) == 1 { Err(refused()) } else { Ok(()) } }
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.counts.attempts), (100, 200));
+    let most = starts.most_within(Duration::from_secs(1));
+    assert!(most <= 11, "{most} in a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_no_start() {
+    let (store, waits, starts) = (MemoryStore::new(), Waits::default(), Starts::default());
+    let limit = rate("1/m");
+    let (hears, notes) = (waits.clone(), starts.clone());
+    let job = Workflow::new("slow")
+        .store(store.clone())
+        .max_parallel(1)
+        .rate(limit)
+        .on_event(move |event| hears.hear(event))
+        .run(1..=3_u32, move |n: u32, _| {
+            notes.note();
+            // The first one takes longer than its minute.
+            async move {
+                tokio::time::sleep(Duration::from_secs(if n == 1 { 70 } else { 1 })).await;
+                Ok::<_, String>(())
+            }
+        });
+    let looks = async {
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let counts = store.counts("slow-1").await.unwrap();
+        Waiting::load(&store, "slow-1", &counts).await.unwrap().rate
+    };
+    let (report, seen) = tokio::join!(job, looks);
+    assert_eq!(report.unwrap().succeeded(), 3);
+    let seconds: Vec<_> =
+        starts.0.lock().unwrap().windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
+    assert_eq!(seconds, [70, 60]);
+    assert_eq!(seen.map(|seen| seen.limit), Some(limit));
+    let heard = waits.heard();
+    assert!(
+        matches!(heard[..], [WaitReason::Rate { limit: heard, .. }] if heard == limit),
+        "{heard:?}"
+    );
+}
+
+/// Runs a job of this many items over so many hosts by three workers, and returns how long it took.
+async fn over_hosts(
+    items: u32,
+    hosts: u32,
+    set: impl Fn(Workflow) -> Workflow,
+    handler: impl Fn(u32) -> Duration + Clone + Send + Sync + 'static,
+) -> (Vec<Starts>, Vec<usize>, Duration) {
+    let store = MemoryStore::new();
+    let starts: Vec<_> = (0..hosts).map(|_| Starts::default()).collect();
+    let running = Arc::new(Mutex::new(vec![(0_usize, 0_usize); hosts as usize]));
+    let run = || {
+        let (starts, running, handler) = (starts.clone(), Arc::clone(&running), handler.clone());
+        let workflow = Workflow::new("hosts").job_id("hosts").store(store.clone());
+        set(workflow).run(0..items, move |n: u32, cx| {
+            assert_eq!(cx.attempt(), 1, "what waited for its key was no attempt");
+            let (host, running, takes) = ((n % hosts) as usize, Arc::clone(&running), handler(n));
+            starts[host].note();
+            async move {
+                {
+                    let mut running = running.lock().unwrap();
+                    running[host].0 += 1;
+                    running[host].1 = running[host].1.max(running[host].0);
+                }
+                tokio::time::sleep(takes).await;
+                running.lock().unwrap()[host].0 -= 1;
+                Ok::<_, String>(())
+            }
+        })
+    };
+    let began = Instant::now();
+    let (one, two, three) = tokio::join!(run(), run(), run());
+    for report in [one.unwrap(), two.unwrap(), three.unwrap()] {
+        assert_eq!(report.succeeded(), u64::from(items));
+        assert_eq!(report.counts.attempts, u64::from(items), "one row for each");
+    }
+    let most = running.lock().unwrap().iter().map(|(_, most)| *most).collect();
+    (starts, most, began.elapsed())
+}
+
+fn host(n: &serde_json::Value, hosts: u64) -> Option<String> {
+    Some(format!("{}.test", n.as_u64()? % hosts))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_key_keeps_to_its_rate_and_uses_it_up() {
+    let set = |workflow: Workflow| workflow.rate_per(|n| host(n, 20), rate("5/s"));
+    let (starts, _, took) = over_hosts(2_000, 20, set, |_| Duration::from_millis(20)).await;
+    for starts in &starts {
+        let most = starts.most_within(Duration::from_secs(1));
+        assert!(most <= 6, "{most} in a second");
+    }
+    // A hundred for each host take 20 s at least.
+    assert!(took < Duration::from_secs(22), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_items_of_a_key_run_at_a_time_and_its_places_are_used() {
+    let set = |workflow: Workflow| workflow.concurrency_per(|n| host(n, 5), 2);
+    let (_, most, took) = over_hosts(500, 5, set, |_| Duration::from_millis(200)).await;
+    assert_eq!(most, [2; 5]);
+    // A hundred for each host, two at a time, take 10 s at least.
+    assert!(took < Duration::from_secs(12), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_key_does_not_stop_the_others() {
+    let (store, done) = (MemoryStore::new(), Starts::default());
+    let began = Instant::now();
+    // A thousand of the slow host come first.
+    let items = (0..1_000).map(|_| "slow").chain((0..200).map(|_| "quick")).map(String::from);
+    let ended = done.clone();
+    Workflow::new("slow")
+        .store(store.clone())
+        .max_parallel(4)
+        .rate_per(|host| (host == "slow").then(|| "slow".to_owned()), rate("1/s"))
+        .run(items, move |host: String, _| {
+            if host == "quick" {
+                ended.note();
+            }
+            async { Ok::<_, String>(()) }
+        })
+        .await
+        .unwrap();
+    let last = *done.0.lock().unwrap().last().unwrap();
+    assert!(last - began < Duration::from_secs(5), "{:?}", last - began);
+    assert!(began.elapsed() < Duration::from_secs(1_050), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_for_all_and_one_for_each_key_hold_together() {
+    let set = |workflow: Workflow| {
+        workflow
+            .rate(rate("40/s"))
+            .rate_per(|n| host(n, 10), rate("5/s"))
+            .concurrency_per(|n| host(n, 10), 3)
+    };
+    let (starts, most, took) = over_hosts(1_000, 10, set, |_| Duration::from_millis(300)).await;
+    let all = Starts::default();
+    for starts in &starts {
+        assert!(starts.most_within(Duration::from_secs(1)) <= 6);
+        all.0.lock().unwrap().extend(starts.0.lock().unwrap().iter());
+    }
+    assert!(all.most_within(Duration::from_secs(1)) <= 44);
+    assert!(most.iter().all(|most| *most <= 3), "{most:?}");
+    assert!(took < Duration::from_secs(33), "{took:?}");
+}

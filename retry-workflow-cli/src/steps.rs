@@ -11,6 +11,7 @@ pub(crate) mod stream;
 pub(crate) mod process;
 pub(crate) mod interruption;
 pub(crate) mod vault;
+pub(crate) mod retry_after;
 pub(crate) mod command_env;
 pub(crate) mod step;
 pub(crate) mod list;

@@ -137,3 +137,8 @@ pub mod work {
 pub use retry_runtime::{
     Backoff, BreakerConfig, Jitter, Policy, Retrier, RetryConfig, matchers, policy, retrier,
 };
+// What an error says about itself. The derive writes paths to `retry_runtime`: add that, or write
+// `#[classify(crate = retry_workflow::retry_runtime)]`.
+#[doc(no_inline)]
+pub use retry_runtime;
+pub use retry_runtime::{Class, Classify};

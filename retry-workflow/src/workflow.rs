@@ -102,7 +102,8 @@ impl Workflow {
 
 impl Workflow {
     /// Asks the error itself for its class, and how long to wait, through its
-    /// [`Classify`](retry_runtime::Classify).
+    /// [`Classify`](retry_runtime::Classify). One with `#[derive(Classify)]` is asked anyway,
+    /// wherever it stands in the chain of an error.
     ///
     /// ```
     /// # use retry_runtime::{Class, Classify, classify};

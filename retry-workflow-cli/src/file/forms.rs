@@ -38,6 +38,7 @@ const STEP: &[&str] = &[
     "env",
     "working_dir",
     "timeout",
+    "max_retry_after",
     "retry_config",
     "capture",
     "capture_output",

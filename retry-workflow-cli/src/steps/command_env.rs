@@ -10,13 +10,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
 use crate::steps::private_file::for_owner;
 use crate::steps::process::{Invocation, StepError};
+use crate::steps::retry_after::RETRY_AFTER;
 use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
 use crate::steps::vault::Vault;
@@ -74,6 +75,8 @@ pub(crate) struct Workspace {
 pub(crate) struct PreparedCommand {
     pub(crate) invocation: Invocation,
     pub(crate) files: Vec<ValueFile>,
+    /// Where the command may write how long a server asks to wait.
+    pub(crate) retry_after: Option<ValueFile>,
     /// A hint for the case that a program cannot be started.
     pub(crate) hint: Option<String>,
 }
@@ -145,6 +148,14 @@ impl Run {
         let CommandValues { variables: own, files, hint, .. } = values;
         let Environment { mut variables, masks } = workspace.environment.clone();
         variables.extend(own);
+        let may_write = match self {
+            Self::Shell(script) => script.text.contains(RETRY_AFTER),
+            Self::Exec(..) => true,
+            Self::Agent(_) => false,
+        };
+        let retry_after = may_write.then(|| ValueFile::new(RETRY_AFTER, "")).transpose()?;
+        let file = retry_after.as_ref();
+        variables.extend(file.map(|file| (RETRY_AFTER.to_owned(), file.path().into())));
         let invocation = Invocation {
             program,
             args,
@@ -156,7 +167,7 @@ impl Run {
             tapping: None,
             excerpt: workspace.excerpt,
         };
-        Ok(PreparedCommand { invocation, files, hint })
+        Ok(PreparedCommand { invocation, files, retry_after, hint })
     }
 }
 
@@ -283,6 +294,12 @@ impl ValueFile {
                 Err(error) => return Err(failed(&error)),
             }
         }
+    }
+}
+
+impl ValueFile {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 

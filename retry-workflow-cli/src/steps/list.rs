@@ -14,6 +14,7 @@ use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables}
 use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
+use crate::steps::retry_after;
 use crate::steps::step::{AfterFailure, Capture, Step, Steps};
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
@@ -482,7 +483,9 @@ impl Attempt<'_> {
                 }
                 Err(why) => {
                     let masks = &self.workspace.environment.masks;
-                    Err(StepError::bad_output(why, &written, self.workspace.excerpt, masks))
+                    let wait = written.retry_after;
+                    let excerpt = self.workspace.excerpt;
+                    Err(StepError::bad_output(why, &written, excerpt, masks).retry_after(wait))
                 }
             },
         });
@@ -519,7 +522,7 @@ impl Attempt<'_> {
         limit: Option<Duration>,
         retries: u32,
     ) -> Result<Written, StepError> {
-        let PreparedCommand { mut invocation, files, hint } =
+        let PreparedCommand { mut invocation, files, retry_after, hint } =
             command.prepare(self.workspace, scope)?;
         let left = self.limit.map(|limit| limit.saturating_sub(self.running()));
         invocation.timeout = limit.into_iter().chain(left).min();
@@ -547,7 +550,13 @@ impl Attempt<'_> {
         }
         // The files exist for as long as the command runs.
         drop(files);
-        ended.map_err(|error| error.hint(hint))
+        let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
+        let longest = step.max_retry_after.unwrap_or(retry_after::LONGEST);
+        let wait = wait.map(|wait| wait.min(longest));
+        match ended {
+            Ok(written) => Ok(Written { retry_after: wait, ..written }),
+            Err(error) => Err(error.hint(hint).retry_after(wait)),
+        }
     }
 
     async fn fallback(

@@ -65,6 +65,8 @@ pub(crate) struct Written {
     pub(crate) stderr: String,
     /// The end of both, without secrets.
     pub(crate) printed: String,
+    /// How long a server asks to wait, if the command has written that.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// Why a step failed.
@@ -76,6 +78,8 @@ pub(crate) struct StepError {
     source: Option<Source>,
     /// What may have caused it.
     hint: Option<Box<str>>,
+    /// How long a server asks to wait, if the command has written that.
+    retry_after: Option<Duration>,
 }
 
 /// The output of a failed command, without secrets.
@@ -140,7 +144,7 @@ impl StepError {
             }
             _ => None,
         };
-        Self { status, wrote: Box::new(wrote), source, hint: None }
+        Self { status, wrote: Box::new(wrote), source, hint: None, retry_after: None }
     }
 
     /// An error of a step that could not begin.
@@ -164,6 +168,17 @@ impl StepError {
             self.hint = hint.map(String::into_boxed_str);
         }
         self
+    }
+
+    /// Adds how long to wait before the next attempt.
+    pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.retry_after = wait;
+        self
+    }
+
+    /// How long to wait before the next attempt, if that was said.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     /// An error of a command that succeeded, but whose output does not have the requested format.
@@ -341,7 +356,7 @@ impl Invocation {
                 let most = self.excerpt.of_success();
                 let printed = end_of_both(&out.end(masks, most), &err.end(masks, most), most);
                 let output = out.beginning(masks, LONGEST_OUTPUT);
-                Ok(Written { output, stderr: stderr(), printed })
+                Ok(Written { output, stderr: stderr(), printed, retry_after: None })
             }
             ProcessEnd::Status(Ok(status)) => Err(failed(to_status(status))),
             ProcessEnd::Status(Err(error)) => {

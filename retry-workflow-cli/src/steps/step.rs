@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use retry_runtime::retrier::ForError;
 use retry_runtime::{Policy, Retrier, RetryConfig};
 use serde_json::Value;
 
 use crate::steps::command_env::Run;
+use crate::steps::process::StepError;
 use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Placeholder, Template};
 use crate::template::shell::Script;
@@ -20,11 +22,13 @@ pub(crate) struct Step {
     /// The name of the step in the history: its name, or its number.
     pub(crate) label: String,
     pub(crate) run: Run,
-    pub(super) retrier: Retrier,
+    pub(super) retrier: Retrier<ForError<StepError>>,
     /// Whether the step has a policy; otherwise it is tried once.
     is_retried: bool,
     /// The limit of one run of the command; the shorter one of this and the policy's applies.
     pub(crate) timeout: Option<Duration>,
+    /// The longest wait that a server may ask for.
+    pub(crate) max_retry_after: Option<Duration>,
     /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
     /// Relative to the folder of the file.
@@ -160,6 +164,7 @@ impl Step {
             retrier,
             is_retried: false,
             timeout: None,
+            max_retry_after: None,
             env: Vec::new(),
             working_dir: None,
             when: None,
@@ -187,6 +192,6 @@ impl Step {
 }
 
 /// A retrier with the name of its step.
-fn retrier(label: &str, config: &RetryConfig) -> Retrier {
-    Retrier::from_config(config).name(label.to_owned())
+fn retrier(label: &str, config: &RetryConfig) -> Retrier<ForError<StepError>> {
+    Retrier::from_config(config).name(label.to_owned()).retry_after(StepError::wait)
 }

@@ -18,6 +18,7 @@ mod machines;
 mod orphans;
 mod output;
 mod requests;
+mod retry_after;
 mod running;
 mod servers;
 mod signals;

@@ -236,6 +236,9 @@ fn step_key(name: &'static str) -> Value {
             named("text", "A folder, relative to that of the file [default: that folder]")
         }
         "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds"),
+        "max_retry_after" => {
+            named("duration", "The longest wait that a server may ask for [default: 1h]")
+        }
         "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
         "capture" | "capture_output" => key(
             &json!({ "type": ["string", "boolean"] }),

@@ -113,6 +113,10 @@ impl Forms<'_> {
         // Continue with a placeholder, to report other mistakes in the step as well.
         let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
         step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
+        step.max_retry_after = node.get("max_retry_after").and_then(|longest| {
+            let longest = self.parsed(longest.parse::<Span>());
+            longest.map(Duration::from)
+        });
         step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
         step.working_dir = node.get("working_dir").and_then(|folder| self.template(folder, offers));
         step.when = node.get("when").and_then(|when| self.condition(when, offers));

@@ -86,12 +86,12 @@ async fn retries_keep_to_the_rate_too() {
 async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_no_start() {
     let (store, waits, starts) = (MemoryStore::new(), Waits::default(), Starts::default());
     let limit = rate("1/m");
-    let (hears, notes) = (waits.clone(), starts.clone());
+    let (told, notes) = (waits.clone(), starts.clone());
     let job = Workflow::new("slow")
         .store(store.clone())
         .max_parallel(1)
         .rate(limit)
-        .on_event(move |event| hears.hear(event))
+        .on_event(move |event| told.hear(event))
         .run(1..=3_u32, move |n: u32, _| {
             notes.note();
             // The first one takes longer than its minute.
@@ -112,10 +112,7 @@ async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_n
     assert_eq!(seconds, [70, 60]);
     assert_eq!(seen.map(|seen| seen.limit), Some(limit));
     let heard = waits.heard();
-    assert!(
-        matches!(heard[..], [WaitReason::Rate { limit: heard, .. }] if heard == limit),
-        "{heard:?}"
-    );
+    assert!(matches!(heard[..], [WaitReason::Rate { limit: of, .. }] if of == limit), "{heard:?}");
 }
 
 /// Runs a job of this many items over so many hosts by three workers, and returns how long it took.

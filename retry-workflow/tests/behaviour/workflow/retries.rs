@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use retry_workflow::matchers::{network, timeout};
+use retry_workflow::matchers::{network, rate_limit, timeout};
 use retry_workflow::store::{AttemptOutcome, Selection};
-use retry_workflow::{JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy};
+use retry_workflow::{Classify, JobStatus, MemoryStore, Policy, Store, Workflow, keyed, policy};
 use tokio::time::Instant;
 
 use super::support::{Calls, odd, refused};
@@ -203,4 +203,44 @@ async fn a_checkpoint_that_is_not_json_fails_its_item() {
     let item = store.item("careless-1", "a").await.unwrap().unwrap();
     let message = item.failure.unwrap().message;
     assert!(message.starts_with("the checkpoint of the attempt is not JSON: "), "{message}");
+}
+
+#[derive(Debug, Classify)]
+#[classify(crate = retry_workflow::retry_runtime)]
+enum ApiError {
+    #[classify(rate_limit, retry_after = wait)]
+    Busy { wait: Duration },
+    #[classify(never)]
+    Unknown,
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the API is busy, or does not know")
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_error_says_about_itself_counts_wherever_it_stands() {
+    let (calls, start) = (Calls::default(), Instant::now());
+    let report = Workflow::new("said")
+        .retry(policy!(attempts = 3, initial_delay = "10ms"))
+        .retry_on([rate_limit])
+        .run(1..=2_u32, move |n: u32, _| {
+            let call = calls.count(n);
+            async move {
+                let error = match (n, call) {
+                    (1, 1) => ApiError::Busy { wait: Duration::from_millis(700) },
+                    (1, _) => return Ok(()),
+                    _ => ApiError::Unknown,
+                };
+                Err(io::Error::other(error))
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.dead(), report.counts.attempts), (1, 1, 3));
+    assert!(start.elapsed() >= Duration::from_millis(700), "{:?}", start.elapsed());
 }

@@ -1,0 +1,89 @@
+//! How long a server asks to wait, as commands pass it on.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use super::support::Place;
+
+/// How long the first attempt of the only step waits, in seconds.
+#[track_caller]
+fn waits(place: &Place) -> f64 {
+    let items = place.objects(&["items", "show", "step 1"]);
+    items[0]["history"][0]["wait"].as_f64().unwrap_or_else(|| panic!("{items:?}"))
+}
+
+fn step(command: &str, more: &str) -> Place {
+    Place::with(&format!(
+        "commands:\n  - {command}\n    retry_config: {{ attempts: 2, initial_delay: 1ms, backoff: fixed }}\n{more}"
+    ))
+    .script("ask.sh", "[ -n \"$RETRY_WORKFLOW_RETRY_AFTER\" ] && echo $1 > \"$RETRY_WORKFLOW_RETRY_AFTER\"; exit ${2-1}")
+}
+
+#[test]
+fn a_program_says_how_long_to_wait_whatever_its_exit_code() {
+    let place = step("exec: ['./ask.sh', '0.3', '75']", "");
+    place.ends(1, &["run", "job.yml"]);
+    assert!((waits(&place) - 0.3).abs() < 1e-6);
+    // It has succeeded, but its output cannot be used.
+    let place =
+        step("exec: ['./ask.sh', '0.2', '0']", "    capture: n\n    capture_format: number\n");
+    place.ends(1, &["run", "job.yml"]);
+    assert!((waits(&place) - 0.2).abs() < 1e-6);
+}
+
+#[test]
+fn a_longer_wait_is_cut_to_the_limit_of_the_step() {
+    let place = step("exec: ['./ask.sh', '3000']", "    max_retry_after: 100ms\n");
+    place.ends(1, &["run", "job.yml"]);
+    assert!((waits(&place) - 0.1).abs() < 1e-6);
+}
+
+#[test]
+fn a_script_that_does_not_name_the_file_has_none() {
+    let place = step("shell: 'env | grep -c WORKFLOW_RETRY_A >&2; exit 1'", "");
+    place.ends(1, &["run", "job.yml"]).says("exit status 1: 0");
+    let place = step("shell: 'test -w \"$RETRY_WORKFLOW_RETRY_AFTER\" && exit 7'", "");
+    place.ends(1, &["run", "job.yml"]).says("exit status 7");
+    // Nothing was written: the wait is that of the policy.
+    assert!((waits(&place) - 0.001).abs() < 1e-6);
+}
+
+#[test]
+fn curl_writes_the_headers_of_a_real_answer() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        let required = std::env::var_os("RETRY_TEST_REQUIRE_CURL");
+        assert!(required.is_none(), "there is no curl: install it (Debian: curl)");
+        let _ = writeln!(std::io::stderr(), "skipped: there is no curl");
+        return;
+    }
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for (number, caller) in server.incoming().flatten().enumerate() {
+            let mut reader = BufReader::new(caller);
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                line.clear();
+            }
+            let answer = match number {
+                0 => {
+                    "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+                }
+                _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            };
+            let _ = reader.into_inner().write_all(answer.as_bytes());
+        }
+    });
+    let place = step(
+        &format!(
+            "shell: 'curl -sS --fail -D \"$RETRY_WORKFLOW_RETRY_AFTER\" http://127.0.0.1:{port}/'"
+        ),
+        "",
+    );
+    let begun = std::time::Instant::now();
+    place.ends(0, &["run", "job.yml"]);
+    assert!((waits(&place) - 1.0).abs() < 1e-6);
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+}

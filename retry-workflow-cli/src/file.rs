@@ -47,6 +47,8 @@ pub struct WorkflowFile {
     name: String,
     error_policy: ErrorPolicy,
     pub(crate) handlers: BTreeMap<String, Steps>,
+    /// Steps that run when the job has ended.
+    pub(crate) on_finish: Option<Steps>,
     pub(crate) plan: Plan,
     environment: EnvironmentPlan,
     hints: Vec<Mistake>,
@@ -153,6 +155,7 @@ impl WorkflowFile {
             name: read.name,
             error_policy: read.error_policy,
             handlers: read.handlers,
+            on_finish: read.on_finish,
             plan: read.plan,
             environment: read.environment,
             hints: read.hints,

@@ -7,6 +7,7 @@
 mod commands;
 mod chain;
 mod handlers;
+mod finish;
 mod input;
 mod reducing;
 mod tasks;
@@ -88,6 +89,8 @@ pub(crate) struct RunSettings {
     /// When to stop.
     pub(crate) deadline: Option<Instant>,
     pub(crate) listener: JobListener,
+    /// What names the store on the command line.
+    pub(crate) flag: String,
 }
 
 /// Receives the events of a job.
@@ -152,6 +155,8 @@ pub(crate) struct Reports {
     /// The `setup`, if it did not finish.
     pub(crate) setup: Option<JobReport>,
     pub(crate) reduce: Option<JobReport>,
+    /// What went wrong in `on_finish`.
+    pub(crate) unfinished: Option<String>,
 }
 
 /// The default number of tasks that run at a time.
@@ -282,12 +287,25 @@ pub(crate) async fn run(
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
+    let mut reports = run_plan(store, job, file, checked, settings, stop).await?;
+    reports.unfinished = finish::finish(&**store, file, &reports, &settings.flag).await?;
+    Ok(reports)
+}
+
+async fn run_plan(
+    store: &Arc<dyn Store>,
+    job: Job,
+    file: &WorkflowFile,
+    checked: Option<CheckedInput>,
+    settings: &RunSettings,
+    stop: &StopSignal,
+) -> Result<Reports, WorkflowError> {
     let workspace = &file.workspace;
     match &file.plan {
         Plan::Standard(steps) => {
             let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
             let job = run_chain(&chain, job, workspace, settings, stop).await?;
-            Ok(Reports { job, setup: None, reduce: None })
+            Ok(Reports { job, setup: None, reduce: None, unfinished: None })
         }
         Plan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
@@ -304,7 +322,7 @@ pub(crate) async fn run(
                 graph.work(&task.name, &needs, work)
             });
             let job = graph.run().await?;
-            Ok(Reports { job, setup: None, reduce: None })
+            Ok(Reports { job, setup: None, reduce: None, unfinished: None })
         }
         Plan::MapReduce(map) => map_reduce(store, job, file, map, checked, settings, stop).await,
     }
@@ -326,8 +344,10 @@ async fn map_reduce(
             Ok(known) => captured = known,
             Err(report) => {
                 return Ok(match JobReport::load(&**store, &id).await? {
-                    Some(job) => Reports { job, setup: Some(report), reduce: None },
-                    None => Reports { job: report, setup: None, reduce: None },
+                    Some(job) => {
+                        Reports { job, setup: Some(report), reduce: None, unfinished: None }
+                    }
+                    None => Reports { job: report, setup: None, reduce: None, unfinished: None },
                 });
             }
         }
@@ -376,7 +396,7 @@ async fn map_reduce(
         }
         reduced = Some(ended);
     }
-    Ok(Reports { job: report, setup: None, reduce: reduced })
+    Ok(Reports { job: report, setup: None, reduce: reduced, unfinished: None })
 }
 
 /// Adds the limits of a map; `rate` comes before the one of the file.

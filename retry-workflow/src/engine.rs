@@ -41,6 +41,7 @@ use tokio::time::{Instant, Sleep};
 use self::alone::{Admission, HandlerAccess};
 use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
+use self::attempt::{catch_panic, panic_message};
 use self::breaker::Breaker;
 use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};

@@ -310,6 +310,7 @@ async fn work(
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
         listener,
+        flag: screen.flag.clone(),
     };
     let stop = StopSignal(requested);
     let ended = {
@@ -320,6 +321,9 @@ async fn work(
         }
     };
     reporter.finish();
+    if let Some(Ok(Reports { unfinished: Some(why), .. })) = &ended {
+        reporter.print(&format!("on_finish failed, which changes nothing else: {why}"));
+    }
     let flag = screen.flag.clone();
     let shown = argument(&id);
     match ended {
@@ -396,7 +400,7 @@ fn print_reports(
     again: &str,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let Reports { job, setup, reduce } = reports;
+    let Reports { job, setup, reduce, .. } = reports;
     let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
     let stopped = setup.is_some() || is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
     let exit = if stopped {

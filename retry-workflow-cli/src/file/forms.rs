@@ -76,6 +76,7 @@ const TOP: &[&str] = &[
     "tasks",
     "error_policy",
     "handlers",
+    "on_finish",
 ];
 const AGENT: &[&str] = &["program", "args"];
 const INPUT: &[&str] = &["file", "command", "format"];
@@ -99,6 +100,7 @@ pub(super) struct Read {
     pub(super) environment: EnvironmentPlan,
     pub(super) error_policy: ErrorPolicy,
     pub(super) handlers: BTreeMap<String, Steps>,
+    pub(super) on_finish: Option<Steps>,
     pub(super) plan: Plan,
     /// Notes on what is valid, but may be a mistake.
     pub(super) hints: Vec<Mistake>,
@@ -197,6 +199,7 @@ impl Forms<'_> {
                 environment: EnvironmentPlan::default(),
                 error_policy: ErrorPolicy::new(),
                 handlers: BTreeMap::new(),
+                on_finish: None,
                 plan: Plan::Standard(self.steps(root, Offers::default())),
                 hints: Vec::new(),
             });
@@ -214,13 +217,15 @@ impl Forms<'_> {
         let captured = captured_names(root.get("setup"));
         let handlers = self.handlers(root, &captured);
         let error_policy = self.error_policy(root, &handlers);
+        let on_finish = root.get("on_finish").map(|node| self.steps(node, Offers::default()));
         let plan = match mode {
             "mapreduce" => self.map_reduce(root, &captured),
             "graph" => self.graph(root),
             _ => self.standard(root),
         };
         let hints = Vec::new();
-        Some(Read { name, agent, environment, error_policy, handlers, plan: plan?, hints })
+        let plan = plan?;
+        Some(Read { name, agent, environment, error_policy, handlers, on_finish, plan, hints })
     }
 
     /// The name of the workflow, from which the ids of its jobs are built.

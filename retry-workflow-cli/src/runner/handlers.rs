@@ -8,7 +8,7 @@ use crate::steps::command_env::Workspace;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::work::WorkOutcome;
-use retry_workflow::{ItemFailure, JobRunner, OnItemFailure};
+use retry_workflow::{ItemContext, ItemFailure, JobRunner, OnItemFailure};
 
 /// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
 /// that decision is taken; otherwise the item becomes a dead letter, because the handler may only
@@ -42,18 +42,27 @@ async fn handled(
         error: Some(failed.failure.to_string()),
         ..scope
     };
-    let context = failed.context();
+    match run_here(steps, workspace, &scope, &failed.context()).await {
+        WorkOutcome::Succeeded(output) => decision(output.as_deref()),
+        _ => OnItemFailure::Dlq,
+    }
+}
+
+/// Runs steps with all their retries, whose waits are not stored.
+pub(super) async fn run_here(
+    steps: &Steps,
+    workspace: &Workspace,
+    scope: &Scope,
+    context: &ItemContext,
+) -> WorkOutcome {
     let mut checkpoint = None;
     loop {
-        let report = steps.attempt(workspace, scope.clone(), checkpoint.as_deref(), &context).await;
-        match report.outcome {
-            WorkOutcome::Succeeded(output) => return decision(output.as_deref()),
-            WorkOutcome::Retry { wait, checkpoint: next } => {
-                tokio::time::sleep(wait).await;
-                checkpoint = Some(next);
-            }
-            _ => return OnItemFailure::Dlq,
-        }
+        let report = steps.attempt(workspace, scope.clone(), checkpoint.as_deref(), context).await;
+        let WorkOutcome::Retry { wait, checkpoint: next } = report.outcome else {
+            return report.outcome;
+        };
+        tokio::time::sleep(wait).await;
+        checkpoint = Some(next);
     }
 }
 

@@ -273,7 +273,7 @@ pub(crate) struct ValueFile {
 }
 
 impl ValueFile {
-    fn new(name: &str, text: &str) -> Result<Self, StepError> {
+    pub(crate) fn new(name: &str, text: &str) -> Result<Self, StepError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
         let failed = |error: &io::Error| {

@@ -2,6 +2,7 @@
 //! purpose.
 #![cfg(unix)]
 
+mod at_the_end;
 mod busy;
 mod captures;
 mod changed;

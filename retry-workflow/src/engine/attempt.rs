@@ -414,7 +414,7 @@ struct Item {
 }
 
 /// Returns the future's output, or its panic: one bad item must not end a job.
-async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|cx| {
         // A future that has panicked is dropped without being polled again.
@@ -427,7 +427,7 @@ async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Se
 }
 
 /// The message of a panic.
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

@@ -36,7 +36,11 @@ pub struct JobRunner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
+    pub(crate) finish: Option<Finish>,
 }
+
+/// What is called with the report of a job.
+pub(crate) type Finish = Box<dyn FnOnce(JobReport) -> BoxFuture<'static, ()> + Send>;
 
 impl JobRunner {
     /// Creates the runner of a job with this name.
@@ -57,6 +61,7 @@ impl JobRunner {
             store: MemoryStore::new().into_store(),
             options,
             stop: None,
+            finish: None,
         }
     }
 }
@@ -342,6 +347,34 @@ macro_rules! settings {
             self
         }
 
+        /// Calls `finish` with the report when the job has ended or stopped, in the process that was
+        /// the last to leave it: for a mail, a chat, a ticket. It never changes the result; a panic
+        /// is logged. Not called after a crash of the process: only once the job has been resumed.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let workflow = Workflow::new("import").on_finish(|report| async move {
+        ///     if report.dead() > 0 {
+        ///         eprintln!("{report}");
+        ///     }
+        /// });
+        /// workflow.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn on_finish<F, Fut>(mut self, finish: F) -> Self
+        where
+            F: FnOnce($crate::job::report::JobReport) -> Fut + Send + 'static,
+            Fut: std::future::Future<Output = ()> + Send + 'static,
+        {
+            let finish: $crate::engine::job_runner::Finish =
+                Box::new(move |report| Box::pin(finish(report)));
+            self$(.$runner)?.finish = Some(finish);
+            self
+        }
+
         /// Stops the job when this future ends: no further item is started, running ones
         /// finish, and the rest stays in the store.
         ///
@@ -456,7 +489,7 @@ impl JobRunner {
         work: Arc<dyn DynWork>,
     ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
-            let Self { store, options, stop, .. } = self;
+            let Self { store, options, stop, finish, .. } = self;
             let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
             let deadline = options.deadline;
             let stop = Box::pin(async move {
@@ -473,10 +506,21 @@ impl JobRunner {
             });
             let id = job.id.clone();
             engine::run(Arc::clone(&store), job, source, work, options, stop).await?;
-            match JobReport::load(&*store, &id).await? {
-                Some(report) => Ok(report),
-                None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),
+            let Some(report) = JobReport::load(&*store, &id).await? else {
+                return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
+            };
+            if let Some(finish) = finish
+                && report.job.is_last_to_leave(&*store, &id).await?
+            {
+                // Called inside the future, because it may panic before it returns one.
+                let (job, copy) = (&*id, report.clone());
+                let finished = async { finish(copy).await };
+                if let Err(panic) = engine::catch_panic(finished).await {
+                    let panic = engine::panic_message(&*panic);
+                    tracing::error!(job, panic, "`on_finish` panicked");
+                }
             }
+            Ok(report)
         })
     }
 }

@@ -481,6 +481,45 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
+    /// Returns `true` once after each end of a job, in one of the processes that worked on it: the
+    /// one that was the last to leave. `id` is that of the job as a whole, if this is a part of it.
+    ///
+    /// ```
+    /// # use retry_workflow::{MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let import = Workflow::new("import").store(store.clone());
+    /// let report = import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// assert!(report.job.is_last_to_leave(&store, "import-1").await?);
+    /// assert!(!report.job.is_last_to_leave(&store, "import-1").await?, "once");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn is_last_to_leave(&self, store: &dyn Store, id: &str) -> Result<bool, StoreError> {
+        let Some(now) = Self::find(store, &self.id).await? else { return Ok(false) };
+        let Some(ended) = now.ended.filter(|_| !now.is_live(store.now())) else {
+            return Ok(false);
+        };
+        let (key, end) = (Self::end_key(id), format!("{} {}", ended.as_micros(), now.id));
+        loop {
+            let (revision, before) = store.get(&key).await?.unwrap_or_default();
+            if before == end {
+                return Ok(false);
+            }
+            if store.cas(&key, revision, &end).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn end_key(id: &str) -> String {
+        format!("end/{id}")
+    }
+
     /// Returns the request to its live workers that has not been carried out yet.
     pub fn requested(&self, now: Timestamp) -> Option<PendingRequest> {
         self.requested.filter(|_| self.is_live(now))
@@ -646,7 +685,7 @@ impl Job {
     ) -> Result<u64, StoreError> {
         let mut keys: Vec<_> = also.into_iter().collect();
         keys.extend([Self::key(id), BreakerRecord::key(id), RateRecord::key(id)]);
-        keys.extend([RateRecord::by_key(id), Dependencies::key(id)]);
+        keys.extend([RateRecord::by_key(id), Dependencies::key(id), Self::end_key(id)]);
         let mut all = 0_u64;
         loop {
             let removed = store.remove(id, AT_ONCE, keys.clone()).await?;

@@ -162,6 +162,7 @@ fn file_key(name: &'static str) -> Value {
         "handlers" => {
             key(&each("steps"), "Steps by name that decide what happens to an item that has failed")
         }
+        "on_finish" => named("steps", "Steps that run once the job has ended or stopped"),
         _ => Value::Bool(true),
     }
 }

@@ -185,3 +185,26 @@ async fn a_job_asks_no_other_clock_than_that_of_its_store() {
     assert!(times.iter().all(|time| time.since(then) < Duration::from_secs(3_600)), "{times:?}");
     assert!(times.iter().all(|time| *time >= then), "{times:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_worker_to_leave_reports_the_end_once() {
+    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let run = |most: usize| {
+        let heard = Arc::clone(&heard);
+        Workflow::new("shared")
+            .job_id("shared")
+            .store(store.clone())
+            .max_parallel(most)
+            .on_finish(move |report| async move {
+                heard.lock().unwrap().push(report.succeeded());
+                panic!("the mail server is down");
+            })
+            .run(0..30_u32, |n: u32, _| async move {
+                tokio::time::sleep(Duration::from_secs(n.into())).await;
+                Ok::<_, String>(())
+            })
+    };
+    let (one, two) = tokio::join!(run(1), run(20));
+    assert_eq!((one.unwrap().succeeded(), two.unwrap().succeeded()), (30, 30));
+    assert_eq!(*heard.lock().unwrap(), [30]);
+}

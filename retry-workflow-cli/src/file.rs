@@ -37,6 +37,7 @@ use crate::steps::step::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
+use retry_workflow::job::Moment;
 use retry_workflow::store::NewItem;
 use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
@@ -49,10 +50,20 @@ pub struct WorkflowFile {
     pub(crate) handlers: BTreeMap<String, Steps>,
     /// Steps that run when the job has ended.
     pub(crate) on_finish: Option<Steps>,
+    pub(crate) schedule: Schedule,
     pub(crate) plan: Plan,
     environment: EnvironmentPlan,
     hints: Vec<Mistake>,
     pub(crate) workspace: Arc<Workspace>,
+}
+
+/// When the jobs of a file begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schedule {
+    /// The job that has to succeed first.
+    pub(crate) after: Option<String>,
+    pub(crate) not_before: Option<Moment>,
+    pub(crate) skip_after: Option<Moment>,
 }
 
 /// What a file defines, by mode.
@@ -156,6 +167,7 @@ impl WorkflowFile {
             error_policy: read.error_policy,
             handlers: read.handlers,
             on_finish: read.on_finish,
+            schedule: read.schedule,
             plan: read.plan,
             environment: read.environment,
             hints: read.hints,

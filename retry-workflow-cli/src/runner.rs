@@ -28,11 +28,11 @@ use self::input::InputItems;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, run_chain};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{KeyBound, KeyLimit, Limits, MapPlan, Plan, WorkflowFile};
+use crate::file::{KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile};
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::job::Unit;
+use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Rate,
@@ -91,6 +91,8 @@ pub(crate) struct RunSettings {
     pub(crate) listener: JobListener,
     /// What names the store on the command line.
     pub(crate) flag: String,
+    /// When the first part of the job may begin.
+    pub(crate) schedule: Schedule,
 }
 
 /// Receives the events of a job.
@@ -109,6 +111,15 @@ impl RunSettings {
         let runner = JobRunner::new(&job.name);
         let runner = match self.deadline {
             Some(at) => runner.deadline(at.saturating_duration_since(Instant::now())),
+            None => runner,
+        };
+        let Schedule { after, not_before, .. } = &self.schedule;
+        let runner = match not_before {
+            Some(moment) => runner.not_before(*moment),
+            None => runner,
+        };
+        let runner = match after.clone() {
+            Some(after) => runner.start_when(succeeded(Arc::clone(store), after)),
             None => runner,
         };
         runner
@@ -180,6 +191,19 @@ pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, 
     }
     let reducing = Reducing::find(store, &job.id).await?;
     Ok(reducing.is_some_and(|reducing| !reducing.done))
+}
+
+/// Waits until a job has succeeded with all of its parts: the one with this id, or else the newest
+/// one of this name.
+async fn succeeded(store: Arc<dyn Store>, job: String) {
+    let has = async || -> Result<bool, StoreError> {
+        let Some(job) = Job::find_or_newest(&*store, &job).await? else { return Ok(false) };
+        Ok(!is_unfinished(&*store, &job).await? && store.counts(&job.id).await?.dead == 0)
+    };
+    // A store that cannot be read now may be later.
+    while !matches!(has().await, Ok(true)) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// The latest `reduce` of a job, if one has started.
@@ -287,6 +311,12 @@ pub(crate) async fn run(
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
+    // Each part has a creation of its own: what counts is that of the whole.
+    let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
+    let Schedule { after, not_before, skip_after } = file.schedule.clone();
+    let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
+    let schedule = Schedule { after, not_before, skip_after };
+    let settings = &RunSettings { schedule, ..settings.clone() };
     let mut reports = run_plan(store, job, file, checked, settings, stop).await?;
     reports.unfinished = finish::finish(&**store, file, &reports, &settings.flag).await?;
     Ok(reports)
@@ -360,6 +390,10 @@ async fn map_reduce(
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
+    let runner = match settings.schedule.skip_after {
+        Some(moment) => runner.skip_after(moment),
+        None => runner,
+    };
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
@@ -390,7 +424,8 @@ async fn map_reduce(
         let map = Some(Arc::new(summary(&**store, &report).await?));
         let scope = Scope { map, captured, ..Scope::default() };
         let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
-        let ended = run_chain(&chain, reduce, &file.workspace, settings, stop).await?;
+        let settings = RunSettings { schedule: Schedule::default(), ..settings.clone() };
+        let ended = run_chain(&chain, reduce, &file.workspace, &settings, stop).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(&**store, &id).await?;
         }

@@ -50,6 +50,7 @@ use self::ledger::Ledger;
 use self::limits::keys::KeyLimits;
 pub(crate) use self::limits::keys::{Bound, KeyLimit};
 use self::limits::pace::Pace;
+use self::limits::schedule::Schedule;
 use self::operations::{EngineEvent, Operation, Operations};
 use self::watch::Watch;
 use crate::engine::source::DynSource;
@@ -64,6 +65,7 @@ use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, JobListener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
+use crate::job::moment::Moment;
 use crate::job::rate::Rate;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{MAX_CLAIM_BYTES, Store};
@@ -78,9 +80,39 @@ pub(crate) struct Options {
     /// How many attempts start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<KeyLimit>,
+    /// No item begins before.
+    pub(crate) not_before: Option<Moment>,
+    /// Items that have not begun by then are skipped.
+    pub(crate) skip_after: Option<Moment>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
+}
+
+/// What the caller's futures say; each is polled until it has ended.
+pub(crate) struct Signals {
+    /// Before it ends, no item begins.
+    pub(crate) start: Option<BoxFuture<'static, ()>>,
+    /// When it ends, the job stops.
+    pub(crate) stop: Option<BoxFuture<'static, StopReason>>,
+}
+
+impl Signals {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<EngineEvent> {
+        if let Some(stop) = &mut self.stop
+            && let Poll::Ready(reason) = stop.as_mut().poll(cx)
+        {
+            self.stop = None;
+            return Poll::Ready(EngineEvent::Stop(reason));
+        }
+        if let Some(start) = &mut self.start
+            && start.as_mut().poll(cx).is_ready()
+        {
+            self.start = None;
+            return Poll::Ready(EngineEvent::Start);
+        }
+        Poll::Pending
+    }
 }
 
 /// A suspect waits until nothing else is due, but no longer than this.
@@ -101,7 +133,7 @@ pub(crate) async fn run(
     source: &mut dyn DynSource,
     work: Arc<dyn DynWork>,
     options: Options,
-    stop: BoxFuture<'static, StopReason>,
+    signals: Signals,
 ) -> Result<(), WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => {
@@ -123,6 +155,7 @@ pub(crate) async fn run(
         Arc::new(move || store.now())
     };
     let (pace, keys) = limits::split(options.rate, &options.key_limits, &worker, options.lease);
+    let schedule = Schedule::new(&options, signals.start.is_some(), job.created);
     let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(Arc::clone(&store)),
@@ -147,6 +180,7 @@ pub(crate) async fn run(
         process: Arc::new(process),
         pace,
         keys,
+        schedule,
         policy: options.policy,
         max_parallel: options.max_parallel,
         lease: options.lease,
@@ -155,7 +189,7 @@ pub(crate) async fn run(
         worker,
         store,
     };
-    engine.run(source, stop).await
+    engine.run(source, signals).await
 }
 
 /// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
@@ -192,6 +226,7 @@ struct Engine {
     breaker: Option<Breaker>,
     pace: Option<Pace>,
     keys: Option<KeyLimits>,
+    schedule: Schedule,
     max_parallel: usize,
     lease: Duration,
 
@@ -227,9 +262,8 @@ impl Engine {
     async fn run(
         mut self,
         source: &mut dyn DynSource,
-        mut stop: BoxFuture<'static, StopReason>,
+        mut signals: Signals,
     ) -> Result<(), WorkflowError> {
-        let mut stopped = false;
         let counts = self.ledger.stored();
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
@@ -246,8 +280,8 @@ impl Engine {
                 // Dropped and made again after every other event: a source keeps what it has.
                 let mut next = feeds.then(|| source.next_batch_boxed());
                 poll_fn(|cx| {
-                    if !stopped && let Poll::Ready(reason) = stop.as_mut().poll(cx) {
-                        return Poll::Ready(Ok(EngineEvent::Stop(reason)));
+                    if let Poll::Ready(signal) = signals.poll(cx) {
+                        return Poll::Ready(Ok(signal));
                     }
                     // Input comes first: what is in the store is safe.
                     if let Some(next) = &mut next
@@ -266,10 +300,8 @@ impl Engine {
                 }
             })?;
             match event {
-                EngineEvent::Stop(reason) => {
-                    stopped = true;
-                    self.stop(reason);
-                }
+                EngineEvent::Stop(reason) => self.stop(reason),
+                EngineEvent::Start => self.schedule.start(),
                 EngineEvent::Input(Some(items)) => {
                     self.ledger.changed();
                     self.enqueue(items);
@@ -369,6 +401,9 @@ impl Engine {
         }
         if let Some(start_at) = self.start_at {
             at = at.min(start_at);
+        }
+        if let Some(Some(wait)) = self.schedule.closed_for(self.store.now()) {
+            at = at.min(Instant::now() + wait);
         }
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
@@ -494,6 +529,7 @@ impl Engine {
     /// Whether only other jobs keep a handler from starting.
     fn may_start_soon(&self) -> bool {
         !self.ledger.will_stop(&self.policy)
+            && self.schedule.is_open(|| self.store.now())
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
     }
 
@@ -566,6 +602,7 @@ impl Engine {
             && !self.leases.are_large()
             && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
             && self.access.is_open()
+            && self.schedule.is_open(|| self.store.now())
     }
 
     fn to_claim(&self) -> usize {
@@ -615,7 +652,16 @@ impl Engine {
             if (lease.run, lease.attempt) == (0, 1) {
                 self.waiting = self.waiting.saturating_sub(1);
             }
+            let late = self.schedule.too_late(&lease, self.store.now());
+            let (key, id) = (lease.key, lease.id.clone());
             self.leases.add(lease, place < starts, until);
+            if let Some(failure) = late
+                && self.leases.take_ready(key.item).is_some()
+            {
+                let skipped = Completion::skipped(key, id, failure);
+                self.ledger.done(&skipped);
+                self.finished.push(skipped);
+            }
         }
         self.claim_keyed_soon();
     }

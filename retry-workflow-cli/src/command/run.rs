@@ -24,7 +24,7 @@ use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{FileError, WorkflowFile};
+use crate::file::{FileError, Schedule, WorkflowFile};
 use crate::runner::{self, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
@@ -311,6 +311,7 @@ async fn work(
         deadline: how.deadline.map(|after| Instant::now() + after),
         listener,
         flag: screen.flag.clone(),
+        schedule: Schedule::default(),
     };
     let stop = StopSignal(requested);
     let ended = {

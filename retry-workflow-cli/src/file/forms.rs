@@ -18,7 +18,7 @@ use retry_rules::elsewhere::word_here;
 use retry_rules::suggest::nearest;
 
 use self::steps::captured_names;
-use super::Plan;
+use super::{Plan, Schedule};
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
@@ -26,7 +26,7 @@ use crate::template::placeholder::{CapturedName, Offers};
 use crate::yaml::elsewhere::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::job::{ErrorPolicyKeys, InvalidName};
+use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
 const STEP: &[&str] = &[
@@ -77,6 +77,9 @@ const TOP: &[&str] = &[
     "error_policy",
     "handlers",
     "on_finish",
+    "after",
+    "not_before",
+    "skip_after",
 ];
 const AGENT: &[&str] = &["program", "args"];
 const INPUT: &[&str] = &["file", "command", "format"];
@@ -101,6 +104,7 @@ pub(super) struct Read {
     pub(super) error_policy: ErrorPolicy,
     pub(super) handlers: BTreeMap<String, Steps>,
     pub(super) on_finish: Option<Steps>,
+    pub(super) schedule: Schedule,
     pub(super) plan: Plan,
     /// Notes on what is valid, but may be a mistake.
     pub(super) hints: Vec<Mistake>,
@@ -200,6 +204,7 @@ impl Forms<'_> {
                 error_policy: ErrorPolicy::new(),
                 handlers: BTreeMap::new(),
                 on_finish: None,
+                schedule: Schedule::default(),
                 plan: Plan::Standard(self.steps(root, Offers::default())),
                 hints: Vec::new(),
             });
@@ -224,8 +229,43 @@ impl Forms<'_> {
             _ => self.standard(root),
         };
         let hints = Vec::new();
-        let plan = plan?;
-        Some(Read { name, agent, environment, error_policy, handlers, on_finish, plan, hints })
+        let schedule = self.schedule(root, mode, &name);
+        Some(Read {
+            name,
+            agent,
+            environment,
+            error_policy,
+            handlers,
+            on_finish,
+            schedule,
+            plan: plan?,
+            hints,
+        })
+    }
+
+    /// When its jobs begin.
+    fn schedule(&mut self, root: &Node, mode: &str, name: &str) -> Schedule {
+        if let Some(node) = root.get("skip_after").filter(|_| mode != "mapreduce") {
+            let message =
+                "`skip_after` is for the items of a `map`, and this file has none: remove it";
+            self.wrong(node.span, message);
+        }
+        let moment = |forms: &mut Self, key: &str| {
+            let node = root.get(key)?;
+            let moment = forms.text(node)?.parse::<Moment>();
+            moment.map_err(|error| forms.wrong(node.span, error.to_string())).ok()
+        };
+        Schedule {
+            after: root.get("after").and_then(|node| {
+                let after = self.text(node)?;
+                if after == name {
+                    self.wrong(node.span, "this workflow waits for itself: name another job");
+                }
+                Some(after.to_owned())
+            }),
+            not_before: moment(self, "not_before"),
+            skip_after: moment(self, "skip_after"),
+        }
     }
 
     /// The name of the workflow, from which the ids of its jobs are built.

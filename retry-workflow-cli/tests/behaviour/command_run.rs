@@ -21,6 +21,7 @@ mod output;
 mod requests;
 mod retry_after;
 mod running;
+mod schedule;
 mod servers;
 mod signals;
 mod steps;

@@ -81,6 +81,14 @@ impl Completion {
         }
     }
 
+    /// Skips an item that was not started.
+    pub(super) fn skipped(key: LeaseKey, id: String, failure: Failure) -> Self {
+        let end = Settled::Skipped(Some(failure));
+        let settlement = Settlement { lease: key, end, history: Vec::new() };
+        let state = Some(ItemState::Skipped);
+        Self { settlement: Some(settlement), id, state, ..Self::released(key) }
+    }
+
     /// Puts an item back that was not started, until then, with the start that it was told.
     pub(super) fn deferred(lease: Lease, due: Timestamp, slot: Option<Timestamp>) -> Self {
         let Lease { key, id, checkpoint, .. } = lease;

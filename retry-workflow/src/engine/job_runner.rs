@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
-use crate::engine::{self, Bound, Handlers, KeyLimit, Options};
+use crate::engine::{self, Bound, Handlers, KeyLimit, Options, Signals};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
@@ -36,6 +36,9 @@ pub struct JobRunner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
+    pub(crate) start: Option<BoxFuture<'static, ()>>,
+    /// The job that has to succeed first.
+    pub(crate) after: Option<String>,
     pub(crate) finish: Option<Finish>,
 }
 
@@ -51,6 +54,8 @@ impl JobRunner {
             deadline: None,
             rate: None,
             key_limits: Vec::new(),
+            not_before: None,
+            skip_after: None,
             policy: ErrorPolicy::new(),
             handlers: Handlers::new(),
             listeners: Vec::new(),
@@ -61,6 +66,8 @@ impl JobRunner {
             store: MemoryStore::new().into_store(),
             options,
             stop: None,
+            start: None,
+            after: None,
             finish: None,
         }
     }
@@ -347,6 +354,102 @@ macro_rules! settings {
             self
         }
 
+        /// Begins no item before this time: a [`Timestamp`](crate::Timestamp), or a `Duration` since
+        /// the job was created. Default: at once.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .not_before(Duration::from_secs(3600))
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert!(report.elapsed >= Duration::from_secs(3600));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn not_before(mut self, moment: impl Into<$crate::job::moment::Moment>) -> Self {
+            self$(.$runner)?.options.not_before = Some(moment.into());
+            self
+        }
+
+        /// Skips items that have not begun by this time: a [`Timestamp`](crate::Timestamp), or a
+        /// `Duration` since the job was created. Their class is `late`, and they count as failed,
+        /// as all that is skipped. What has begun continues, and what is re-driven later begins.
+        /// Default: never.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .skip_after(Duration::from_secs(15))
+        ///     .max_parallel(1)
+        ///     .run(1..=3_u32, |_: u32, _| async {
+        ///         tokio::time::sleep(Duration::from_secs(10)).await;
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert_eq!((report.succeeded(), report.skipped()), (2, 1));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn skip_after(mut self, moment: impl Into<$crate::job::moment::Moment>) -> Self {
+            self$(.$runner)?.options.skip_after = Some(moment.into());
+            self
+        }
+
+        /// Begins no item before another job of the store has succeeded: all of its items. It is
+        /// named by its id, or by the name of its workflow, of which the newest job counts. A job
+        /// that does not exist yet, or that has failed, is waited for.
+        ///
+        /// ```
+        /// # use retry_workflow::{MemoryStore, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let store = MemoryStore::new();
+        /// let job = |name: &str| Workflow::new(name).store(store.clone());
+        /// let export = job("export").after("import-1");
+        /// let import = job("import");
+        /// let (export, import) = tokio::join!(
+        ///     export.run([1, 2], |_: u32, _| async { Ok::<_, String>(()) }),
+        ///     import.run([1, 2], |_: u32, _| async { Ok::<_, String>(()) }),
+        /// );
+        /// assert!(import?.job.ended <= export?.job.ended);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn after(mut self, job: impl Into<String>) -> Self {
+            self$(.$runner)?.after = Some(job.into());
+            self
+        }
+
+        /// Begins no item before this future ends. Default: at once.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .start_when(tokio::time::sleep(Duration::from_secs(60)))
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert!(report.elapsed >= Duration::from_secs(60));
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn start_when(
+            mut self,
+            start: impl std::future::Future<Output = ()> + Send + 'static,
+        ) -> Self {
+            self$(.$runner)?.start = Some(Box::pin(start));
+            self
+        }
+
         /// Calls `finish` with the report when the job has ended or stopped, in the process that was
         /// the last to leave it: for a mail, a chat, a ticket. It never changes the result; a panic
         /// is logged. Not called after a crash of the process: only once the job has been resumed.
@@ -489,7 +592,19 @@ impl JobRunner {
         work: Arc<dyn DynWork>,
     ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
-            let Self { store, options, stop, finish, .. } = self;
+            let Self { store, options, stop, start, after, finish, .. } = self;
+            let start: Option<BoxFuture<'static, ()>> = match after {
+                None => start,
+                Some(after) => {
+                    let store = Arc::clone(&store);
+                    Some(Box::pin(async move {
+                        Job::succeeds(&*store, &after).await;
+                        if let Some(start) = start {
+                            start.await;
+                        }
+                    }))
+                }
+            };
             let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
             let deadline = options.deadline;
             let stop = Box::pin(async move {
@@ -505,7 +620,8 @@ impl JobRunner {
                 }
             });
             let id = job.id.clone();
-            engine::run(Arc::clone(&store), job, source, work, options, stop).await?;
+            let signals = Signals { start, stop: Some(stop) };
+            engine::run(Arc::clone(&store), job, source, work, options, signals).await?;
             let Some(report) = JobReport::load(&*store, &id).await? else {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };

@@ -1,8 +1,9 @@
-//! What keeps an item from starting although a place for it is free: the rate of the job (`pace`),
-//! and limits for items that share a key (`keys`).
+//! What keeps an item from starting although a place for it is free: when the job may start
+//! (`schedule`), its rate (`pace`), and limits for items that share a key (`keys`).
 
 pub(crate) mod keys;
 pub(super) mod pace;
+pub(super) mod schedule;
 
 use std::sync::Arc;
 use std::time::Duration;

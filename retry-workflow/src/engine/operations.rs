@@ -33,6 +33,8 @@ pub(super) struct Look {
 pub(super) enum EngineEvent {
     /// The job must stop.
     Stop(StopReason),
+    /// Items may begin.
+    Start,
     /// The source has more items, or has ended.
     Input(Option<Vec<NewItem>>),
     /// Leases and until when they last, how many were wanted, and how many the store has as

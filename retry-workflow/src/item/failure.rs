@@ -43,16 +43,17 @@ const LONGEST_CHAIN: usize = 16;
 impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
     /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
-    /// `dependency`, which needs a task that failed; `cancelled`; and `other`.
+    /// `dependency`, which needs a task that failed; `cancelled`; `late`, which had not begun in time;
+    /// and `other`.
     ///
     /// ```
     /// use retry_workflow::Failure;
     ///
     /// assert!(Failure::CLASSES.contains(&"timeout"));
     /// ```
-    pub const CLASSES: [&str; 11] = {
-        let mut classes = ["panic"; 11];
-        let own = ["panic", "lost", "payload", "dependency", "cancelled", "other"];
+    pub const CLASSES: [&str; 12] = {
+        let mut classes = ["panic"; 12];
+        let own = ["panic", "lost", "payload", "dependency", "cancelled", "late", "other"];
         let mut next = 0;
         while next < classes.len() {
             let transient = Class::NAMES.len();

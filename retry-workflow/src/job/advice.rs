@@ -84,6 +84,7 @@ fn by_class(class: &str) -> Option<&'static str> {
             "these killed their worker, or were running when it was killed: check its memory and \
              logs before you re-drive them",
         ),
+        ("late", "these had not begun in time: run them in another job if they are still wanted"),
         ("dependency", "these depend on a task that failed: fix that one, then resume"),
     ];
     BY_CLASS.iter().find(|(one, _)| has_class(class, one)).map(|it| it.1)

@@ -79,6 +79,14 @@ pub enum WaitReason {
         #[serde(with = "seconds")]
         wait: Duration,
     },
+    /// For its start: it has [`not_before`](crate::JobRunner::not_before),
+    /// [`after`](crate::JobRunner::after) or [`start_when`](crate::JobRunner::start_when).
+    #[non_exhaustive]
+    Start {
+        /// How long until then at least.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
     /// For its [`rate`](crate::JobRunner::rate): the next item starts then.
     #[non_exhaustive]
     Rate {

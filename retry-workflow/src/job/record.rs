@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -219,6 +220,9 @@ impl fmt::Display for StopReason {
         }
     }
 }
+
+/// How often to look whether another job has succeeded.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Job {
     pub(crate) fn key(id: &str) -> String {
@@ -479,6 +483,51 @@ impl Job {
     /// ```
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.workers.iter().any(|worker| worker.is_live(now))
+    }
+
+    /// Waits until a job has succeeded: the one with this id, or else the newest one of this name.
+    pub(crate) async fn succeeds(store: &dyn Store, job: &str) {
+        // A store that cannot be read now may be later.
+        while !matches!(Self::has_succeeded(store, job).await, Ok(true)) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Returns `true` if a job has succeeded with all of its items: the one with this id, or else
+    /// the newest one of this name.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// assert!(!Job::has_succeeded(&store, "import").await?, "there is none");
+    /// let import = Workflow::new("import").store(store.clone());
+    /// import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// assert!(Job::has_succeeded(&store, "import").await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn has_succeeded(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
+        let Some(job) = Self::find_or_newest(store, job).await? else { return Ok(false) };
+        let counts = store.counts(&job.id).await?;
+        let is_done = job.status == JobStatus::Finished && counts.unfinished() == 0;
+        Ok(is_done && counts.dead == 0)
+    }
+
+    /// Finds the job with this id, or else the newest one of this name.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn find_or_newest(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
+        if let Some(job) = Self::find(store, job).await? {
+            return Ok(Some(job));
+        }
+        let all = Self::all(store).await?;
+        Ok(all.into_iter().filter(|one| one.name == job).max_by_key(|one| one.created))
     }
 
     /// Returns `true` once after each end of a job, in one of the processes that worked on it: the

@@ -7,5 +7,6 @@ mod error_policy;
 mod stopping;
 mod workers;
 mod rates;
+mod schedule;
 mod input;
 mod mistakes;

@@ -52,6 +52,12 @@ impl Waiting {
             Self::Job(WaitReason::Breaker { wait, .. }) => {
                 format!("breaker open for {}", in_seconds(wait))
             }
+            Self::Job(WaitReason::Start { wait, .. }) if wait.is_zero() => {
+                "waiting for the job that has to succeed first".to_owned()
+            }
+            Self::Job(WaitReason::Start { wait, .. }) => {
+                format!("starts in {}", in_seconds(wait))
+            }
             // A rate of many a second would only flicker.
             Self::Job(WaitReason::Rate { limit, wait, .. }) if wait < Duration::from_secs(1) => {
                 format!("at {limit}")

@@ -162,6 +162,13 @@ fn file_key(name: &'static str) -> Value {
         "handlers" => {
             key(&each("steps"), "Steps by name that decide what happens to an item that has failed")
         }
+        "after" => {
+            named("text", "Another job that has to succeed first: its id, or the workflow's name")
+        }
+        "not_before" => {
+            named("text", "No item begins before: a time after the job's creation, or a fixed one")
+        }
+        "skip_after" => named("text", "Items that have not begun by then are skipped"),
         "on_finish" => named("steps", "Steps that run once the job has ended or stopped"),
         _ => Value::Bool(true),
     }

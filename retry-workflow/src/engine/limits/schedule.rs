@@ -1,0 +1,60 @@
+//! [`Schedule`]: when the items of a job may begin.
+
+use std::time::Duration;
+
+use crate::engine::Options;
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::Lease;
+use crate::words::moment;
+
+/// When the items of a job may begin.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Schedule {
+    /// No item begins before.
+    not_before: Option<Timestamp>,
+    /// Whether something else has to happen first.
+    waits_to_start: bool,
+    /// Items that have not begun by then are skipped.
+    skip_after: Option<Timestamp>,
+}
+
+impl Schedule {
+    pub(in crate::engine) fn new(
+        options: &Options,
+        waits_to_start: bool,
+        created: Timestamp,
+    ) -> Self {
+        let at = |moment: Option<crate::job::moment::Moment>| moment.map(|one| one.of(created));
+        Self {
+            not_before: at(options.not_before),
+            waits_to_start,
+            skip_after: at(options.skip_after),
+        }
+    }
+
+    /// Notes that what had to happen first has happened.
+    pub(in crate::engine) fn start(&mut self) {
+        self.waits_to_start = false;
+    }
+
+    /// Whether items may begin.
+    pub(in crate::engine) fn is_open(&self, now: impl Fn() -> Timestamp) -> bool {
+        !self.waits_to_start && self.not_before.is_none_or(|at| at <= now())
+    }
+
+    /// How long until items may begin, if that is known, or `None` if they may.
+    #[expect(clippy::option_option, reason = "open, closed, or closed for so long")]
+    pub(in crate::engine) fn closed_for(&self, now: Timestamp) -> Option<Option<Duration>> {
+        let wait = self.not_before.map(|at| at.since(now)).filter(|wait| !wait.is_zero());
+        (self.waits_to_start || wait.is_some()).then_some(wait)
+    }
+
+    /// Why an item that was claimed is skipped: it has not begun, and it is too late.
+    pub(in crate::engine) fn too_late(&self, lease: &Lease, now: Timestamp) -> Option<Failure> {
+        let late = self.skip_after.filter(|at| *at <= now)?;
+        let is_new = lease.run == 0 && lease.attempt == 1;
+        let message = || format!("it had not begun by {}, its `skip_after`", moment(late));
+        is_new.then(|| Failure::new("late", message()))
+    }
+}

@@ -1,0 +1,81 @@
+//! [`Moment`]: a point in time that a job refers to.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::item::clock::Timestamp;
+use crate::item::sanitize::OneLine;
+
+/// A point in time: a fixed one, or some time after the job was created.
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_workflow::Timestamp;
+/// use retry_workflow::job::Moment;
+///
+/// assert_eq!("6h".parse(), Ok(Moment::from(Duration::from_secs(6 * 3_600))));
+/// let fixed: Timestamp = "2026-11-25T06:00:00Z".parse().unwrap();
+/// assert_eq!("2026-11-25T06:00:00Z".parse(), Ok(Moment::from(fixed)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// At this time.
+    At(Timestamp),
+    /// This long after the job was created.
+    After(Duration),
+}
+
+impl Moment {
+    /// Returns when it is, for a job that was created then.
+    pub fn of(self, created: Timestamp) -> Timestamp {
+        match self {
+            Self::At(at) => at,
+            Self::After(after) => created + after,
+        }
+    }
+}
+
+impl From<Timestamp> for Moment {
+    fn from(at: Timestamp) -> Self {
+        Self::At(at)
+    }
+}
+
+impl From<Duration> for Moment {
+    fn from(after: Duration) -> Self {
+        Self::After(after)
+    }
+}
+
+/// A text that is not a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidMoment(String);
+
+impl fmt::Display for InvalidMoment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\"{}\" is neither a time after the job was created, such as \"6h\", nor a point in \
+             time, such as 2026-11-25T06:00:00Z",
+            OneLine(&self.0)
+        )
+    }
+}
+
+impl std::error::Error for InvalidMoment {}
+
+impl FromStr for Moment {
+    type Err = InvalidMoment;
+
+    /// Reads a duration (`6h`), RFC 3339, or a date (its beginning, in UTC).
+    fn from_str(text: &str) -> Result<Self, InvalidMoment> {
+        if let Ok(after) = retry_rules::duration::parse(text) {
+            return Ok(Self::After(after));
+        }
+        match text.parse() {
+            Ok(at) if !text.trim_end().ends_with("ago") => Ok(Self::At(at)),
+            _ => Err(InvalidMoment(text.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! When jobs begin, and what comes too late.
+
+use std::time::Duration;
+
+use retry_workflow::job::Moment;
+use retry_workflow::{
+    DeadLetters, Filter, ItemState, Job, MemoryStore, Redrive, Store, WaitReason, Workflow, keyed,
+    policy,
+};
+use tokio::time::Instant;
+
+use super::support::{Calls, Waits, refused};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test(start_paused = true)]
+async fn no_item_begins_before_its_time_and_the_wait_is_told() {
+    let (waits, began) = (Waits::default(), Instant::now());
+    let told = waits.clone();
+    let report = Workflow::new("later")
+        .not_before(HOUR)
+        .on_event(move |event| told.hear(event))
+        .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap();
+    assert!(report.is_success());
+    assert!(began.elapsed() >= HOUR && began.elapsed() < HOUR + Duration::from_secs(2));
+    let heard = waits.heard();
+    let [WaitReason::Start { wait, .. }] = heard[..] else { panic!("{heard:?}") };
+    assert!(wait + Duration::from_secs(3) > HOUR, "{wait:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_job_counts_from_its_creation() {
+    let store = MemoryStore::new();
+    let job = || Workflow::new("later").store(store.clone()).not_before(HOUR);
+    let stopped = job()
+        .stop_on(tokio::time::sleep(HOUR / 2))
+        .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap();
+    assert_eq!(stopped.succeeded(), 0);
+    let began = Instant::now();
+    let report = job().run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
+    assert!(report.is_success() && began.elapsed() <= HOUR / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_not_begun_in_time_is_skipped_and_what_has_goes_on() {
+    let (store, calls) = (MemoryStore::new(), Calls::default());
+    let job = || {
+        Workflow::new("night")
+            .store(store.clone())
+            .max_parallel(1)
+            .retry(policy!(attempts = 3, initial_delay = "1h", backoff = fixed))
+            .skip_after(HOUR / 2)
+            .rate("1/s".parse().unwrap())
+    };
+    let handled = calls.clone();
+    let report = job()
+        .run(keyed(0..10_000_u32, u32::to_string), move |n: u32, _| {
+            let call = handled.count(n);
+            async move {
+                tokio::time::sleep(Duration::from_secs(600)).await;
+                if n == 0 && call == 1 { Err(refused()) } else { Ok(()) }
+            }
+        })
+        .await
+        .unwrap();
+    // Three have begun in half an hour; the first of them fails, and is retried an hour later. What
+    // is too late does not wait for the rate.
+    assert_eq!((report.succeeded(), report.skipped()), (3, 9_997));
+    assert!(report.elapsed < 2 * HOUR, "{:?}", report.elapsed);
+    assert_eq!(report.classes, [("late".to_owned(), 9_997)].into());
+    let item = store.item("night-1", "9").await.unwrap().unwrap();
+    assert_eq!((item.state, item.attempt, item.history.len()), (ItemState::Skipped, 1, 0));
+    // Whoever re-drives it wants it.
+    let letters = DeadLetters::new(store.clone());
+    let one = Filter::job("night-1").ids(["9"]).states([ItemState::Skipped]);
+    assert_eq!(letters.retry(&[one], Redrive::new()).await.unwrap(), 1);
+    let report = job().resume("night-1", |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
+    assert_eq!(report.succeeded(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_waits_until_another_one_has_succeeded() {
+    let store = MemoryStore::new();
+    let export = Workflow::new("export").store(store.clone()).after("import");
+    let export = tokio::spawn(export.run(1..=2_u32, |_: u32, _| async { Ok::<_, String>(()) }));
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "there is no import yet");
+
+    let (calls, import) = (Calls::default(), || {
+        Workflow::new("import").job_id("import-1").store(store.clone()).retry(policy!(attempts = 1))
+    });
+    let handler = move |n: u32, _| {
+        let call = calls.count(n);
+        async move { if n == 2 && call == 1 { Err(refused()) } else { Ok(()) } }
+    };
+    let report = import().run(1..=2_u32, handler.clone()).await.unwrap();
+    assert_eq!(report.dead(), 1);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "the import has failed");
+
+    let letters = DeadLetters::new(store.clone());
+    letters.retry(&[Filter::default()], Redrive::new()).await.unwrap();
+    import().resume("import-1", handler).await.unwrap();
+    assert!(Job::has_succeeded(&store, "import").await.unwrap());
+    assert!(export.await.unwrap().unwrap().is_success());
+}
+
+#[test]
+fn a_moment_is_a_time_since_the_creation_or_a_point_in_time() {
+    for text in ["2h ago", "soon", "", "25:00"] {
+        let error = text.parse::<Moment>().unwrap_err().to_string();
+        assert!(error.contains("such as \"6h\""), "{error}");
+    }
+    assert!(matches!("2026-11-25".parse(), Ok(Moment::At(_))));
+}

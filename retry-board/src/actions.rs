@@ -32,9 +32,7 @@ impl<S: Sync> FromRequestParts<S> for Actor {
     /// says.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let visit = parts.extensions.get::<Visit>().cloned().ok_or_else(Problem::no_page)?;
-        if !visit.board.allows_actions {
-            return Err(Problem::read_only());
-        }
+        visit.is_actor()?;
         let text = |headers: &HeaderMap, name: &str| {
             headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
@@ -53,6 +51,11 @@ pub(crate) struct Proof {
 }
 
 impl Actor {
+    /// Who acts.
+    pub(crate) fn who(&self) -> &str {
+        self.visit.identity.who()
+    }
+
     /// Performs the action, if the form was made for this visitor and has not been sent before;
     /// then answers.
     pub(crate) async fn act<F>(

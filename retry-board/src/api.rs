@@ -57,6 +57,13 @@ const ROWS: &[Row] = &[
     ),
     (
         PageGroup::Jobs,
+        "/api/audit",
+        "get",
+        "Who has changed what, the newest first; `items` is null if it is not known to have ended",
+        &[],
+    ),
+    (
+        PageGroup::Jobs,
         "/api/export",
         "get",
         "Items with their histories, whole, an object a line",

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::hash::Hash;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use http::request::Parts;
 use retry_runtime::{Breakers, CircuitBreaker, RetryQuota, Shared, Snapshot};
+use retry_workflow::Store;
 
 use crate::safety::host;
+use crate::safety::identity::{ActorOf, Identity};
 use crate::safety::public_url::{InvalidUrl, PublicUrl};
 use crate::safety::secret::Secret;
 use crate::safety::token::Token;
@@ -19,6 +22,7 @@ use crate::safety::token::Token;
 /// | --- | --- |
 /// | [`allow_actions`](Self::allow_actions) | nothing can be changed |
 /// | [`token`](Self::token) | none: everyone who can reach the port is served |
+/// | [`actor`](Self::actor) | who has the token |
 /// | [`host`](Self::host) | the names of the machine itself |
 /// | [`public_url`](Self::public_url) | what the request says |
 /// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they have been empty |
@@ -37,7 +41,8 @@ use crate::safety::token::Token;
 #[must_use = "settings do nothing until pages are made with them"]
 pub struct Board {
     pub(crate) allows_actions: bool,
-    pub(crate) token: Option<Token>,
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) actor: Option<ActorOf>,
     hosts: Hosts,
     pub(crate) public_url: Option<PublicUrl>,
     pub(crate) breakers: Vec<Shared<CircuitBreaker>>,
@@ -57,15 +62,23 @@ enum Hosts {
 }
 
 /// Which pages are mounted.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Mounted {
     jobs: AtomicBool,
+    store: OnceLock<Arc<dyn Store>>,
     policies: AtomicBool,
 }
 
 impl Mounted {
-    pub(crate) fn add_jobs(&self) {
+    pub(crate) fn add_jobs(&self, store: &Arc<dyn Store>) {
         self.jobs.store(true, Ordering::Release);
+        // With several stores, the first one has the audit of the policies.
+        self.store.get_or_init(|| Arc::clone(store));
+    }
+
+    /// The store of the jobs, if they are mounted.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.store.get()
     }
 
     pub(crate) fn add_policies(&self) {
@@ -78,6 +91,12 @@ impl Mounted {
 
     pub(crate) fn has_policies(&self) -> bool {
         self.policies.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mounted").finish_non_exhaustive()
     }
 }
 
@@ -102,7 +121,8 @@ impl Board {
     pub fn new() -> Self {
         Self {
             allows_actions: false,
-            token: None,
+            tokens: Vec::new(),
+            actor: None,
             hosts: Hosts::These(Vec::new()),
             public_url: None,
             breakers: Vec::new(),
@@ -127,7 +147,9 @@ impl Board {
         self
     }
 
-    /// Requires visitors to know this token. By default, everyone who can reach the port is served.
+    /// Requires visitors to know this token. Call it again for a further one: each can have a
+    /// [name](Token::named), and some may only [read](Token::reader). By default, everyone who can
+    /// reach the port is served.
     ///
     /// ```
     /// # use retry_board::{Board, Token};
@@ -135,7 +157,28 @@ impl Board {
     /// # Ok::<(), retry_board::InvalidToken>(())
     /// ```
     pub fn token(mut self, token: Token) -> Self {
-        self.token = Some(token);
+        self.tokens.push(token);
+        self
+    }
+
+    /// Takes who a visitor is from the surrounding authentication: a header, or an extension that a
+    /// layer above has added. Where it returns `None`, the visitor reads only; otherwise the name
+    /// is that of the audit. By default, it is the name of the [token](Token::named).
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # #[derive(Clone)]
+    /// # struct User { name: String, is_operator: bool }
+    /// let board = Board::new().allow_actions().actor(|request| {
+    ///     let user = request.extensions.get::<User>()?;
+    ///     user.is_operator.then(|| user.name.clone())
+    /// });
+    /// ```
+    pub fn actor(
+        mut self,
+        actor: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.actor = Some(ActorOf(Arc::new(actor)));
         self
     }
 
@@ -245,9 +288,9 @@ impl Board {
         }
     }
 
-    /// The key that signs sessions and forms.
-    pub(crate) fn secret(&self) -> &Secret {
-        self.token.as_ref().map_or(&self.secret, Token::secret)
+    /// A visitor of whom nothing is known.
+    pub(crate) fn nobody(&self) -> Identity {
+        Identity { name: None, acts: true, secret: self.secret.clone() }
     }
 }
 
@@ -255,7 +298,7 @@ impl fmt::Debug for Board {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Board")
             .field("allows_actions", &self.allows_actions)
-            .field("token", &self.token)
+            .field("tokens", &self.tokens)
             .field("hosts", &self.hosts)
             .finish_non_exhaustive()
     }

@@ -53,10 +53,11 @@ impl Board {
     /// let app = axum::Router::new().nest("/retry", Board::new().jobs(MemoryStore::new()));
     /// ```
     pub fn jobs(&self, store: impl IntoStore) -> Router {
-        self.mounted.add_jobs();
+        let store = store.into_store();
+        self.mounted.add_jobs(&store);
         let board = Arc::new(self.clone());
         door::behind(
-            jobs_routes::router(&board, store.into_store()).merge(common(PageGroup::Jobs)),
+            jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),
             board,
             PageGroup::Jobs,
         )
@@ -98,7 +99,7 @@ fn common(page_group: PageGroup) -> Router {
             &format!("/api/{page_group}/session"),
             get(|Extension(visit): Extension<Visit>| async move {
                 let csrf = visit.session.as_ref().map(|session| &session.csrf);
-                let actions = visit.board.allows_actions;
+                let actions = visit.shows_forms();
                 crate::visit::json(&json!({ "actions": actions, "csrf": csrf }))
             }),
         );

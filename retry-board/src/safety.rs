@@ -6,5 +6,6 @@ pub(crate) mod host;
 pub(crate) mod origin;
 pub(crate) mod public_url;
 pub(crate) mod secret;
+pub(crate) mod identity;
 pub(crate) mod session;
 pub(crate) mod token;

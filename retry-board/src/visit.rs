@@ -15,6 +15,7 @@ use serde::Serialize;
 use self::problem::Problem;
 use crate::board::Board;
 use crate::page_group::PageGroup;
+use crate::safety::identity::Identity;
 use crate::safety::public_url::PublicUrl;
 use crate::safety::session::Session;
 use crate::safety::{host, origin};
@@ -57,6 +58,8 @@ pub(crate) struct Visit {
     pub(crate) board: Arc<Board>,
     /// The group of pages that answers; its name is the prefix of its assets.
     pub(crate) page_group: PageGroup,
+    /// Who it is.
+    pub(crate) identity: Identity,
     pub(crate) session: Option<Session>,
     /// Whether the browser does not have the session's cookie yet.
     pub(crate) is_new: bool,
@@ -84,29 +87,43 @@ impl Visit {
         if !board.answers_as(name) {
             return Err(Problem::foreign_host(name));
         }
-        let secret = board.secret();
-        let mut visit = Self {
-            session: Session::find(&parts.headers, secret),
-            foreign: foreign(board, parts),
-            ..Self::stranger(board, page_group, parts)
-        };
-        if let Some(token) = &board.token {
+        let mut visit =
+            Self { foreign: foreign(board, parts), ..Self::stranger(board, page_group, parts) };
+        if board.tokens.is_empty() {
+            visit.session = Session::find(&parts.headers, &visit.identity.secret);
+        } else {
             let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
             // The name of a scheme has no case (RFC 9110).
             let given = given.and_then(|value| value.split_once(' '));
             let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             let given = given.map(|(_, token)| token.trim_start());
-            visit.has_token = given.is_some_and(|given| token.is(given));
+            for token in &board.tokens {
+                // All of them are compared, however early one fits.
+                let is_given = given.is_some_and(|given| token.is(given));
+                let session = token.begun(&parts.headers);
+                if is_given || session.is_some() {
+                    visit.identity = token.identity();
+                    visit.session = session;
+                    visit.has_token = is_given;
+                }
+            }
             let is_open = is_open(page_group, parts.uri.path());
             if visit.session.is_none() && !visit.has_token && !is_open {
                 return Err(Problem::signed_out());
             }
-        } else if board.allows_actions
+        }
+        if let Some(actor) = &board.actor {
+            let name = (actor.0)(parts);
+            visit.identity.acts &= name.is_some();
+            visit.identity.name = name.or(visit.identity.name);
+        }
+        if board.tokens.is_empty()
+            && visit.shows_forms()
             && visit.session.is_none()
             && parts.method == Method::GET
             && visit.keeps_session(parts.uri.path())
         {
-            visit.session = Some(Session::begin(secret));
+            visit.session = Some(Session::begin(&visit.identity.secret));
             visit.is_new = true;
         }
         Ok(visit)
@@ -114,10 +131,16 @@ impl Visit {
 
     /// Whether this request may change something; `csrf` is the form's token.
     pub(crate) fn may_act(&self, csrf: Option<&str>) -> Result<(), Problem> {
+        self.is_actor()?;
+        self.is_from_here(csrf)
+    }
+
+    /// Requires that the visitor may act at all.
+    pub(crate) fn is_actor(&self) -> Result<(), Problem> {
         if !self.board.allows_actions {
             return Err(Problem::read_only());
         }
-        self.is_from_here(csrf)
+        if self.identity.acts { Ok(()) } else { Err(Problem::reader()) }
     }
 
     /// A visit that is not admitted yet; it also renders the error if it never is.
@@ -126,6 +149,7 @@ impl Visit {
             wants: Wants::of(parts),
             board: Arc::clone(board),
             page_group,
+            identity: board.nobody(),
             session: None,
             is_new: false,
             root: root(parts.uri.path()),
@@ -151,7 +175,7 @@ impl Visit {
 
     /// Whether the visitor has signed in by the form, and can sign out.
     pub(crate) fn is_signed_in(&self) -> bool {
-        self.board.token.is_some() && self.session.is_some()
+        !self.board.tokens.is_empty() && self.session.is_some()
     }
 
     /// The address that ends the session.
@@ -171,7 +195,7 @@ impl Visit {
             return Ok(());
         }
         let is_known = self.session.as_ref().is_some_and(|session| {
-            csrf.is_some_and(|csrf| session.sent(csrf, self.board.secret()))
+            csrf.is_some_and(|csrf| session.sent(csrf, &self.identity.secret))
         });
         if is_known { Ok(()) } else { Err(Problem::no_form()) }
     }
@@ -183,7 +207,7 @@ impl Visit {
 
     /// Whether forms are shown.
     pub(crate) fn shows_forms(&self) -> bool {
-        self.board.allows_actions
+        self.board.allows_actions && self.identity.acts
     }
 }
 

@@ -8,6 +8,7 @@ mod screen;
 mod store;
 mod explain;
 mod files;
+mod audit;
 mod run;
 mod letters;
 mod jobs;
@@ -99,6 +100,9 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
         Command::Vacuum => jobs::removal::vacuum(&address, screen).await,
         Command::Items(items) => {
             jobs::items::run(items, &address.open_to_look().await?, screen).await
+        }
+        Command::Audit { limit } => {
+            audit::audit(&*address.open_to_look().await?, limit, screen).await
         }
         #[cfg(feature = "board")]
         Command::Board(arguments) => board::board(&address, &arguments, screen).await,

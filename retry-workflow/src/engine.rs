@@ -26,7 +26,7 @@ mod leases;
 mod ledger;
 mod operations;
 mod limits;
-mod throughput;
+mod starting;
 mod watch;
 
 use std::future::poll_fn;
@@ -155,7 +155,11 @@ pub(crate) async fn run(
         Arc::new(move || store.now())
     };
     let (pace, keys) = limits::split(options.rate, &options.key_limits, &worker, options.lease);
-    let schedule = Schedule::new(&options, signals.start.is_some(), job.created);
+    let schedule = Schedule::new(
+        (options.not_before, options.skip_after),
+        signals.start.is_some(),
+        job.created,
+    );
     let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(Arc::clone(&store)),

@@ -85,6 +85,7 @@
 mod item;
 pub mod words;
 pub mod store;
+pub mod audit;
 pub mod job;
 pub mod dead_letters;
 mod engine;

@@ -1,5 +1,6 @@
 //! Re-drives and purges dead letters: counts them first, then acts.
 
+use retry_workflow::audit::Entry;
 use retry_workflow::words::count;
 use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 use serde::Deserialize;
@@ -92,8 +93,25 @@ impl LettersForm {
         Ok((rate, max))
     }
 
+    /// What the audit says of it. Ids that a text was resolved to are many, and are left out.
+    fn entry(&self, who: &str, action: &str, filter: &Filter, more: &str) -> Entry {
+        let FilterFields { since, until, text, .. } = &self.filter;
+        let said = |(name, value): (&str, &Option<String>)| {
+            value.as_ref().map(|value| format!("{name} {value}"))
+        };
+        let words = [("since", since), ("until", until), ("text", text)].into_iter();
+        let more = Some(more.to_owned()).filter(|more| !more.is_empty());
+        let note: Vec<_> = words.filter_map(said).chain(more).collect();
+        let mut about = filter.clone();
+        if text.is_some() {
+            about.ids = None;
+        }
+        let entry = Entry::new(who, action).about(&about);
+        if note.is_empty() { entry } else { entry.note(note.join(", ")) }
+    }
+
     /// Re-drives the dead letters, or only counts them.
-    pub(crate) async fn redrive(&self, letters: &DeadLetters) -> Result<Done, Problem> {
+    pub(crate) async fn redrive(&self, letters: &DeadLetters, who: &str) -> Result<Done, Problem> {
         self.is_meant()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
@@ -103,8 +121,10 @@ impl LettersForm {
             let data = json!({ "dry_run": true, "retried": preview.items() });
             return Ok(Done::new(preview.to_string(), data));
         }
-        let taken = letters.retry(&[filter], redrive).await?;
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+        let begun = self.entry(who, "re-drive", &filter, at.trim()).begin(letters.store()).await?;
+        let taken = letters.retry(&[filter], redrive).await?;
+        begun.done(letters.store(), taken).await?;
         let said = format!(
             "{} re-driven{at}. A worker of the job picks them up; if none runs: retry-workflow resume",
             count(taken, "dead letter")
@@ -114,7 +134,7 @@ impl LettersForm {
 
     /// Purges the dead letters, provided that their number is still the one that was typed; or only
     /// counts them.
-    pub(crate) async fn purge(&self, letters: &DeadLetters) -> Result<Done, Problem> {
+    pub(crate) async fn purge(&self, letters: &DeadLetters, who: &str) -> Result<Done, Problem> {
         self.is_meant()?;
         let filter = select(letters, &self.filter).await?;
         let meant = letters.count(&filter).await?;
@@ -130,7 +150,9 @@ impl LettersForm {
                  confirm."
             )));
         }
+        let begun = self.entry(who, "purge", &filter, "").begin(letters.store()).await?;
         let purged = letters.purge(&filter).await?;
+        begun.done(letters.store(), purged).await?;
         let said = format!("{} purged", count(purged, "dead letter"));
         Ok(Done::new(said, json!({ "dry_run": false, "purged": purged })))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use retry_workflow::audit::{Begun, Entry};
 use retry_workflow::job::Request;
 use retry_workflow::words::count;
 use retry_workflow::{Job, JobStatus, Store, StoreError};
@@ -40,9 +41,11 @@ impl JobForm {
         Ok(id)
     }
 
-    pub(crate) async fn pause(&self, store: &dyn Store) -> Result<Done, Problem> {
+    pub(crate) async fn pause(&self, store: &dyn Store, who: &str) -> Result<Done, Problem> {
         let id = self.unfinished(store).await?;
+        let begun = Entry::new(who, "pause").job(&self.job).begin(store).await?;
         let is_heard = Job::request(store, &self.job, Request::Pause).await?;
+        begun.done(store, 0).await?;
         let said = if is_heard {
             format!(
                 "{id} stops when its running items have finished; to resume: retry-workflow resume {id}"
@@ -53,10 +56,11 @@ impl JobForm {
         Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
     }
 
-    pub(crate) async fn cancel(&self, store: &Arc<dyn Store>) -> Result<Done, Problem> {
+    pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {
         let id = self.unfinished(&**store).await?;
+        let begun = Entry::new(who, "cancel").job(&self.job).begin(&**store).await?;
         if Job::request(&**store, &self.job, Request::Cancel).await? {
-            tokio::spawn(cancel_later(Arc::clone(store), self.job.clone()));
+            tokio::spawn(cancel_later(Arc::clone(store), self.job.clone(), begun));
             let said = format!("Cancelling {id}: waiting for its running items");
             return Ok(Done::new(
                 said,
@@ -64,17 +68,20 @@ impl JobForm {
             ));
         }
         let skipped = Job::cancel(&**store, &self.job).await?;
+        begun.done(&**store, skipped).await?;
         let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
         Ok(Done::new(said, json!({ "job": self.job, "requested": false, "skipped": skipped })))
     }
 }
 
 /// Skips the remaining items once no worker is left.
-async fn cancel_later(store: Arc<dyn Store>, job: String) -> Result<u64, StoreError> {
+async fn cancel_later(store: Arc<dyn Store>, job: String, begun: Begun) -> Result<u64, StoreError> {
     for _ in 0..PATIENCE {
         tokio::time::sleep(EACH).await;
         if !Job::request(&*store, &job, Request::Cancel).await? {
-            return Job::cancel(&*store, &job).await;
+            let skipped = Job::cancel(&*store, &job).await?;
+            begun.done(&*store, skipped).await?;
+            return Ok(skipped);
         }
     }
     Ok(0)

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use retry_workflow::audit::Entry;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp};
 use serde::Serialize;
 
+use super::audit::AuditLine;
 use super::bounded::{self, Bounded};
 
 /// The limit for a payload and an output.
@@ -36,6 +38,8 @@ pub(crate) struct ItemPage {
     pub(crate) failure: Option<FailureText>,
     /// The attempts of all runs, oldest first.
     pub(crate) history: Vec<AttemptLine>,
+    /// Who has re-driven or purged it, the oldest first.
+    pub(crate) acted_on: Vec<AuditLine>,
     /// The number of attempts before these.
     pub(crate) earlier_attempts: usize,
     pub(crate) now: Timestamp,
@@ -90,9 +94,21 @@ impl ItemPage {
             output: item.output.as_deref().map(json),
             failure: item.failure.as_ref().map(|failure| FailureText::new(failure, SHORTER)),
             history: item.history[earlier..].iter().map(AttemptLine::new).collect(),
+            acted_on: Vec::new(),
             earlier_attempts: earlier,
             now,
         }
+    }
+
+    /// Adds who has re-driven or purged it, among these actions, the newest first.
+    pub(crate) fn acted_on(mut self, entries: &[Entry], item: &ItemRecord) -> Self {
+        let is_such = |entry: &&Entry| {
+            let on_letters = matches!(entry.action.as_str(), "re-drive" | "purge");
+            on_letters && entry.items != Some(0) && entry.concerns(item)
+        };
+        let of_it = entries.iter().rev().filter(is_such);
+        self.acted_on = of_it.map(AuditLine::new).collect();
+        self
     }
 }
 

@@ -7,6 +7,7 @@ use retry_workflow::words::count;
 
 use super::answer;
 use super::dead_letters::can_be_taken_back;
+use crate::data::audit::AuditLine;
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::{block, line};
@@ -111,6 +112,7 @@ fn history(item: &ItemPage) -> Markup {
         @if item.earlier_attempts > 0 {
             p.muted { (count(u64::try_from(item.earlier_attempts).unwrap_or(0), "earlier attempt")) " not shown" }
         }
+        @for entry in &item.acted_on { (acted(entry)) }
         @if runs.is_empty() { p.muted { "No attempts are recorded." } }
         @for run in &runs {
             h3 { "Run " (run[0].run) }
@@ -119,6 +121,13 @@ fn history(item: &ItemPage) -> Markup {
                 @for attempt in run { (attempt_row(attempt)) }
             }
         }
+    }
+}
+
+fn acted(entry: &AuditLine) -> Markup {
+    let did = if entry.action == "purge" { "Purged" } else { "Re-driven" };
+    html! {
+        p.acted { (did) " by " strong { (line(&entry.who)) } ", " (time::at(entry.at)) @if !entry.what.is_empty() { " (" (line(&entry.what)) ")" } }
     }
 }
 

@@ -4,6 +4,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::form;
+use super::text::line;
 use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::visit::Visit;
 use crate::visit::problem::Problem;
@@ -13,6 +14,7 @@ use crate::visit::problem::Problem;
 pub(crate) enum Place {
     Jobs,
     Letters,
+    Audit,
     Policies,
     Nowhere,
 }
@@ -62,6 +64,7 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                             @if mounted.has_jobs() {
                                 (link(Place::Jobs, "jobs", "Jobs"))
                                 (link(Place::Letters, "dead-letters", "Dead letters"))
+                                (link(Place::Audit, "audit", "Audit"))
                             }
                             @if mounted.has_policies() {
                                 (link(Place::Policies, "policies", "Policies"))
@@ -80,7 +83,9 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                 }
                 footer {
                     @if visit.shows_forms() {
-                        span { "Actions are allowed." }
+                        span #acts-as { "Actions are allowed" @if let Some(name) = &visit.identity.name { ", as " (line(name)) } "." }
+                    } @else if visit.board.allows_actions {
+                        span #read-only { "You may read only" @if let Some(name) = &visit.identity.name { ", as " (line(name)) } "." }
                     } @else {
                         span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
                     }

@@ -57,9 +57,9 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
         response = answer;
     }
     if let Some(session) = visit.session.as_ref().filter(|_| visit.is_new) {
-        session.keep(response.headers_mut(), door.board.secret(), visit.is_https);
+        session.keep(response.headers_mut(), &visit.identity.secret, visit.is_https);
     }
-    let has_forms = door.board.allows_actions || door.board.token.is_some();
+    let has_forms = door.board.allows_actions || !door.board.tokens.is_empty();
     headers::add(response.headers_mut(), has_forms);
     response
 }

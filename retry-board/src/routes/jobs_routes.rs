@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use futures_util::StreamExt as _;
+use retry_workflow::audit::Entry;
 use retry_workflow::store::Cursor;
 use retry_workflow::{DeadLetters, Job, Store, StoreError};
 use serde::Deserialize;
@@ -21,13 +22,14 @@ use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
 use crate::actions::{Actor, export};
 use crate::board::Board;
+use crate::data::audit::{AuditPage, NEWEST};
 use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
 use crate::live::Live;
 use crate::page_group::PageGroup;
-use crate::pages::{confirm, dead_letters, item, job, jobs};
+use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
 use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
 use crate::visit::{Visit, Wants, json};
@@ -64,6 +66,7 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
         ("purge", get(before_purge).post(purge)),
         ("cancel", get(before_cancel).post(cancel)),
         ("pause", axum::routing::post(pause)),
+        ("audit", get(audited)),
     ] {
         router = both(router, page, &answers);
     }
@@ -181,7 +184,12 @@ async fn one_item(
         return Err(Problem::no_item(&query.job, &query.id));
     };
     let view = ItemPage::new(&found, here.store.now());
+    let view = view.acted_on(&Entry::newest(&*here.store, NEWEST).await?, &found);
     Ok(item::page(&visit, &view, query.said.text(&here.once)))
+}
+
+async fn audited(State(here): State<Here>, Extension(visit): Extension<Visit>) -> Answer {
+    Ok(audit::page(&visit, &AuditPage::load(&*here.store).await?))
 }
 
 async fn exported(State(here): State<Here>, Params(query): Params<FilterFields>) -> Answer {
@@ -196,9 +204,7 @@ async fn counted(
     visit: &Visit,
     filter: FilterFields,
 ) -> Result<(FilterFields, u64), Problem> {
-    if !visit.board.allows_actions {
-        return Err(Problem::read_only());
-    }
+    visit.is_actor()?;
     let filter = filter.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let number = letters.count(&select(&letters, &filter).await?).await?;
@@ -243,19 +249,19 @@ async fn redrive(State(here): State<Here>, actor: Actor, Sent(form): Sent<Letter
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form.proof, back, || form.redrive(&letters)).await
+    actor.act(&here.once, &form.proof, back, || form.redrive(&letters, actor.who())).await
 }
 
 async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form.proof, back, || form.purge(&letters)).await
+    actor.act(&here.once, &form.proof, back, || form.purge(&letters, actor.who())).await
 }
 
 async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.pause(&*here.store)).await
+    actor.act(&here.once, &form.proof, back, || form.pause(&*here.store, actor.who())).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -269,9 +275,7 @@ async fn before_cancel(
     Extension(visit): Extension<Visit>,
     Params(query): Params<CancelQuery>,
 ) -> Answer {
-    if !visit.board.allows_actions {
-        return Err(Problem::read_only());
-    }
+    visit.is_actor()?;
     if Job::find(&*here.store, &query.job).await?.is_none() {
         return Err(Problem::no_job(&query.job));
     }
@@ -284,7 +288,7 @@ async fn before_cancel(
 
 async fn cancel(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.cancel(&here.store)).await
+    actor.act(&here.once, &form.proof, back, || form.cancel(&here.store, actor.who())).await
 }
 
 async fn openapi(State(here): State<Here>) -> Response {

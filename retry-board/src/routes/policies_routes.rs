@@ -10,6 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use futures_util::StreamExt as _;
+use retry_runtime::OverridesError;
+use retry_workflow::Store;
+use retry_workflow::audit::{Begun, Entry};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -101,9 +104,7 @@ async fn before_change(
     Extension(visit): Extension<Visit>,
     Params(form): Params<OverrideForm>,
 ) -> Result<Response, Problem> {
-    if !visit.board.allows_actions {
-        return Err(Problem::read_only());
-    }
+    visit.is_actor()?;
     let checked = Changes::check(&form).map_err(|error| error.to_string());
     match (checked, visit.wants) {
         (Ok(()), Wants::Html) => Ok(confirm::overriding(&visit, &form)),
@@ -129,14 +130,13 @@ async fn change(
     let visit = &actor.visit;
     let mut refused = None;
     let answer = actor
-        .act(&here.0.once, &form.proof, Address::new("policies"), || {
-            let done = here.0.changes.set(&form).map_err(|error| {
-                let why = error.to_string();
-                let problem = Problem::bad(&why);
-                refused = Some(why);
-                problem
-            });
-            async move { done }
+        .act(&here.0.once, &form.proof, Address::new("policies"), || async {
+            // One that is refused changes nothing, and is not written down.
+            Changes::check(&form).map_err(|error| refuse(&mut refused, &error))?;
+            let begun = written(&actor, &form, "override").await?;
+            let done = here.0.changes.set(&form).map_err(|error| refuse(&mut refused, &error))?;
+            begun.done().await?;
+            Ok(done)
         })
         .await;
     match refused {
@@ -151,7 +151,45 @@ async fn reset(
     Sent(form): Sent<OverrideForm>,
 ) -> Result<Response, Problem> {
     let back = Address::new("policies");
-    actor.act(&here.0.once, &form.proof, back, || async { here.0.changes.reset(&form) }).await
+    let work = || async {
+        let begun = written(&actor, &form, "override-reset").await?;
+        let done = here.0.changes.reset(&form)?;
+        begun.done().await?;
+        Ok(done)
+    };
+    actor.act(&here.0.once, &form.proof, back, work).await
+}
+
+/// Keeps why a change is refused, for the page with the form.
+fn refuse(refused: &mut Option<String>, error: &OverridesError) -> Problem {
+    let why = error.to_string();
+    let problem = Problem::bad(&why);
+    *refused = Some(why);
+    problem
+}
+
+/// A change that is written down, in the store of the jobs if they are mounted.
+struct Written(Option<(Begun, Arc<dyn Store>)>);
+
+impl Written {
+    async fn done(self) -> Result<(), Problem> {
+        if let Some((begun, store)) = self.0 {
+            begun.done(&*store, 0).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes down who changes what; without a store, it is only an event.
+async fn written(actor: &Actor, form: &OverrideForm, action: &str) -> Result<Written, Problem> {
+    let [name, key, value] =
+        [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
+    let who = actor.who();
+    tracing::info!(who, action, name, key, value, "a policy is changed on the board");
+    let Some(store) = actor.visit.board.mounted.store() else { return Ok(Written(None)) };
+    let note = [name, key, value].join(" ");
+    let begun = Entry::new(who, action).note(note.trim()).begin(&**store).await?;
+    Ok(Written(Some((begun, Arc::clone(store)))))
 }
 
 async fn live(State(here): State<Here>) -> Result<Response, Problem> {

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use axum::http::HeaderMap;
+
+use super::identity::Identity;
 use super::secret::Secret;
+use super::session::Session;
 
 /// A secret that visitors have to know: entered on the board's sign-in page, or sent as
 /// `Authorization: Bearer …`.
@@ -17,6 +21,8 @@ use super::secret::Secret;
 pub struct Token {
     secret: Secret,
     proof: String,
+    name: Option<String>,
+    reads_only: bool,
 }
 
 /// A text that is too easy to guess to be a token.
@@ -61,7 +67,41 @@ impl Token {
         }
         let secret = Secret::of(text);
         let proof = secret.sign("token", text);
-        Ok(Self { secret, proof })
+        Ok(Self { secret, proof, name: None, reads_only: false })
+    }
+
+    /// Sets who has the token: the name that the audit shows.
+    ///
+    /// ```
+    /// # use retry_board::{Board, Token};
+    /// let ada = Token::new("correct horse battery staple")?.named("ada");
+    /// let all = Token::new("sixteen characters at least")?.named("team").reader();
+    /// let board = Board::new().token(ada).token(all).allow_actions();
+    /// # Ok::<(), retry_board::InvalidToken>(())
+    /// ```
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Lets whoever has the token see everything and change nothing.
+    ///
+    /// ```
+    /// # use retry_board::Token;
+    /// let token = Token::new("correct horse battery staple")?.reader();
+    /// # Ok::<(), retry_board::InvalidToken>(())
+    /// ```
+    #[must_use]
+    pub fn reader(mut self) -> Self {
+        self.reads_only = true;
+        self
+    }
+
+    /// Who has the token.
+    pub(crate) fn identity(&self) -> Identity {
+        let Self { secret, name, reads_only, .. } = self;
+        Identity { name: name.clone(), acts: !reads_only, secret: secret.clone() }
     }
 
     /// Whether the given text is the token, compared in constant time.
@@ -69,10 +109,10 @@ impl Token {
         self.secret.verify("token", given.trim(), &self.proof)
     }
 
-    /// The key that signs sessions. It depends on the token, so that sessions survive a restart,
-    /// but end when the token changes.
-    pub(crate) fn secret(&self) -> &Secret {
-        &self.secret
+    /// Whether a session was begun with this token. Its key depends on the token, so that sessions
+    /// survive a restart, but end when the token changes.
+    pub(crate) fn begun(&self, headers: &HeaderMap) -> Option<Session> {
+        Session::find(headers, &self.secret)
     }
 }
 

@@ -68,6 +68,15 @@ impl Problem {
         )
     }
 
+    pub(crate) fn reader() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "You may read only",
+            "Nothing was changed: you may see everything here, but others act. Ask whoever runs this \
+             board for a token, or a role, with which you may.",
+        )
+    }
+
     /// `came` is the page's origin, and the host that the request asked for.
     pub(crate) fn foreign_origin(came: Option<(&str, &str)>) -> Self {
         let mut text = "Another site sent this request, and nothing was changed. Use the forms of \

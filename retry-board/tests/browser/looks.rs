@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use retry_board::Board;
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, retry};
+use retry_workflow::audit::Entry;
 use retry_workflow::{MemoryStore, Workflow, policy};
 
 use crate::jobs::{board, import, release};
@@ -46,6 +47,16 @@ fn pages_of_jobs_are_for_everybody() {
     let server = Server::start(board(&store));
     import(&server, &store);
     release(&server, &store);
+    server.block_on(async {
+        let one = retry_workflow::Filter::job("import-1").ids(["5"]);
+        let class = retry_workflow::Filter::job("import-1").class("timeout");
+        for (who, action, filter) in [("ada", "re-drive", one), ("grace", "purge", class)] {
+            let begun = Entry::new(who, action).about(&filter).begin(&store).await.unwrap();
+            if action == "re-drive" {
+                begun.done(&store, 1).await.unwrap();
+            }
+        }
+    });
     for (name, path) in [
         ("jobs", "/jobs"),
         ("job", "/job?id=import-1"),
@@ -55,6 +66,7 @@ fn pages_of_jobs_are_for_everybody() {
         ("re-drive", "/re-drive?job=import-1"),
         ("purge", "/purge?job=import-1"),
         ("cancel", "/cancel?job=import-1"),
+        ("audit", "/audit"),
     ] {
         look_at(&mut page, &server.url(path), name);
     }

@@ -9,4 +9,5 @@ mod safety;
 mod actions;
 mod live;
 mod policies;
+mod team;
 mod trouble;

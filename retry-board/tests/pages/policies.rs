@@ -19,7 +19,7 @@ static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 10
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 static CALLS: Mutex<u32> = Mutex::new(0);
 /// Policies are global to the process: one test at a time.
-static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 #[retry(attempts = 5, initial_delay = "1s", jitter, name = "shop.charge")]
 async fn charge() -> Result<u32, String> {

@@ -146,6 +146,18 @@ Example:
     /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
+    /// Show who has re-driven, purged, paused or cancelled what, here and on the board
+    #[command(after_help = "\
+A `?` in place of the number of items: it is not known to have ended. With --json: one object per line.
+
+Example:
+  retry-workflow audit --limit 100")]
+    Audit {
+        /// The number of entries to show, the newest first
+        #[arg(long, value_name = "N", default_value_t = 20,
+            value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
     /// Serve pages that show jobs, dead letters and items
     #[cfg(feature = "board")]
     #[command(after_help = "\

@@ -20,13 +20,13 @@ pub(super) async fn board(
     arguments: &BoardArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let BoardArguments { listen, allow_actions, token_file, hosts, public_url } = arguments;
+    let BoardArguments { listen, allow_actions, token_file, hosts, public_url, .. } = arguments;
     let mut board = Board::new();
     if *allow_actions {
         board = board.allow_actions();
     }
     match token_file {
-        Some(file) => board = board.token(token(file)?),
+        Some(file) => board = tokens(file)?.into_iter().fold(board, Board::token),
         None if !listen.ip().is_loopback() => {
             return Err(CommandError::Usage(format!(
                 "--listen {listen}: other machines reach this address: write a token into a file and \
@@ -34,6 +34,14 @@ pub(super) async fn board(
             )));
         }
         None => {}
+    }
+    if let (Some(header), Some(proxy)) = (arguments.user_header.clone(), arguments.proxy) {
+        board = board.actor(move |request| {
+            // Anybody else could write anything there.
+            let serve::Peer(peer) = request.extensions.get()?;
+            let name = request.headers.get(&header).filter(|_| *peer == proxy)?;
+            name.to_str().ok().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
+        });
     }
     for host in hosts {
         board = board.host(host);
@@ -72,11 +80,44 @@ pub(super) async fn board(
     Ok(Exit::Success)
 }
 
-fn token(file: &Path) -> Result<Token, CommandError> {
+/// The tokens in a file: a single one, or a line for each with a name and a role.
+fn tokens(file: &Path) -> Result<Vec<Token>, CommandError> {
     let name = || one_line(&file.display().to_string());
     let text = std::fs::read_to_string(file)
         .map_err(|error| CommandError::Usage(format!("{} cannot be read: {error}", name())))?;
-    Token::new(&text).map_err(|error| CommandError::Usage(format!("{}: {error}", name())))
+    let wrong = |line: usize, why: &dyn std::fmt::Display| {
+        CommandError::Usage(format!("{}:{line}: {why}", name()))
+    };
+    let lines = text.lines().map(str::trim).enumerate();
+    let is_said = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('#');
+    let lines: Vec<_> = lines.filter(is_said).collect();
+    let is_team = lines.len() > 1 || lines.iter().any(|(_, line)| role(line).is_some());
+    if !is_team {
+        let token = Token::new(&text);
+        return token
+            .map(|token| vec![token])
+            .map_err(|error| CommandError::Usage(format!("{}: {error}", name())));
+    }
+    let token = |(at, line): (usize, &str)| {
+        let (who, reads, token) = role(line).ok_or_else(|| {
+            wrong(at + 1, &"write NAME ROLE TOKEN, where ROLE is `act` or `read`: ada act 6f1c…")
+        })?;
+        let token = Token::new(token).map_err(|error| wrong(at + 1, &error))?.named(who);
+        Ok(if reads { token.reader() } else { token })
+    };
+    lines.into_iter().map(token).collect()
+}
+
+/// The name, whether it only reads, and the token of a line.
+fn role(line: &str) -> Option<(&str, bool, &str)> {
+    let mut words = line.split_whitespace();
+    let (who, role, token) = (words.next()?, words.next()?, words.next()?);
+    let reads = match role {
+        "act" => false,
+        "read" => true,
+        _ => return None,
+    };
+    words.next().is_none().then_some((who, reads, token))
 }
 
 /// Completes on Ctrl-C, or on a signal that stops a service; from now on, neither ends the process.

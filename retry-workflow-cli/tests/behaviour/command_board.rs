@@ -176,3 +176,74 @@ fn it_ends_well_when_it_is_asked_to() {
         assert_eq!(board.process.wait().unwrap().code(), Some(0), "{signal}");
     }
 }
+
+#[test]
+fn a_team_has_a_token_each_and_the_audit_says_who_did_what() {
+    let folder = orders();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(
+        path("team"),
+        "# who may what\nada act 0123456789abcdef\nbob read fedcba9876543210\n",
+    )
+    .unwrap();
+    let board = Board::start(folder.path(), &["--token-file", "team", "--allow-actions"]);
+    let header = |token: &str| {
+        format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n")
+    };
+    let body = r#"{"job":"orders-1"}"#;
+    let refused = board.ask("POST /api/re-drive", &header("fedcba9876543210"), body);
+    assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("read only"), "{refused}");
+    let done = board.ask("POST /api/re-drive", &header("0123456789abcdef"), body);
+    assert!(done.starts_with("HTTP/1.1 200 "), "{done}");
+
+    let paused = Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
+        .args(["pause", "orders-1"])
+        .current_dir(folder.path())
+        .env_remove("RETRY_WORKFLOW_STORE")
+        .env("SUDO_USER", "eve")
+        .output()
+        .unwrap();
+    assert!(paused.status.success(), "{paused:?}");
+    let audit = String::from_utf8(run(folder.path(), &["audit"]).stdout).unwrap();
+    let lines: Vec<_> = audit.lines().collect();
+    assert!(lines[0].starts_with("when"), "{audit}");
+    assert!(lines[1].contains("eve") && lines[1].contains("pause"), "{audit}");
+    assert!(lines[2].contains("ada") && lines[2].contains("re-drive"), "{audit}");
+    let json = run(folder.path(), &["audit", "--limit", "1", "--json"]).stdout;
+    let entry: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&entry["who"], &entry["job"]), (&"eve".into(), &"orders-1".into()));
+}
+
+#[test]
+fn a_file_of_tokens_that_cannot_be_read_says_which_line_is_wrong() {
+    let folder = orders();
+    for (text, says) in [
+        ("ada act 0123456789abcdef\nbob reads fedcba9876543210\n", "team:2: write NAME ROLE TOKEN"),
+        ("ada act short\n", "team:1: a token of 5 characters can be guessed"),
+        ("short", "team: a token of 5 characters can be guessed"),
+    ] {
+        std::fs::write(folder.path().join("team"), text).unwrap();
+        let output =
+            run(folder.path(), &["board", "--token-file", "team", "--listen", "127.0.0.1:0"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
+fn the_header_of_a_user_is_believed_from_the_proxy_only() {
+    let folder = orders();
+    let body = r#"{"job":"orders-1"}"#;
+    let named = "x-forwarded-user: ada\r\ncontent-type: application/json\r\n";
+    for (proxy, expected) in [("127.0.0.1", "no form"), ("10.0.0.1", "You may read only")] {
+        let arguments = ["--user-header", "X-Forwarded-User", "--proxy", proxy, "--allow-actions"];
+        let board = Board::start(folder.path(), &arguments);
+        let session = board.ask("GET /api/jobs/session", "x-forwarded-user: ada\r\n", "");
+        assert_eq!(session.contains("\"actions\":true"), proxy == "127.0.0.1", "{session}");
+        // Without the form's token nobody acts; a stranger does not get that far.
+        let refused = board.ask("POST /api/re-drive", named, body);
+        assert!(refused.starts_with("HTTP/1.1 403 "), "{expected}: {refused}");
+        assert_eq!(refused.contains("You may read only"), proxy != "127.0.0.1", "{refused}");
+    }
+}

@@ -2,10 +2,13 @@
 //! worker has settled since, and what it is about to settle. From these it derives when the job
 //! must stop, and how many more items the worker wants.
 
+mod throughput;
+
 use std::ops::{AddAssign, SubAssign};
 
+use self::throughput::Throughput;
 use super::attempt::Completion;
-use super::throughput::Throughput;
+
 use crate::item::record::{Counts, ItemState};
 use crate::job::error_policy::{ErrorPolicy, Exceeded};
 use crate::job::record::Baseline;

@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod forward;
+mod audit;
 mod dead_letters;
 mod graph;
 mod job_copy;

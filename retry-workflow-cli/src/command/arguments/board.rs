@@ -1,9 +1,10 @@
 //! The arguments of `retry-workflow board`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use http::HeaderName;
 
 /// Where the board is, and who may do what with it.
 #[derive(Clone, Debug, Args)]
@@ -17,10 +18,22 @@ pub(crate) struct BoardArguments {
     #[arg(
         long,
         value_name = "FILE",
-        help = "Ask each visitor for the token in this file, of at least 16 characters; an address \
-                that other machines reach needs one"
+        help = "Ask each visitor for a token of at least 16 characters, which is in this file; an \
+                address that other machines reach needs one. For a team, one token per line: NAME \
+                ROLE TOKEN, where the role is `act` or `read`"
     )]
     pub(crate) token_file: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "HEADER",
+        requires = "proxy",
+        help = "Take who a visitor is from this header, such as X-Forwarded-User, which the proxy \
+                sets; without it, a visitor only reads"
+    )]
+    pub(crate) user_header: Option<HeaderName>,
+    /// The address of the proxy whose headers are believed
+    #[arg(long, value_name = "ADDRESS", requires = "user_header")]
+    pub(crate) proxy: Option<IpAddr>,
     /// Answer under this name as well, such as jobs.example.org; may be given several times
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,

@@ -1,13 +1,14 @@
 //! Serves pages to a limited number of connections, none of which can be held for nothing.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -31,17 +32,21 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after a connection could not be accepted, because there are too many files.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
 pub(super) async fn serve(listener: TcpListener, app: Router) {
     let app = app.layer(from_fn(in_time));
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         // Never closed, so there is always one in the end.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service = TowerToHyperService::new(app.clone());
+        let service = TowerToHyperService::new(app.clone().layer(Extension(Peer(peer.ip()))));
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(WRITE_TIMEOUT));
         tokio::spawn(async move {

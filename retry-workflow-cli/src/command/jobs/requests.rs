@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::command::audit;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::run::find;
 use crate::command::screen::Screen;
@@ -21,7 +22,9 @@ pub(crate) async fn pause(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     unfinished(store, id).await?;
+    let begun = audit::begin(store, "pause", |entry| entry.job(id)).await?;
     let is_heard = request(store, id, Request::Pause).await?;
+    begun.done(store, 0).await?;
     if screen.json {
         screen.object(&json!({ "job": id, "requested": is_heard }))?;
         return Ok(Exit::Success);
@@ -44,6 +47,7 @@ pub(crate) async fn cancel(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     unfinished(store, id).await?;
+    let begun = audit::begin(store, "cancel", |entry| entry.job(id)).await?;
     let mut is_told = false;
     while request(store, id, Request::Cancel).await? {
         if !is_told && !screen.json {
@@ -55,6 +59,7 @@ pub(crate) async fn cancel(
         tokio::time::sleep(LOOK_EVERY).await;
     }
     let skipped = runner::cancel(store, id).await?;
+    begun.done(store, skipped).await?;
     if screen.json {
         screen.object(&json!({ "job": id, "skipped": skipped }))?;
     } else {

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::command::arguments::RedriveArguments;
+use crate::command::audit;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{count, one_line};
@@ -51,7 +52,17 @@ pub(super) async fn retry(
     if let Some(file) = &arguments.edit {
         edit(letters, filter, file).await?;
     }
+    let rate_note = rate.map(|rate| format!("at {rate}"));
+    let begun = audit::begin(letters.store(), "re-drive", |entry| {
+        let entry = entry.about(filter);
+        match rate_note {
+            Some(note) => entry.note(note),
+            None => entry,
+        }
+    })
+    .await?;
     let taken = letters.retry(&jobs.filters(filter), redrive).await?;
+    begun.done(letters.store(), taken).await?;
     let runs_now = taken > 0 && !arguments.later;
     if screen.json && !runs_now {
         screen.object(&json!({
@@ -91,7 +102,13 @@ async fn edit(letters: &DeadLetters, filter: &Filter, file: &Path) -> Result<(),
         payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
     serde_json::from_str::<serde::de::IgnoredAny>(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
-    if !letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await? {
+    let begun = audit::begin(letters.store(), "edit", |entry| {
+        entry.about(&Filter::job(&item.job).ids([&item.id]))
+    })
+    .await?;
+    let is_edited = letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await?;
+    begun.done(letters.store(), is_edited.into()).await?;
+    if !is_edited {
         let id = one_line(&item.id);
         return Err(CommandError::Usage(format!("{id} is no longer a dead letter")));
     }
@@ -201,7 +218,14 @@ pub(super) async fn purge(
     if meant > 0 && !consent.yes && !agreed(meant)? {
         meant = 0;
     }
-    let purged = if meant > 0 { letters.purge(filter).await? } else { 0 };
+    let purged = if meant > 0 {
+        let begun = audit::begin(letters.store(), "purge", |entry| entry.about(filter)).await?;
+        let purged = letters.purge(filter).await?;
+        begun.done(letters.store(), purged).await?;
+        purged
+    } else {
+        0
+    };
     if screen.json {
         screen.object(&json!({ "dry_run": false, "purged": purged }))?;
     } else {

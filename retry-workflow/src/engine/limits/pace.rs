@@ -130,7 +130,7 @@ pub(in crate::engine) struct Reservation {
 }
 
 /// Reserves starts: the next free ones, from now on.
-pub(super) async fn reserve(
+pub(in crate::engine) async fn reserve(
     store: &dyn Store,
     job: &str,
     Reservation { rate, count, unused }: Reservation,

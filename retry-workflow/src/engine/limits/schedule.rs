@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::engine::Options;
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::Lease;
+use crate::job::moment::Moment;
 use crate::words::moment;
 
 /// When the items of a job may begin.
@@ -21,16 +21,12 @@ pub(in crate::engine) struct Schedule {
 
 impl Schedule {
     pub(in crate::engine) fn new(
-        options: &Options,
+        (not_before, skip_after): (Option<Moment>, Option<Moment>),
         waits_to_start: bool,
         created: Timestamp,
     ) -> Self {
-        let at = |moment: Option<crate::job::moment::Moment>| moment.map(|one| one.of(created));
-        Self {
-            not_before: at(options.not_before),
-            waits_to_start,
-            skip_after: at(options.skip_after),
-        }
+        let at = |moment: Option<Moment>| moment.map(|one| one.of(created));
+        Self { not_before: at(not_before), waits_to_start, skip_after: at(skip_after) }
     }
 
     /// Notes that what had to happen first has happened.

@@ -1,0 +1,158 @@
+//! A team: who may act, and who has changed what.
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use retry_board::{Board, Token};
+use retry_workflow::MemoryStore;
+use serde_json::{Value, json};
+
+use crate::policies::ALONE;
+use crate::support::{acting, ask, dead, get, send, store};
+
+const ADA: &str = "token of ada, who acts";
+const BOB: &str = "token of bob, who reads";
+
+async fn team() -> (Router, MemoryStore) {
+    let (ada, bob) = (Token::new(ADA).unwrap().named("ada"), Token::new(BOB).unwrap());
+    let board = Board::new().allow_actions().token(ada).token(bob.named("bob").reader());
+    let store = store().await;
+    (board.jobs(store.clone()).merge(board.policies()), store)
+}
+
+/// Sends JSON with a token.
+async fn post(app: &Router, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let answer = ask(app, Method::POST, path, &headers, &body.to_string()).await;
+    (answer.status, answer.json())
+}
+
+async fn see(app: &Router, path: &str, token: &str) -> (StatusCode, String) {
+    let bearer = format!("Bearer {token}");
+    let answer = ask(app, Method::GET, path, &[("authorization", &bearer)], "").await;
+    (answer.status, answer.text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_sees_everything_and_changes_nothing() {
+    let (app, store) = team().await;
+    let (status, page) = see(&app, "/dead-letters?job=import-1", BOB).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("You may read only, as bob") && !page.contains("Re-drive"), "{page}");
+    for (action, body) in [
+        ("re-drive", json!({ "job": "import-1" })),
+        ("purge", json!({ "job": "import-1", "confirm": "purge 2" })),
+        ("cancel", json!({ "job": "import-1" })),
+        ("override", json!({ "name": "*", "key": "attempts", "value": 2 })),
+    ] {
+        let (status, answer) = post(&app, &format!("/api/{action}"), BOB, &body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{action}");
+        assert_eq!(answer["error"], "You may read only", "{action}");
+    }
+    assert_eq!(see(&app, "/re-drive?job=import-1", BOB).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(dead(&store).await, 2);
+    let (_, page) = see(&app, "/dead-letters?job=import-1", ADA).await;
+    assert!(page.contains("Actions are allowed, as ada") && page.contains("Re-drive"), "{page}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_that_of_the_token_that_began_it() {
+    let (app, _) = team().await;
+    for (token, says) in [(ADA, "as ada"), (BOB, "as bob")] {
+        let form = format!("token={}", token.replace(' ', "+").replace(',', "%2C"));
+        let signed_in = send(&app, "/jobs-sign-in", "", &form).await;
+        assert_eq!(signed_in.status, StatusCode::SEE_OTHER);
+        let cookie = signed_in.cookie();
+        let page = ask(&app, Method::GET, "/jobs", &[("cookie", &cookie)], "").await;
+        page.says(says);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_has_each_action_once_with_who_what_and_how_many() {
+    // Overrides are those of the whole process.
+    let _alone = ALONE.lock().await;
+    let (app, _) = team().await;
+    let re_drive = json!({ "job": "import-1", "item": "3", "rate": "10/s" });
+    assert_eq!(post(&app, "/api/re-drive", ADA, &re_drive).await.1["retried"], 1);
+    // A dry run, a refusal and somebody who reads change nothing.
+    post(&app, "/api/re-drive", ADA, &json!({ "job": "import-1", "dry_run": true })).await;
+    post(&app, "/api/purge", ADA, &json!({ "job": "import-1", "confirm": "purge 9" })).await;
+    post(&app, "/api/purge", BOB, &json!({ "job": "import-1", "confirm": "purge 1" })).await;
+    let purge = json!({ "job": "import-1", "class": "other", "confirm": "purge 1" });
+    assert_eq!(post(&app, "/api/purge", ADA, &purge).await.1["purged"], 1);
+    let change = json!({ "name": "*", "key": "attempts", "value": 2 });
+    assert_eq!(post(&app, "/api/override", ADA, &change).await.0, StatusCode::OK);
+    post(&app, "/api/override-reset", ADA, &json!({})).await;
+
+    let (_, audit) = see(&app, "/api/audit", BOB).await;
+    let audit: Value = serde_json::from_str(&audit).unwrap();
+    let told: Vec<_> = audit["entries"].as_array().unwrap().iter().rev().collect();
+    let said = |entry: &Value| {
+        ["who", "action", "what"].map(|member| entry[member].as_str().unwrap().to_owned()).join("|")
+    };
+    assert_eq!(
+        told.iter().map(|entry| said(entry)).collect::<Vec<_>>(),
+        [
+            "ada|re-drive|at 10/s",
+            "ada|purge|class other",
+            "ada|override|* attempts 2",
+            "ada|override-reset|"
+        ]
+    );
+    assert_eq!((&told[0]["item"], &told[0]["items"]), (&json!("3"), &json!(1)));
+    let (_, page) = see(&app, "/audit", BOB).await;
+    assert!(page.contains("class other") && page.contains("item?job=import-1&amp;id=3"), "{page}");
+
+    let (_, item) = see(&app, "/item?job=import-1&id=3", BOB).await;
+    assert!(item.contains("Re-driven by <strong>ada</strong>"), "{item}");
+    let (_, item) = see(&app, "/item?job=import-1&id=6", BOB).await;
+    assert!(
+        item.contains("Purged by <strong>ada</strong>") && !item.contains("Re-driven"),
+        "{item}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_it_is_can_come_from_the_surrounding_authentication() {
+    let board = Board::new().allow_actions().actor(|request| {
+        let name = request.headers.get("x-user")?.to_str().ok()?;
+        Some(name.to_owned())
+    });
+    let store = store().await;
+    let app = board.jobs(store.clone());
+    let form = |user: &'static str| {
+        let app = app.clone();
+        async move {
+            let headers = [("x-user", user)];
+            ask(&app, Method::GET, "/re-drive?job=import-1", &headers, "").await
+        }
+    };
+    assert_eq!(get(&app, "/re-drive?job=import-1").await.status, StatusCode::FORBIDDEN);
+    assert!(!get(&app, "/job?id=import-1").await.text.contains("Pause"), "no forms for readers");
+    let page = form("eve").await;
+    let proof = format!("job=import-1&csrf={}&once={}", page.field("csrf"), page.field("once"));
+    let cookie = page.cookie();
+    let headers = [
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("origin", "http://localhost:7878"),
+        ("cookie", cookie.as_str()),
+    ];
+    let stranger = ask(&app, Method::POST, "/re-drive", &headers, &proof).await;
+    assert_eq!(stranger.status, StatusCode::FORBIDDEN, "the form alone is not enough");
+    let signed = [&headers[..], &[("x-user", "eve")]].concat();
+    let done = ask(&app, Method::POST, "/re-drive", &signed, &proof).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    assert_eq!(get(&app, "/api/audit").await.json()["entries"][0]["who"], "eve");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_names_somebody_did_it() {
+    let (app, _) = acting().await;
+    get(&app, "/audit").await.says("Nobody has changed anything yet");
+    let session = get(&app, "/api/jobs/session").await;
+    let (cookie, csrf) = (session.cookie(), session.json()["csrf"].as_str().unwrap().to_owned());
+    let body = format!("job=import-1&csrf={csrf}");
+    assert_eq!(send(&app, "/re-drive", &cookie, &body).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(get(&app, "/api/audit").await.json()["entries"][0]["who"], "somebody");
+}

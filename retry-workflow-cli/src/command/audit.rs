@@ -1,0 +1,70 @@
+//! `audit`: who has changed what; and who this process is, in the audit.
+
+use serde_json::json;
+
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use crate::terminal::table::Table;
+use crate::terminal::text::{one_line, thousands};
+use retry_workflow::Store;
+use retry_workflow::audit::{Begun, Entry};
+use retry_workflow::words::moment;
+
+/// Lists what has been done, the newest first.
+pub(super) async fn audit(
+    store: &dyn Store,
+    limit: u32,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let entries = Entry::newest(store, limit).await?;
+    if screen.json {
+        for entry in &entries {
+            screen.object(&json!(entry))?;
+        }
+        return Ok(Exit::Success);
+    }
+    if entries.is_empty() {
+        screen.line("nobody has changed anything yet")?;
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&["when", "who", "action", "job", "what", ">items"]);
+    for entry in &entries {
+        table.row(row(entry));
+    }
+    screen.table(&table)?;
+    Ok(Exit::Success)
+}
+
+fn row(entry: &Entry) -> [String; 6] {
+    let Entry { at, who, action, job, ids, class, signature, note, items, .. } = entry;
+    let mut what = match &ids[..] {
+        [] => Vec::new(),
+        [one] => vec![one_line(one)],
+        several => vec![format!("{} items", several.len())],
+    };
+    what.extend(class.as_ref().map(|class| format!("class {}", one_line(class))));
+    what.extend(signature.as_ref().map(|text| format!("signature {}", one_line(text))));
+    what.extend(note.as_ref().map(|note| one_line(note)));
+    [
+        moment(*at),
+        one_line(who),
+        one_line(action),
+        job.as_ref().map_or_else(|| "-".to_owned(), |job| one_line(job)),
+        what.join(", "),
+        items.map_or_else(|| "?".to_owned(), thousands),
+    ]
+}
+
+/// Writes down that the user of this process begins an action.
+pub(super) async fn begin(
+    store: &dyn Store,
+    action: &str,
+    about: impl FnOnce(Entry) -> Entry,
+) -> Result<Begun, CommandError> {
+    // Behind `sudo`, who has called it.
+    let names = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
+    let who = names.into_iter().find_map(|name| std::env::var(name).ok());
+    let who = who.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned());
+    Ok(about(Entry::new(who, action)).begin(store).await?)
+}

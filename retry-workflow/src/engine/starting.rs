@@ -1,0 +1,145 @@
+//! Which item starts next, and when: what the limits say of those that are ready, and what a worker
+//! asks the store for them.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Engine;
+use super::attempt::Completion;
+use super::limits::keys::{Answer, Verdict};
+use super::limits::pace::{self, Pace};
+use super::operations::{EngineEvent, Operation};
+use crate::item::clock::Timestamp;
+
+/// How often to claim what waited for its key while other items are in hand.
+const CLAIM_EVERY: Duration = Duration::from_millis(50);
+
+impl Engine {
+    /// Whether an item is ready, and a place for it free.
+    fn has_item_to_start(&self) -> bool {
+        !self.leases.are_handed_out()
+            && self.tasks.len() < self.max_parallel
+            && self.stopping.is_none()
+            && self.may_start_soon()
+    }
+
+    /// Whether items may have to wait although they are ready and places are free.
+    pub(super) fn has_limits(&self) -> bool {
+        self.pace.is_some() || self.keys.is_some()
+    }
+
+    /// The item that can start now, by its place among those that are ready. If the job has a rate,
+    /// this uses one of its starts.
+    pub(super) fn next_to_start(&mut self) -> Option<usize> {
+        if !self.has_limits() {
+            return (!self.leases.are_handed_out()).then_some(0);
+        }
+        let now = self.store.now();
+        let place = match &self.keys {
+            None => 0,
+            Some(keys) => self
+                .leases
+                .ready_items()
+                .position(|item| keys.start_of(item).is_some_and(|at| at <= now))?,
+        };
+        let item = self.leases.ready_items().nth(place)?;
+        if !self.pace.as_mut().is_none_or(|pace| pace.take(now)) {
+            return None;
+        }
+        if let Some(keys) = &mut self.keys {
+            keys.started(item, now);
+        }
+        Some(place)
+    }
+
+    /// When the next item can start that is ready; `None` if only an event can change that.
+    fn next_start(&self) -> Option<Timestamp> {
+        let by_key = match &self.keys {
+            None => Timestamp::default(),
+            Some(keys) => self.leases.ready_items().filter_map(|item| keys.start_of(item)).min()?,
+        };
+        Some(self.pace.as_ref().map_or(Some(by_key), Pace::next)?.max(by_key))
+    }
+
+    /// Whether a limit keeps everything that is ready from starting now.
+    pub(super) fn is_limited(&self) -> bool {
+        self.has_limits() && self.next_start().is_none_or(|at| at > self.store.now())
+    }
+
+    /// How long until a limit lets the next item start; `None` if nothing waits for that.
+    pub(super) fn until_start(&self) -> Option<Duration> {
+        let is_waiting = self.has_limits() && self.has_item_to_start();
+        let wait = self.next_start().filter(|_| is_waiting)?.since(self.store.now());
+        // If it is due, something else keeps the item from starting.
+        (!wait.is_zero()).then_some(wait)
+    }
+
+    /// Asks for what the limits require of items that are ready.
+    pub(super) fn ask_limits(&mut self) {
+        if !self.has_limits() {
+            return;
+        }
+        self.start_reserving();
+        self.start_asking();
+        self.start_at = self.until_start().map(|wait| Instant::now() + wait);
+    }
+
+    /// Reserves starts for what is ready.
+    fn start_reserving(&mut self) {
+        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let is_wanted =
+            self.has_item_to_start() && !self.operations.is_under_way(Operation::Reserve);
+        if let Some(pace) = self.pace.as_mut().filter(|_| is_wanted)
+            && let Some(count) = pace.missing(free, self.store.now())
+        {
+            let reservation = pace.reservation(count);
+            self.operations.start(Operation::Reserve, |store, job| async move {
+                pace::reserve(&*store, &job, reservation).await.map(EngineEvent::Reserved)
+            });
+        }
+    }
+
+    /// Asks whether the keys of what is ready are free.
+    fn start_asking(&mut self) {
+        if self.keys.is_none() || self.operations.is_under_way(Operation::AskKeys) {
+            return;
+        }
+        let (now, can_start) = (self.store.now(), self.has_item_to_start());
+        let Some(keys) = &mut self.keys else { return };
+        keys.tidy(|item| self.leases.holds(item), now);
+        // Those that can start now come first.
+        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let due = self.leases.ready_items().filter_map(|item| keys.start_of(item));
+        let taken = due.filter(|at| *at <= now).count();
+        let most = if can_start { free.saturating_sub(taken) } else { 0 };
+        if let Some(question) = keys.question(self.leases.ready_items(), most, now) {
+            self.operations.start(Operation::AskKeys, |store, job| async move {
+                question.ask(&*store, &job).await.map(EngineEvent::Keys)
+            });
+        }
+    }
+
+    /// Takes over which items can start, and puts the others back.
+    pub(super) fn answered(&mut self, Answer { verdicts, until }: Answer) {
+        let Some(keys) = &mut self.keys else { return };
+        keys.granted(until);
+        for (item, verdict) in verdicts {
+            let Verdict::Defer { due, slot } = verdict else {
+                keys.answered(item, verdict);
+                continue;
+            };
+            if let Some(lease) = self.leases.take_ready(item) {
+                keys.answered(item, verdict);
+                self.finished.push(Completion::deferred(lease, due, slot));
+            }
+        }
+    }
+
+    /// When to claim again what waited for its key.
+    pub(super) fn claim_keyed_soon(&mut self) {
+        if self.keys.is_some() && self.claim_at.is_none() && !self.is_idle() {
+            self.claim_at = Some(Instant::now() + CLAIM_EVERY);
+        }
+    }
+}

@@ -11,11 +11,15 @@ type Row =
 const FILTER: &[(&str, &str)] = &[
     ("job", "The id of the job"),
     ("item", "The id of one item of that job"),
+    ("items", "The ids of several, as a JSON list"),
     ("class", "A class, alone or among others"),
     ("signature", "A signature: its text, its id or the beginning of that"),
     ("since", "Ended then or later: RFC 3339, a day, or `2h ago`"),
     ("until", "Ended before"),
-    ("text", "In the message of the failure, or in a cause of it"),
+    (
+        "text",
+        "In the message of the failure, or in a cause of it; or `item.customer = 42`, a field of the payload",
+    ),
     ("state", "dead (the default), skipped, pending, leased, succeeded or all"),
 ];
 const JOB: &[(&str, &str)] = &[("job", "The id of the job")];

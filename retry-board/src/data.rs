@@ -6,5 +6,6 @@ pub(crate) mod audit;
 pub(crate) mod item;
 pub(crate) mod job;
 pub(crate) mod jobs;
+pub(crate) mod search;
 pub(crate) mod letters;
 pub(crate) mod policies;

@@ -768,6 +768,9 @@ impl Engine {
         if let Some(breaker) = &self.breaker {
             breaker.clone().share(&*self.store).await?;
         }
+        if let Some(question) = self.keys.as_ref().and_then(KeyLimits::leaving) {
+            question.ask(&*self.store, &self.job).await?;
+        }
         let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
             // The last item may be one failure too many; the job has finished all the same.

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::once::Done;
 use super::{Field, Proof};
-use crate::data::letters::{FilterFields, says};
+use crate::data::letters::FilterFields;
+use crate::data::search::Search;
 use crate::visit::problem::Problem;
 
 /// Which dead letters to act on, and how.
@@ -48,10 +49,11 @@ pub(crate) async fn select(
             "Text is searched for in the items of one job: choose a job, too.",
         ));
     }
+    let search = Search::new(text);
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let page = letters.list(&filter, after, PAGE).await?;
-        ids.extend(page.items.into_iter().filter(|item| says(item, text)).map(|item| item.id));
+        ids.extend(page.items.into_iter().filter(|item| search.finds(item)).map(|item| item.id));
         after = page.next;
         if ids.len() > MOST_IDS {
             return Err(Problem::bad(format!(

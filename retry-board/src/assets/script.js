@@ -56,7 +56,17 @@
       }
     }
   };
-  localise(document);
+  // Without scripts, rows are selected one by one.
+  const prepare = (root) => {
+    localise(root);
+    const all = root.querySelector("#pick-all");
+    if (all) all.hidden = false;
+  };
+  prepare(document);
+  document.addEventListener("change", ({ target }) => {
+    if (target.id !== "pick-all") return;
+    for (const row of document.querySelectorAll("input.pick")) row.checked = target.checked;
+  });
 
   if (!status) return;
   const main = document.getElementById("main");
@@ -102,7 +112,7 @@
       const again = [...main.querySelectorAll("a, button, summary, [tabindex]")][at];
       if (again) again.focus({ preventScroll: true });
     }
-    localise(main);
+    prepare(main);
   };
 
   const refresh = async () => {

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use retry_workflow::store::{Cursor, Group, HourCount};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, StoreError, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded::{self, LONGEST_ID};
+use super::search::Search;
 use crate::visit::problem::Problem;
 use crate::visit::query::Address;
 use retry_workflow::words::cut;
@@ -33,6 +34,9 @@ pub(crate) struct FilterFields {
     pub(crate) job: Option<String>,
     /// The id of one item of that job.
     pub(crate) item: Option<String>,
+    /// The ids of several, as a JSON list.
+    #[serde(deserialize_with = "list")]
+    pub(crate) items: Option<String>,
     pub(crate) class: Option<String>,
     /// The signature's text, its id, or a prefix of its id.
     pub(crate) signature: Option<String>,
@@ -40,7 +44,8 @@ pub(crate) struct FilterFields {
     pub(crate) since: Option<String>,
     /// Ended before this time.
     pub(crate) until: Option<String>,
-    /// Contained in the message or in one of its causes.
+    /// Contained in the message or in one of its causes; or `item.customer = 42`, a field of the
+    /// payload.
     pub(crate) text: Option<String>,
     /// `dead`, `skipped`, …, or `all`; `dead` by default.
     pub(crate) state: Option<String>,
@@ -52,6 +57,7 @@ impl FilterFields {
         for field in [
             &mut self.job,
             &mut self.item,
+            &mut self.items,
             &mut self.class,
             &mut self.signature,
             &mut self.since,
@@ -68,7 +74,7 @@ impl FilterFields {
     pub(crate) async fn filter(&self, letters: &DeadLetters) -> Result<Filter, Problem> {
         let mut filter = Filter::default();
         filter.job.clone_from(&self.job);
-        filter.ids = self.item.clone().map(|id| vec![id]);
+        filter.ids = self.ids()?;
         filter.class.clone_from(&self.class);
         filter.since = self.since.as_deref().map(time).transpose()?;
         filter.until = self.until.as_deref().map(time).transpose()?;
@@ -86,6 +92,23 @@ impl FilterFields {
             });
         }
         Ok(filter)
+    }
+
+    /// The ids of the items that are meant.
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+        let listed = match &self.items {
+            None => None,
+            Some(_) if self.job.is_none() => {
+                return Err(Problem::bad("Items have ids within a job: name the job, too."));
+            }
+            Some(listed) => Some(serde_json::from_str::<Vec<String>>(listed).map_err(|_| {
+                Problem::bad("`items` is a list of ids: write one such as [\"17\", \"18\"]")
+            })?),
+        };
+        Ok(match (listed, &self.item) {
+            (None, None) => None,
+            (listed, one) => Some(listed.into_iter().flatten().chain(one.clone()).collect()),
+        })
     }
 
     fn states(&self) -> Result<Option<Vec<ItemState>>, Problem> {
@@ -111,6 +134,7 @@ impl FilterFields {
         Address::new(page)
             .and("job", self.job.as_deref())
             .and("item", self.item.as_deref())
+            .and("items", self.items.as_deref())
             .and("class", self.class.as_deref())
             .and("signature", self.signature.as_deref())
             .and("since", self.since.as_deref())
@@ -124,6 +148,7 @@ impl FilterFields {
         let all = [
             ("job", &self.job),
             ("item", &self.item),
+            ("items", &self.items),
             ("class", &self.class),
             ("signature", &self.signature),
             ("since", &self.since),
@@ -133,6 +158,21 @@ impl FilterFields {
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
     }
+}
+
+/// A list of ids, or its JSON.
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Ids {
+        Text(String),
+        List(Vec<String>),
+    }
+
+    Ok(Option::<Ids>::deserialize(deserializer)?.map(|ids| match ids {
+        Ids::Text(text) => text,
+        Ids::List(ids) => serde_json::json!(ids).to_string(),
+    }))
 }
 
 /// Whether the text looks like the id of a signature rather than its text.
@@ -325,8 +365,8 @@ struct Found {
 }
 
 impl Found {
-    /// Finds the items that the filter selects and whose failure contains the text, as far as the
-    /// time limit allows.
+    /// Finds the items that the filter selects and that are searched for, as far as the time limit
+    /// allows.
     async fn search(
         letters: &DeadLetters,
         filter: &Filter,
@@ -335,11 +375,13 @@ impl Found {
         began: Instant,
     ) -> Result<Self, StoreError> {
         let mut found = Self { next: after, ..Self::default() };
+        let search = text.map(Search::new);
         loop {
             let most = if text.is_some() { BATCH } else { PAGE - found.items.len() };
             let page = letters.store().list(filter, found.next, most).await?;
             found.looked_at += page.items.len();
-            let is_meant = |item: &ItemRecord| text.is_none_or(|text| says(item, text));
+            let is_meant =
+                |item: &ItemRecord| search.as_ref().is_none_or(|search| search.finds(item));
             found.items.extend(page.items.into_iter().filter(is_meant));
             found.next = page.next;
             if found.next.is_none()
@@ -351,11 +393,4 @@ impl Found {
             }
         }
     }
-}
-
-/// Whether a failure or one of its causes contains the text.
-pub(crate) fn says(item: &ItemRecord, text: &str) -> bool {
-    item.failure.as_ref().is_some_and(|failure| {
-        failure.message.contains(text) || failure.chain.iter().any(|said| said.contains(text))
-    })
 }

@@ -9,9 +9,9 @@ use super::answer;
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
-use crate::parts::{badge, chart, time};
+use crate::parts::{badge, chart, form, time};
 use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::visit::query::{Address, PICK, PICKED};
 
 pub(crate) fn page(visit: &Visit, letters: &Letters, notice: Option<String>) -> Response {
     answer(visit, letters, || Page {
@@ -53,7 +53,7 @@ fn main(visit: &Visit, letters: &Letters) -> Markup {
         }
         section aria-labelledby="items-heading" {
             h2 #items-heading { "Items" }
-            (items(letters))
+            (items(visit, letters))
         }
     }
 }
@@ -89,7 +89,7 @@ fn filter_form(filter: &FilterFields) -> Markup {
             (field("signature", "Signature", "id or text", filter.signature.as_deref()))
             (field("since", "Since", "2h ago", filter.since.as_deref()))
             (field("until", "Until", "2026-11-21", filter.until.as_deref()))
-            (field("text", "Text", "in the message", filter.text.as_deref()))
+            (field("text", "Text", "in the message, or item.id = 7", filter.text.as_deref()))
             div.field {
                 label for="filter-state" { "State" }
                 select #filter-state name="state" {
@@ -151,8 +151,12 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
     }
 }
 
-fn items(letters: &Letters) -> Markup {
+fn items(visit: &Visit, letters: &Letters) -> Markup {
     let filter = &letters.filter;
+    // Ids are those of a job.
+    let can_pick = visit.shows_forms()
+        && filter.job.is_some()
+        && letters.items.iter().any(|item| can_be_taken_back(item.state));
     // Show the job as a column only if the rows can differ in it.
     let has_jobs = filter.job.is_none();
     let goes_on = letters.searched.is_some() || letters.is_partial;
@@ -163,7 +167,10 @@ fn items(letters: &Letters) -> Markup {
             table.cards #items {
                 thead {
                     tr {
-                        th scope="col" { "Item" }
+                        th scope="col" {
+                            @if can_pick { input #pick-all type="checkbox" form="picked" aria-label="Select all items of this page" hidden; }
+                            "Item"
+                        }
                         @if has_jobs { th scope="col" { "Job" } }
                         th scope="col" { "State" }
                         th.number scope="col" { "Run" }
@@ -173,8 +180,9 @@ fn items(letters: &Letters) -> Markup {
                         th.wide scope="col" { "Message" }
                     }
                 }
-                tbody { @for item in &letters.items { (item_row(item, has_jobs, letters.now)) } }
+                tbody { @for item in &letters.items { (item_row(item, has_jobs, can_pick, letters.now)) } }
             }
+            @if can_pick { (picked(filter)) }
         }
         @if let Some(rows) = letters.searched {
             p.muted #searched {
@@ -195,10 +203,28 @@ fn items(letters: &Letters) -> Markup {
     }
 }
 
-fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
+/// What can be done with the rows that are selected.
+fn picked(filter: &FilterFields) -> Markup {
+    let (job, state) = (filter.job.as_deref(), filter.state.as_deref());
+    let fields = [("job", job), ("state", state), (PICKED, Some("1"))];
+    html! {
+        form #picked method="get" action="re-drive" {
+            (form::hidden(fields.into_iter().filter_map(|(name, value)| Some((name, value?)))))
+            div.buttons {
+                button.primary #re-drive-picked { "Re-drive selected…" }
+                button.danger #purge-picked formaction="purge" { "Purge selected…" }
+            }
+        }
+    }
+}
+
+fn item_row(item: &ItemLine, has_jobs: bool, can_pick: bool, now: Timestamp) -> Markup {
     html! {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
+                @if can_pick && can_be_taken_back(item.state) && !item.is_long {
+                    input.pick type="checkbox" form="picked" name=(PICK) value=(item.id) aria-label={ "Select " (line(&item.id)) };
+                }
                 @if item.is_long {
                     span title="This id is longer than an address may be. Use: retry-workflow items show" { (line(&item.id)) }
                 } @else {

@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -16,11 +17,33 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        match Query::try_from_uri(&parts.uri) {
+        let uri = merged(&parts.uri);
+        match Query::try_from_uri(uri.as_ref().unwrap_or(&parts.uri)) {
             Ok(Query(value)) => Ok(Self(value)),
             Err(error) => Err(Problem::bad(error.body_text())),
         }
     }
+}
+
+/// The field of a row that a visitor has selected; there may be many, or none.
+pub(crate) const PICK: &str = "pick";
+/// The field that says that only such rows are meant.
+pub(crate) const PICKED: &str = "picked";
+
+/// The same address with all selected rows in one field: `items`, a JSON list.
+fn merged(uri: &Uri) -> Option<Uri> {
+    uri.query().filter(|query| query.contains(PICKED))?;
+    let Query(mut fields) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    let before = fields.len();
+    fields.retain(|(key, _)| key != PICKED);
+    if fields.len() == before {
+        return None;
+    }
+    let (picked, others): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(key, _)| key == PICK);
+    let ids: Vec<_> = picked.into_iter().map(|(_, id)| id).collect();
+    let page = Address::new(uri.path());
+    let page = others.iter().fold(page, |page, (key, value)| page.with(key, value));
+    page.with("items", &serde_json::json!(ids).to_string()).text().parse().ok()
 }
 
 /// A form, or JSON.

@@ -42,6 +42,34 @@ fn a_job_that_failed_is_looked_into_and_taken_back_by_clicks() {
 }
 
 #[test]
+fn some_rows_or_all_of_a_page_are_selected_and_taken_back() {
+    let Some(mut page) = Page::open() else { return };
+    let store = MemoryStore::new();
+    let server = Server::start(board(&store));
+    import(&server, &store);
+    page.go(&server.url("/dead-letters?job=import-1"));
+    for row in ["5", "15"] {
+        page.click(&format!("tr[data-item='{row}'] .pick"));
+    }
+    page.click("#re-drive-picked");
+    page.wait_for_text("#would", "2 dead letters");
+    page.click("#submit");
+    page.wait_for_text("#notice", "2");
+    assert_eq!(dead(&server, &store), 2);
+
+    page.go(&server.url("/dead-letters?job=import-1"));
+    page.click("#pick-all");
+    page.click("#purge-picked");
+    page.wait_for_text("#would", "2 dead letters");
+    page.click("#confirm");
+    page.type_text("purge 2");
+    page.click("#submit");
+    page.wait_for_text("#notice", "2");
+    assert_eq!(dead(&server, &store), 0);
+    page.assert_no_trouble();
+}
+
+#[test]
 fn the_same_is_done_by_keyboard_alone() {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();

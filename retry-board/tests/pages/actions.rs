@@ -236,3 +236,45 @@ async fn an_export_is_what_import_reads() {
     let item = there.show("import-1", "3").await.unwrap().unwrap();
     assert_eq!(item.history.len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn rows_are_selected_and_acted_on_at_once() {
+    let (app, store) = acting().await;
+    let page = get(&app, "/dead-letters?job=import-1").await;
+    page.says("name=\"pick\" value=\"3\"").says("name=\"pick\" value=\"6\"");
+    assert!(!get(&app, "/dead-letters").await.text.contains("pick"), "ids are those of a job");
+    // Where nothing is selected, nothing is meant.
+    get(&app, "/re-drive?job=import-1&picked=1").await.says("0 dead letters");
+    get(&app, "/purge?job=import-1&picked=1&pick=3&pick=6").await.says("2 dead letters");
+
+    let (answer, cookie, proof) = form(&app, "/re-drive?job=import-1&picked=1&pick=6").await;
+    answer.says("1 dead letter");
+    let items = answer.field("items").replace("&quot;", "%22");
+    assert_eq!(items, "[%226%22]");
+    let sent =
+        send(&app, "/re-drive", &cookie, &format!("job=import-1&items={items}&{proof}")).await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER, "{}", sent.text);
+    assert_eq!(dead(&store).await, 1);
+    let item = store.item("import-1", "6").await.unwrap().unwrap();
+    assert_eq!(item.state, ItemState::Pending);
+
+    // Programs send a list.
+    let session = get(&app, "/api/jobs/session").await;
+    let (cookie, csrf) = (session.cookie(), session.json()["csrf"].as_str().unwrap().to_owned());
+    let headers = [
+        ("content-type", "application/json"),
+        ("cookie", cookie.as_str()),
+        ("x-csrf-token", csrf.as_str()),
+    ];
+    let body = r#"{"job":"import-1","items":["3","none"]}"#;
+    let done = ask(&app, Method::POST, "/api/re-drive", &headers, body).await;
+    assert_eq!(done.json()["retried"], 1, "{}", done.text);
+    for (body, says) in [
+        (r#"{"items":["3"]}"#, "name the job, too"),
+        (r#"{"job":"import-1","items":"3"}"#, "write one such as"),
+    ] {
+        let refused = ask(&app, Method::POST, "/api/re-drive", &headers, body).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
+        refused.says(says);
+    }
+}

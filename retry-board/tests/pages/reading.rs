@@ -94,6 +94,7 @@ async fn dead_letters_are_filtered_by_the_address() {
     assert_eq!(items("?job=import-1").await, ["3", "6"]);
     assert_eq!(items("?text=order%206").await, ["6"]);
     assert_eq!(items("?text=nothing+says+so").await, [""; 0]);
+    assert_eq!(items("?text=item+%3D+6").await, ["6"], "a payload");
     assert_eq!(items("?class=timeout").await, [""; 0]);
     assert_eq!(items("?job=import-1&state=succeeded").await, ["1", "2", "4", "5"]);
     assert_eq!(items("?since=1h+ago&until=").await, ["3", "6", "render"]);

@@ -41,7 +41,7 @@ impl Engine {
             Some(keys) => self
                 .leases
                 .ready_items()
-                .position(|item| keys.start_of(item).is_some_and(|at| at <= now))?,
+                .position(|item| keys.start_of(item, now).is_some_and(|at| at <= now))?,
         };
         let item = self.leases.ready_items().nth(place)?;
         if !self.pace.as_mut().is_none_or(|pace| pace.take(now)) {
@@ -57,7 +57,10 @@ impl Engine {
     fn next_start(&self) -> Option<Timestamp> {
         let by_key = match &self.keys {
             None => Timestamp::default(),
-            Some(keys) => self.leases.ready_items().filter_map(|item| keys.start_of(item)).min()?,
+            Some(keys) => {
+                let now = self.store.now();
+                self.leases.ready_items().filter_map(|item| keys.start_of(item, now)).min()?
+            }
         };
         Some(self.pace.as_ref().map_or(Some(by_key), Pace::next)?.max(by_key))
     }
@@ -110,7 +113,7 @@ impl Engine {
         keys.tidy(|item| self.leases.holds(item), now);
         // Those that can start now come first.
         let free = self.max_parallel.saturating_sub(self.tasks.len());
-        let due = self.leases.ready_items().filter_map(|item| keys.start_of(item));
+        let due = self.leases.ready_items().filter_map(|item| keys.start_of(item, now));
         let taken = due.filter(|at| *at <= now).count();
         let most = if can_start { free.saturating_sub(taken) } else { 0 };
         if let Some(question) = keys.question(self.leases.ready_items(), most, now) {

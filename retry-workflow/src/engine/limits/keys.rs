@@ -143,11 +143,11 @@ impl KeyLimits {
         }
     }
 
-    /// When an item can start; `None` if that is not known.
-    pub(in crate::engine) fn start_of(&self, item: i64) -> Option<Timestamp> {
+    /// When an item can start; `None` if that is not known, or past.
+    pub(in crate::engine) fn start_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
         match self.items.get(&item).map(|keyed| keyed.stage) {
-            None => Some(Timestamp::default()),
-            Some(Stage::Admitted(at)) => Some(at),
+            None => Some(now),
+            Some(Stage::Admitted(at)) => Some(at).filter(|at| *at + LATE >= now),
             Some(Stage::Waits | Stage::Runs(_)) => None,
         }
     }
@@ -200,20 +200,32 @@ impl KeyLimits {
         let wants: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
         let is_late = !held.is_empty() && self.until < now + self.lease * 2 / 3;
-        let has_places =
-            self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_)));
-        let is_needed = !wants.is_empty() || (has_places && (self.has_freed || is_late));
+        let is_needed = !wants.is_empty() || (self.has_places() && (self.has_freed || is_late));
         is_needed.then(|| {
             self.has_freed = false;
-            Question {
-                limits: Arc::clone(&self.limits),
-                worker: Arc::clone(&self.worker),
-                wants,
-                held,
-                lease: self.lease,
-                takes: self.takes,
-            }
+            self.asking(wants, held)
         })
+    }
+
+    /// What gives all places of this worker back, because it leaves.
+    pub(in crate::engine) fn leaving(&self) -> Option<Question> {
+        self.has_places().then(|| self.asking(Vec::new(), BTreeMap::new()))
+    }
+
+    fn asking(&self, wants: Vec<Want>, held: BTreeMap<Key, u32>) -> Question {
+        Question {
+            limits: Arc::clone(&self.limits),
+            worker: Arc::clone(&self.worker),
+            wants,
+            held,
+            lease: self.lease,
+            takes: self.takes,
+        }
+    }
+
+    /// Whether any of the limits is about how many run at the same time.
+    fn has_places(&self) -> bool {
+        self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_)))
     }
 
     /// Takes over an answer for an item that is still ready. Returns `false` if it goes back.

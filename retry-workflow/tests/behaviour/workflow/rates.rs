@@ -221,3 +221,25 @@ async fn a_rate_for_all_and_one_for_each_key_hold_together() {
     assert!(most.iter().all(|most| *most <= 3), "{most:?}");
     assert!(took < Duration::from_secs(33), "{took:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_stops_gives_its_places_back() {
+    let store = MemoryStore::new();
+    let job = || {
+        Workflow::new("stops")
+            .job_id("stops")
+            .store(store.clone())
+            .concurrency_per(|n| host(n, 1), 1)
+    };
+    let handler = |_: u32, _| async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok::<_, String>(())
+    };
+    let stop = tokio::time::sleep(Duration::from_secs(1));
+    let stopped = job().stop_on(stop).run(0..3_u32, handler).await.unwrap();
+    assert_eq!(stopped.succeeded(), 1);
+    let began = Instant::now();
+    assert!(job().run(0..3_u32, handler).await.unwrap().is_success());
+    // Its lease would have lasted half a minute.
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+}

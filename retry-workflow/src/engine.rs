@@ -656,16 +656,16 @@ impl Engine {
             if (lease.run, lease.attempt) == (0, 1) {
                 self.waiting = self.waiting.saturating_sub(1);
             }
-            let late = self.schedule.too_late(&lease, self.store.now());
-            let (key, id) = (lease.key, lease.id.clone());
-            self.leases.add(lease, place < starts, until);
-            if let Some(failure) = late
-                && self.leases.take_ready(key.item).is_some()
+            // One that this worker is at already has begun.
+            if let Some(failure) = self.schedule.too_late(&lease, || self.store.now())
+                && !self.leases.holds(lease.key.item)
             {
-                let skipped = Completion::skipped(key, id, failure);
+                let skipped = Completion::skipped(lease.key, lease.id, failure);
                 self.ledger.done(&skipped);
                 self.finished.push(skipped);
+                continue;
             }
+            self.leases.add(lease, place < starts, until);
         }
         self.claim_keyed_soon();
     }

@@ -47,8 +47,12 @@ impl Schedule {
     }
 
     /// Why an item that was claimed is skipped: it has not begun, and it is too late.
-    pub(in crate::engine) fn too_late(&self, lease: &Lease, now: Timestamp) -> Option<Failure> {
-        let late = self.skip_after.filter(|at| *at <= now)?;
+    pub(in crate::engine) fn too_late(
+        &self,
+        lease: &Lease,
+        now: impl Fn() -> Timestamp,
+    ) -> Option<Failure> {
+        let late = self.skip_after.filter(|at| *at <= now())?;
         let is_new = lease.run == 0 && lease.attempt == 1;
         let message = || format!("it had not begun by {}, its `skip_after`", moment(late));
         is_new.then(|| Failure::new("late", message()))

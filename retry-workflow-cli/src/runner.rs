@@ -444,7 +444,8 @@ fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner 
         let per = per.clone();
         let key = move |item: &Value| {
             let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
-            per.render(&scope).ok()
+            // Without a host there is no limit of a host.
+            per.render(&scope).ok().filter(|key| !key.is_empty())
         };
         match *bound {
             KeyBound::Rate(rate) => runner.rate_per(key, rate),

@@ -155,6 +155,12 @@ impl Forms<'_> {
                     key.name
                 );
                 self.wrong(key.span, message);
+            } else if MAP.contains(&key.name.as_str())
+                && known.contains(&"commands")
+                && !known.contains(&key.name.as_str())
+            {
+                let message = format!("`{}` belongs to `map`: move it there", key.name);
+                self.wrong(key.span, message);
             } else if !known.contains(&key.name.as_str()) {
                 let meant = key_here(&key.name, &value.scalar().unwrap_or_default(), known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));

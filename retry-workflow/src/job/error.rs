@@ -72,7 +72,7 @@ pub enum WorkflowError {
         /// What is wrong with it.
         source: InvalidName,
     },
-    /// `max_parallel` is 0, so that no item could run.
+    /// `max_parallel`, or a limit of `concurrency_per`, is 0, so that no item could run.
     NoParallelism,
     /// A lease would expire before it can be renewed.
     ShortLease {
@@ -143,9 +143,10 @@ impl fmt::Display for WorkflowError {
             Self::Name { name, source } => {
                 write!(f, "`{}` is not a valid job name: {source}", OneLine(name))
             }
-            Self::NoParallelism => {
-                f.write_str("`max_parallel` is 0, so no item would ever run: write at least 1")
-            }
+            Self::NoParallelism => f.write_str(
+                "`max_parallel`, or a limit of `concurrency_per`, is 0, so no item would ever run: \
+                     write at least 1",
+            ),
             Self::OtherWorkflow { id, name, found } => write!(
                 f,
                 "the job `{}` was started by the workflow `{}`, but this one is `{}`: choose \

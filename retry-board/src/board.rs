@@ -288,6 +288,13 @@ impl Board {
         }
     }
 
+    /// The token that is given. All of them are compared, however early one fits.
+    pub(crate) fn token_of(&self, given: &str) -> Option<&Token> {
+        self.tokens
+            .iter()
+            .fold(None, |found, token| if token.is(given) { Some(token) } else { found })
+    }
+
     /// A visitor of whom nothing is known.
     pub(crate) fn nobody(&self) -> Identity {
         Identity { name: None, acts: true, secret: self.secret.clone() }

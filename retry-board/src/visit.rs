@@ -97,15 +97,12 @@ impl Visit {
             let given = given.and_then(|value| value.split_once(' '));
             let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             let given = given.map(|(_, token)| token.trim_start());
-            for token in &board.tokens {
-                // All of them are compared, however early one fits.
-                let is_given = given.is_some_and(|given| token.is(given));
-                let session = token.begun(&parts.headers);
-                if is_given || session.is_some() {
-                    visit.identity = token.identity();
-                    visit.session = session;
-                    visit.has_token = is_given;
-                }
+            if let Some(token) = given.and_then(|given| board.token_of(given)) {
+                (visit.identity, visit.has_token) = (token.identity(), true);
+            } else if let Some((token, session)) =
+                board.tokens.iter().find_map(|token| Some((token, token.begun(&parts.headers)?)))
+            {
+                (visit.identity, visit.session) = (token.identity(), Some(session));
             }
             let is_open = is_open(page_group, parts.uri.path());
             if visit.session.is_none() && !visit.has_token && !is_open {

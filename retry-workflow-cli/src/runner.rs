@@ -198,7 +198,7 @@ pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, 
 async fn succeeded(store: Arc<dyn Store>, job: String) {
     let has = async || -> Result<bool, StoreError> {
         let Some(job) = Job::find_or_newest(&*store, &job).await? else { return Ok(false) };
-        Ok(!is_unfinished(&*store, &job).await? && store.counts(&job.id).await?.dead == 0)
+        Ok(Job::has_succeeded(&*store, &job.id).await? && !is_unfinished(&*store, &job).await?)
     };
     // A store that cannot be read now may be later.
     while !matches!(has().await, Ok(true)) {

@@ -324,10 +324,7 @@ impl Engine {
                 }
                 EngineEvent::ClaimedSuspect(Some(lease), until) => {
                     self.ledger.changed();
-                    if let Some(keys) = &mut self.keys {
-                        keys.add(lease.key.item, &lease.payload, attempt::slot(&lease));
-                    }
-                    self.leases.add(lease, true, until);
+                    self.take_in(lease, true, until);
                 }
                 EngineEvent::ClaimedSuspect(None, _) => self.leave_alone(),
                 EngineEvent::Renewed { keys, good, until } => {
@@ -406,7 +403,9 @@ impl Engine {
         if let Some(start_at) = self.start_at {
             at = at.min(start_at);
         }
-        if let Some(Some(wait)) = self.schedule.closed_for(self.store.now()) {
+        if let Some(wait) = self.schedule.closed_for(|| self.store.now())
+            && !wait.is_zero()
+        {
             at = at.min(Instant::now() + wait);
         }
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
@@ -640,11 +639,6 @@ impl Engine {
         if leases.len() >= wanted || bytes >= MAX_CLAIM_BYTES {
             self.claim_soon();
         }
-        if let Some(keys) = &mut self.keys {
-            for lease in &leases {
-                keys.add(lease.key.item, &lease.payload, attempt::slot(lease));
-            }
-        }
         if !leases.is_empty() {
             self.ledger.changed();
             self.watch.due = None;
@@ -665,7 +659,7 @@ impl Engine {
                 self.finished.push(skipped);
                 continue;
             }
-            self.leases.add(lease, place < starts, until);
+            self.take_in(lease, place < starts, until);
         }
         self.claim_keyed_soon();
     }

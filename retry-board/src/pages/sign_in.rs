@@ -25,14 +25,9 @@ pub(crate) struct SignOutForm {
 /// Begins a session for a visitor who knows the token, and leads to the page that was asked for.
 pub(crate) fn sign_in(visit: &Visit, form: &SignInForm) -> Result<Response, Problem> {
     visit.is_own_page()?;
-    let mut found = None;
-    for token in &visit.board.tokens {
-        // All of them are compared, however early one fits.
-        if token.is(&form.token) {
-            found = Some(token);
-        }
-    }
-    let Some(token) = found else { return Err(Problem::wrong_token(&form.to)) };
+    let Some(token) = visit.board.token_of(&form.token) else {
+        return Err(Problem::wrong_token(&form.to));
+    };
     let to = if is_page(&form.to) { form.to.as_str() } else { visit.page_group.as_str() };
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     let secret = token.identity().secret;

@@ -173,7 +173,7 @@ macro_rules! settings {
         /// together. Default: no limit.
         ///
         /// They are spread evenly, and each is counted: retries too. A worker reserves its starts in
-        /// the store, some 250 ms ahead, and one that comes more than 50 ms late is lost.
+        /// the store, up to 250 ms ahead, and one that comes more than 50 ms late is lost.
         ///
         /// ```
         /// # use std::time::Duration;

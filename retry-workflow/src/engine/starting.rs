@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Engine;
-use super::attempt::Completion;
+use super::attempt::{self, Completion};
 use super::limits::keys::{Answer, Verdict};
 use super::limits::pace::{self, Pace};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
+use crate::item::record::Lease;
 
 /// How often to claim what waited for its key while other items are in hand.
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
@@ -128,15 +129,27 @@ impl Engine {
         let Some(keys) = &mut self.keys else { return };
         keys.granted(until);
         for (item, verdict) in verdicts {
-            let Verdict::Defer { due, slot } = verdict else {
-                keys.answered(item, verdict);
-                continue;
-            };
-            if let Some(lease) = self.leases.take_ready(item) {
-                keys.answered(item, verdict);
-                self.finished.push(Completion::deferred(lease, due, slot));
+            match verdict {
+                Verdict::Admit(at) => keys.admitted(item, at),
+                Verdict::Defer { due, slot } => {
+                    if let Some(lease) = self.leases.take_ready(item) {
+                        keys.ended(item, self.store.now());
+                        self.finished.push(Completion::deferred(lease, due, slot));
+                    }
+                }
             }
         }
+    }
+
+    /// Takes in an item that was claimed.
+    pub(super) fn take_in(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
+        // Of one whose lease had expired, and that this worker has still, nothing changes.
+        if let Some(keys) = &mut self.keys
+            && !self.leases.holds(lease.key.item)
+        {
+            keys.add(lease.key.item, &lease.payload, attempt::slot(&lease));
+        }
+        self.leases.add(lease, is_started, until);
     }
 
     /// When to claim again what waited for its key.

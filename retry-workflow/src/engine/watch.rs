@@ -234,8 +234,8 @@ impl Engine {
         if self.stopping.is_some() {
             return runs.then_some(WaitReason::Stop);
         }
-        if let Some(wait) = self.schedule.closed_for(self.store.now()) {
-            return Some(WaitReason::Start { wait: wait.unwrap_or_default() });
+        if let Some(wait) = self.schedule.closed_for(|| self.store.now()) {
+            return Some(WaitReason::Start { wait });
         }
         if !open_for.is_zero() {
             return Some(WaitReason::Breaker { wait: open_for });

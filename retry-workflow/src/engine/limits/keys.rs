@@ -129,10 +129,7 @@ impl KeyLimits {
 
     /// Takes in an item that was claimed.
     pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, slot: Option<Timestamp>) {
-        // This worker's own lease had expired: what it knows still holds.
-        if self.items.contains_key(&item) {
-            return;
-        }
+        self.items.remove(&item);
         let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
         let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
             Some(Key { limit, digest: fnv(&of(&payload)?) })
@@ -228,18 +225,12 @@ impl KeyLimits {
         self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_)))
     }
 
-    /// Takes over an answer for an item that is still ready. Returns `false` if it goes back.
-    pub(in crate::engine) fn answered(&mut self, item: i64, verdict: Verdict) -> bool {
-        let Some(keyed) = self.items.get_mut(&item) else { return true };
-        match verdict {
-            Verdict::Admit(at) => {
-                keyed.stage = Stage::Admitted(at);
-                true
-            }
-            Verdict::Defer { .. } => {
-                self.items.remove(&item);
-                false
-            }
+    /// Notes that an item can start then.
+    pub(in crate::engine) fn admitted(&mut self, item: i64, at: Timestamp) {
+        match self.items.get_mut(&item) {
+            Some(keyed) => keyed.stage = Stage::Admitted(at),
+            // It has been lost meanwhile, and the store does not know that.
+            None => self.has_freed = true,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The store has the time of the next free start. A worker reserves the starts of a short while at
 //! once, by moving that time forward, and starts an item only at a start of its own. So the rate
-//! holds whatever the workers do, and costs four small writes a second for each of them.
+//! holds whatever the workers do, for a small write now and then.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) const LATE: Duration = Duration::from_millis(50);
 pub(in crate::engine) struct Pace {
     rate: Rate,
     reserved: VecDeque<Starts>,
-    /// The end of the last reservation, and how many of its starts were lost.
+    /// The end of the last reservation, and how many of its last starts were lost.
     last: Unused,
 }
 
@@ -54,15 +54,12 @@ impl Pace {
     /// Uses a start, if one is due.
     pub(in crate::engine) fn take(&mut self, now: Timestamp) -> bool {
         self.forget_late(now);
-        let is_due = self.is_due(now);
+        let is_due = self.next().is_some_and(|next| next <= now);
         if is_due {
+            self.last.count = 0;
             self.advance();
         }
         is_due
-    }
-
-    pub(in crate::engine) fn is_due(&self, now: Timestamp) -> bool {
-        self.next().is_some_and(|next| next <= now)
     }
 
     /// The next start that this worker has reserved.
@@ -87,7 +84,10 @@ impl Pace {
 
     /// What [`reserve`] has to know.
     pub(in crate::engine) fn reservation(&self, count: u32) -> Reservation {
-        Reservation { rate: self.rate, count, unused: self.last }
+        // What is left of the last reservation is still this worker's.
+        let lost = if self.reserved.is_empty() { self.last.count } else { 0 };
+        let unused = Unused { count: lost, ..self.last };
+        Reservation { rate: self.rate, count, unused }
     }
 
     /// Takes over starts that were reserved.
@@ -188,6 +188,20 @@ mod tests {
         assert_eq!(pace.missing(1_000, at(0)), None);
         assert_eq!(pace.missing(1_000, at(200)), Some(15), "ten are left");
         assert_eq!(Pace::new("1/m".parse().unwrap()).missing(1_000, at(0)), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_lost_before_others_were_used_is_not_free_again() {
+        let (store, mut pace) = (MemoryStore::new(), pace("10/s"));
+        pace.add(reserve(&store, "job", pace.reservation(10)).await.unwrap());
+        let first = pace.next().unwrap();
+        let end = first + Duration::from_secs(1);
+        // Five are late, the next one is used, and four are left.
+        let now = first + Duration::from_millis(555);
+        assert!(!pace.take(now));
+        let now = first + Duration::from_millis(600);
+        assert!(pace.take(now) && pace.next().unwrap() < end);
+        assert_eq!(reserve(&store, "job", pace.reservation(1)).await.unwrap().first, end);
     }
 
     #[tokio::test(start_paused = true)]

@@ -36,14 +36,13 @@ impl Schedule {
 
     /// Whether items may begin.
     pub(in crate::engine) fn is_open(&self, now: impl Fn() -> Timestamp) -> bool {
-        !self.waits_to_start && self.not_before.is_none_or(|at| at <= now())
+        self.closed_for(now).is_none()
     }
 
-    /// How long until items may begin, if that is known, or `None` if they may.
-    #[expect(clippy::option_option, reason = "open, closed, or closed for so long")]
-    pub(in crate::engine) fn closed_for(&self, now: Timestamp) -> Option<Option<Duration>> {
-        let wait = self.not_before.map(|at| at.since(now)).filter(|wait| !wait.is_zero());
-        (self.waits_to_start || wait.is_some()).then_some(wait)
+    /// How long until items may begin, zero if that is not known; `None` if they may.
+    pub(in crate::engine) fn closed_for(&self, now: impl Fn() -> Timestamp) -> Option<Duration> {
+        let wait = self.not_before.map(|at| at.since(now())).filter(|wait| !wait.is_zero());
+        wait.or_else(|| self.waits_to_start.then_some(Duration::ZERO))
     }
 
     /// Why an item that was claimed is skipped: it has not begun, and it is too late.

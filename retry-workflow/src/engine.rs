@@ -490,8 +490,11 @@ impl Engine {
         {
             self.finished.push(Completion::released(lease.key));
         }
-        // The slot that it was claimed for is gone, but the store has it as started.
-        while let Some(lease) = self.leases.next_claimed_as_started() {
+        // The slot that it was claimed for is gone, but the store has it as started. A suspect keeps
+        // its slot until the limits let it start.
+        while !self.suspect_waits()
+            && let Some(lease) = self.leases.next_claimed_as_started()
+        {
             self.finished.push(Completion::released(lease.key));
         }
     }
@@ -521,7 +524,8 @@ impl Engine {
             });
         }
         if self.access.is_alone() && is_idle {
-            if self.access.turn_has_ended() || !self.may_start_soon() {
+            let may_start = self.may_start_soon() && self.until_near_start().is_zero();
+            if self.access.turn_has_ended() || !may_start {
                 self.leave_alone();
             } else {
                 self.start_claiming_suspect();
@@ -542,8 +546,8 @@ impl Engine {
         self.claim_soon();
     }
 
-    /// How long until this worker may run suspects.
-    fn until_suspects(&self) -> Duration {
+    /// How long until this worker has lived long enough to run suspects.
+    fn until_trusted(&self) -> Duration {
         SUSPECTS_FROM.saturating_sub(self.began.elapsed())
     }
 

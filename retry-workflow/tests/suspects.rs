@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection};
-use retry_workflow::{JobEvent, MemoryStore, Store, WaitReason, Workflow, keyed, policy};
+use retry_workflow::{JobEvent, MemoryStore, Rate, Store, WaitReason, Workflow, keyed, policy};
 use tokio::time::Instant;
 
-/// Both tests wait for the lock of the process, on clocks that are paused: one at a time.
+/// All tests wait for the lock of the process, on clocks that are paused: one at a time.
 static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A store in which two workers have died with item 2.
@@ -86,4 +86,31 @@ async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
         .await
         .unwrap();
     assert_eq!(*heard.lock().unwrap(), [WaitReason::Alone, WaitReason::Suspect]);
+}
+
+fn rate(text: &str) -> Rate {
+    text.parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspect_starts_when_the_limits_of_its_job_let_it() {
+    let _one = ONE.lock().await;
+    let host = |_: &serde_json::Value| Some("host".to_owned());
+    let limits: [(&str, &dyn Fn(Workflow) -> Workflow, u64); 5] = [
+        ("a rate", &|job| job.rate(rate("10/s")), 10),
+        ("a slow rate", &|job| job.rate(rate("1/m")), 250),
+        ("a rate by key", &|job| job.rate_per(host, rate("10/s")), 10),
+        ("a slow rate by key", &|job| job.rate_per(host, rate("1/m")), 250),
+        ("places by key", &|job| job.concurrency_per(host, 1), 10),
+    ];
+    for (limit, with_limit, most) in limits {
+        let begun = Instant::now();
+        let job = with_limit(Workflow::new("waits").job_id("waits").store(with_suspect().await));
+        let items = keyed([1_u32, 2, 3, 4], u32::to_string);
+        let report = job.run(items, |_: u32, _| async { Ok::<_, String>(()) });
+        let hour = Duration::from_hours(1);
+        let report = tokio::time::timeout(hour, report).await.expect(limit).unwrap();
+        assert_eq!((report.succeeded(), report.counts.attempts), (4, 4), "{limit}");
+        assert!(begun.elapsed() < Duration::from_secs(most), "{limit}: {:?}", begun.elapsed());
+    }
 }

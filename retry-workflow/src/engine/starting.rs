@@ -13,6 +13,8 @@ use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::record::Lease;
 
+/// A suspect, beside which nothing else runs, is claimed once the job's rate lets it start so soon.
+const NEAR: Duration = Duration::from_secs(1);
 /// How often to claim what waited for its key while other items are in hand.
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
 
@@ -77,6 +79,20 @@ impl Engine {
         let wait = self.next_start().filter(|_| is_waiting)?.since(self.store.now());
         // If it is due, something else keeps the item from starting.
         (!wait.is_zero()).then_some(wait)
+    }
+
+    /// How long until the next start that this worker has reserved is near enough for a suspect.
+    pub(super) fn until_near_start(&self) -> Duration {
+        let next = self.pace.as_ref().and_then(Pace::next);
+        next.map_or(Duration::ZERO, |next| next.since(self.store.now())).saturating_sub(NEAR)
+    }
+
+    /// Whether a suspect is in hand that the limits will soon let start.
+    pub(super) fn suspect_waits(&self) -> bool {
+        self.has_limits()
+            && self.access.is_alone()
+            && self.has_item_to_start()
+            && self.until_near_start().is_zero()
     }
 
     /// Asks for what the limits require of items that are ready.

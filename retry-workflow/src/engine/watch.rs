@@ -40,8 +40,8 @@ pub(super) struct Watch {
     seen: u64,
     /// When the next item is due, if none is due now.
     pub(super) due: Option<Timestamp>,
-    /// Whether a suspect waits until this worker has lived long enough.
-    is_new: bool,
+    /// Whether a suspect is due that this worker may not run yet.
+    is_too_early: bool,
 }
 
 impl Watch {
@@ -56,7 +56,7 @@ impl Watch {
             looked_at_change: None,
             seen: 0,
             due: None,
-            is_new: false,
+            is_too_early: false,
         }
     }
 
@@ -148,8 +148,8 @@ impl Engine {
         let mut goes_on_later = false;
         if self.stopping.is_none() && !self.access.wants_alone() {
             let is_time = self.is_time_for(next_suspect, is_current);
-            let wait = self.until_suspects();
-            self.watch.is_new = is_time && !wait.is_zero();
+            let wait = self.until_trusted().max(self.until_near_start());
+            self.watch.is_too_early = is_time && !wait.is_zero();
             if is_time && wait.is_zero() {
                 self.access.want_alone();
             } else if is_current && self.is_idle() {
@@ -255,8 +255,12 @@ impl Engine {
         if self.operations.is_under_way(Operation::Enter) {
             return Some(WaitReason::OtherJob);
         }
-        if self.watch.is_new {
-            return Some(WaitReason::NewWorker { wait: self.until_suspects() });
+        if self.watch.is_too_early {
+            let (trusted, wait) = (self.until_trusted(), self.until_near_start());
+            return Some(match &self.pace {
+                Some(pace) if wait > trusted => WaitReason::Rate { limit: pace.rate(), wait },
+                _ => WaitReason::NewWorker { wait: trusted },
+            });
         }
         let wait = self.watch.due?.since(self.store.now());
         let counts = self.ledger.stored();

@@ -139,19 +139,28 @@ impl Entry {
         Ok(values.iter().rev().filter_map(read).take(max).collect())
     }
 
-    /// Returns `true` if the action was about this item, as far as that can be known: an item that
-    /// it may have re-driven, or purged, by its job, its id, and the class and signature of what
-    /// had failed.
+    /// Returns `true` if the action was about this item, as far as that can be known: its job, its
+    /// id, and the class and signature of its last failure before the action fit. An item that has
+    /// had no run since was not re-driven by it, and one that still has its payload was not purged.
     pub fn concerns(&self, item: &ItemRecord) -> bool {
         if self.job.as_ref().is_some_and(|job| *job != item.job) {
+            return false;
+        }
+        let before = || item.history.iter().filter(|row| row.started <= self.at);
+        let run = before().map(|row| row.run).max().unwrap_or(0);
+        let is_untouched = match self.action.as_str() {
+            "re-drive" => item.run <= run,
+            "purge" => !item.payload.is_empty(),
+            _ => false,
+        };
+        if is_untouched {
             return false;
         }
         if !self.ids.is_empty() {
             return self.ids.contains(&item.id);
         }
         // What had failed last when it was taken.
-        let before = item.history.iter().filter(|row| row.started <= self.at);
-        let failed = before.filter_map(|row| row.failure.as_ref()).next_back();
+        let failed = before().filter_map(|row| row.failure.as_ref()).next_back();
         let fits = |class: &String| failed.is_none_or(|failed| has_class(&failed.class, class));
         let same = |text: &String| failed.is_none_or(|failed| failed.signature.as_str() == text);
         self.class.as_ref().is_none_or(fits) && self.signature.as_ref().is_none_or(same)

@@ -30,6 +30,7 @@ async fn an_action_concerns_the_items_that_it_named_or_whose_failure_it_selected
     let mut row = AttemptRecord::new("worker", store.now(), AttemptOutcome::Failed);
     row.failure = Some(Failure::new("timeout+network", "no answer after 30s"));
     item.history = vec![row];
+    item.run = 1;
     let concerns = async |filter: Filter| {
         let begun = Entry::new("ada", "re-drive").about(&filter).begin(&store).await.unwrap();
         begun.done(&store, 1).await.unwrap();
@@ -42,4 +43,26 @@ async fn an_action_concerns_the_items_that_it_named_or_whose_failure_it_selected
     assert!(concerns(job().class("timeout")).await && !concerns(job().class("panic")).await);
     assert!(concerns(job().signature("no answer after <n>s")).await);
     assert!(!concerns(job().signature("busy")).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_run_again_was_not_re_driven_and_what_is_still_there_was_not_purged() {
+    let store = MemoryStore::new();
+    let mut item = ItemRecord::new("import-1", "A-17", "{}");
+    item.history = vec![AttemptRecord::new("worker", store.now(), AttemptOutcome::Failed)];
+    let concerns = async |action: &str, item: &ItemRecord| {
+        let begun = Entry::new("ada", action).job("import-1").begin(&store).await.unwrap();
+        begun.done(&store, 1).await.unwrap();
+        Entry::newest(&store, 1).await.unwrap()[0].concerns(item)
+    };
+    assert!(!concerns("re-drive", &item).await && !concerns("purge", &item).await);
+    item.run = 1;
+    assert!(concerns("re-drive", &item).await && !concerns("purge", &item).await);
+    let mut again = AttemptRecord::new("worker", store.now(), AttemptOutcome::Succeeded);
+    again.run = 1;
+    item.history.push(again);
+    assert!(!concerns("re-drive", &item).await, "its second run had begun before");
+    item.history.clear();
+    item.payload.clear();
+    assert!(concerns("purge", &item).await);
 }

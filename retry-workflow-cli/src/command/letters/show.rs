@@ -115,7 +115,8 @@ fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     }
     screen.line("")?;
     section("payload", &payload(&item.payload), screen)?;
-    if let Some(output) = &item.output {
+    // A command may have written nothing.
+    if let Some(output) = item.output.as_ref().filter(|output| !output.is_empty()) {
         section("output", &payload(output), screen)?;
     }
     if let Some(failure) = &item.failure {

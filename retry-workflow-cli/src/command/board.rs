@@ -2,6 +2,7 @@
 
 mod serve;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -91,6 +92,9 @@ fn tokens(file: &Path) -> Result<Vec<Token>, CommandError> {
     let lines = text.lines().map(str::trim).enumerate();
     let is_said = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('#');
     let lines: Vec<_> = lines.filter(is_said).collect();
+    if lines.is_empty() {
+        return Err(CommandError::Usage(format!("{} has no token: write one into it", name())));
+    }
     let is_team = lines.len() > 1 || lines.iter().any(|(_, line)| role(line).is_some());
     if !is_team {
         let token = Token::new(&text);
@@ -98,10 +102,15 @@ fn tokens(file: &Path) -> Result<Vec<Token>, CommandError> {
             .map(|token| vec![token])
             .map_err(|error| CommandError::Usage(format!("{}: {error}", name())));
     }
-    let token = |(at, line): (usize, &str)| {
+    let mut owners = BTreeMap::new();
+    let token = |(at, line)| {
         let (who, reads, token) = role(line).ok_or_else(|| {
             wrong(at + 1, &"write NAME ROLE TOKEN, where ROLE is `act` or `read`: ada act 6f1c…")
         })?;
+        if let Some(owner) = owners.insert(token, who) {
+            let owner = one_line(owner);
+            return Err(wrong(at + 1, &format!("{owner} has the same token: give each their own")));
+        }
         let token = Token::new(token).map_err(|error| wrong(at + 1, &error))?.named(who);
         Ok(if reads { token.reader() } else { token })
     };

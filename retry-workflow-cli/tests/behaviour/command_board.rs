@@ -221,6 +221,11 @@ fn a_file_of_tokens_that_cannot_be_read_says_which_line_is_wrong() {
         ("ada act 0123456789abcdef\nbob reads fedcba9876543210\n", "team:2: write NAME ROLE TOKEN"),
         ("ada act short\n", "team:1: a token of 5 characters can be guessed"),
         ("short", "team: a token of 5 characters can be guessed"),
+        ("# nobody yet\n", "team has no token: write one into it"),
+        (
+            "ada act 0123456789abcdef\nbob read 0123456789abcdef\n",
+            "team:2: ada has the same token: give each their own",
+        ),
     ] {
         std::fs::write(folder.path().join("team"), text).unwrap();
         let output =

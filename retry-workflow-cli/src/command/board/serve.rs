@@ -46,7 +46,8 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service = TowerToHyperService::new(app.clone().layer(Extension(Peer(peer.ip()))));
+        let service =
+            TowerToHyperService::new(app.clone().layer(Extension(Peer(peer.ip().to_canonical()))));
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(WRITE_TIMEOUT));
         tokio::spawn(async move {

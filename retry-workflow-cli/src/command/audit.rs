@@ -40,7 +40,7 @@ fn row(entry: &Entry) -> [String; 6] {
     let Entry { at, who, action, job, ids, class, signature, note, items, .. } = entry;
     let mut what = match &ids[..] {
         [] => Vec::new(),
-        [one] => vec![one_line(one)],
+        [one] => vec![format!("item {}", one_line(one))],
         several => vec![format!("{} items", several.len())],
     };
     what.extend(class.as_ref().map(|class| format!("class {}", one_line(class))));

@@ -425,12 +425,8 @@ fn print_reports(
         screen.object(&object)?;
         return Ok(exit);
     }
-    match setup {
-        Some(setup) => screen.line(setup)?,
-        None => screen.line(job)?,
-    }
-    if let Some(reduce) = reduce.as_ref().filter(|reduce| !reduce.is_success()) {
-        screen.line(reduce)?;
+    for report in reports.printed() {
+        screen.line(report)?;
     }
     let id = argument(&job.job.id);
     if stopped {

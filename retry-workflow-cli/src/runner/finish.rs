@@ -9,7 +9,7 @@ use crate::template::placeholder::Scope;
 use crate::terminal::text::argument;
 use retry_workflow::job::Unit;
 use retry_workflow::work::WorkOutcome;
-use retry_workflow::{ItemContext, JobReport, JobStatus, Store, StoreError};
+use retry_workflow::{ItemContext, JobReport, JobStatus, StopReason, Store, StoreError};
 
 /// The variable with the path of the report.
 const REPORT_FILE: &str = "RETRY_WORKFLOW_REPORT_FILE";
@@ -55,12 +55,17 @@ fn told(reports: &Reports, flag: &str) -> Value {
         _ => None,
     };
     let next = match report.unit() {
+        _ if matches!(ended.job.status, JobStatus::Stopped { reason: StopReason::Cancelled }) => {
+            None
+        }
         _ if reason.is_some() => Some(format!("retry-workflow{flag} resume {id}")),
         _ if report.dead() == 0 => None,
         Unit::Item => Some(format!("retry-workflow{flag} dlq stats {id}")),
         _ => Some(format!("retry-workflow{flag} dlq list {id}")),
     };
-    let groups = report.groups.iter().take(GROUPS).map(|group| {
+    // If no item has failed, what failed is a step of `setup` or `reduce`.
+    let failed = if report.groups.is_empty() { ended } else { report };
+    let groups = failed.groups.iter().take(GROUPS).map(|group| {
         let mut told = json!(group);
         told["advice"] = json!(group.advice());
         told
@@ -74,7 +79,7 @@ fn told(reports: &Reports, flag: &str) -> Value {
         "elapsed": report.elapsed.as_secs_f64(),
         "groups": groups.collect::<Vec<_>>(),
         "next": next,
-        "text": report.to_string(),
+        "text": reports.printed().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
     })
 }
 
@@ -83,5 +88,12 @@ impl Reports {
     fn ended(&self) -> &JobReport {
         let Self { job, setup, reduce, .. } = self;
         setup.as_ref().or(reduce.as_ref()).unwrap_or(job)
+    }
+
+    /// What is printed of them.
+    pub(crate) fn printed(&self) -> impl Iterator<Item = &JobReport> {
+        let Self { job, setup, reduce, .. } = self;
+        let reduce = reduce.as_ref().filter(|reduce| !reduce.is_success());
+        std::iter::once(setup.as_ref().unwrap_or(job)).chain(reduce)
     }
 }

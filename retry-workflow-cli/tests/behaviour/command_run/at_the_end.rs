@@ -53,6 +53,18 @@ fn they_run_once_after_each_end_and_never_change_the_result() {
 }
 
 #[test]
+fn a_reduce_that_fails_is_in_the_report() {
+    let reduce = "reduce: [{ shell: 'echo disk full >&2; exit 4' }]";
+    let place = place(reduce).script("import.sh", "true");
+    place.ends(1, &["run", "job.yml"]);
+    let report = &reports(&place)[0];
+    assert_eq!((&report["status"], &report["counts"]["succeeded"]), (&"stopped".into(), &5.into()));
+    assert_eq!(report["groups"][0]["message"], "exit status 4: disk full");
+    let text = report["text"].as_str().unwrap();
+    assert!(text.contains("5 succeeded") && text.contains("import-1/reduce-1: stopped"), "{text}");
+}
+
+#[test]
 fn of_two_processes_the_last_one_runs_them() {
     let place = place("");
     let place = place.script("import.sh", "touch ran.$1; while [ ! -e go ]; do sleep 0.02; done");

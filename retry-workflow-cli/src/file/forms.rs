@@ -22,7 +22,7 @@ use super::{Plan, Schedule};
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{CapturedName, Offers};
+use crate::template::placeholder::{AT_THE_END, CapturedName, Offers};
 use crate::yaml::elsewhere::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
@@ -81,6 +81,8 @@ const TOP: &[&str] = &[
     "not_before",
     "skip_after",
 ];
+/// Those of them that could be looked for in `map` or in a step.
+const AT_THE_TOP: &[&str] = &["on_finish", "not_before", "skip_after"];
 const AGENT: &[&str] = &["program", "args"];
 const INPUT: &[&str] = &["file", "command", "format"];
 /// The keys of a limit for items that share a key.
@@ -161,6 +163,10 @@ impl Forms<'_> {
             {
                 let message = format!("`{}` belongs to `map`: move it there", key.name);
                 self.wrong(key.span, message);
+            } else if AT_THE_TOP.contains(&key.name.as_str()) && !known.contains(&key.name.as_str())
+            {
+                let message = format!("`{}` belongs to the file: move it to the top", key.name);
+                self.wrong(key.span, message);
             } else if !known.contains(&key.name.as_str()) {
                 let meant = key_here(&key.name, &value.scalar().unwrap_or_default(), known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
@@ -228,7 +234,8 @@ impl Forms<'_> {
         let captured = captured_names(root.get("setup"));
         let handlers = self.handlers(root, &captured);
         let error_policy = self.error_policy(root, &handlers);
-        let on_finish = root.get("on_finish").map(|node| self.steps(node, Offers::default()));
+        let at_the_end = Offers { label: AT_THE_END, ..Offers::default() };
+        let on_finish = root.get("on_finish").map(|node| self.steps(node, at_the_end));
         let plan = match mode {
             "mapreduce" => self.map_reduce(root, &captured),
             "graph" => self.graph(root),
@@ -263,6 +270,10 @@ impl Forms<'_> {
         };
         Schedule {
             after: root.get("after").and_then(|node| {
+                if matches!(node.value, Value::List(_)) {
+                    self.wrong(node.span, "this is a list: write the name or the id of one job");
+                    return None;
+                }
                 let after = self.text(node)?;
                 if after == name {
                     self.wrong(node.span, "this workflow waits for itself: name another job");

@@ -103,6 +103,9 @@ pub(crate) struct Offers<'a> {
     pub(crate) label: &'static str,
 }
 
+/// The label of a step that runs once the job has ended.
+pub(crate) const AT_THE_END: &str = "a step of `on_finish`";
+
 impl<'a> Offers<'a> {
     fn names(self) -> Vec<&'a str> {
         const MAP: [&str; 4] = ["map.results", "map.total", "map.successful", "map.failed"];
@@ -194,6 +197,7 @@ pub(crate) fn named(
             Meaning::LastOutput | Meaning::ShellOutput => "there is no step before this one",
             Meaning::Error => "nothing has failed at this point",
             Meaning::Item(_) => "there is no item at this point",
+            _ if offers.label == AT_THE_END => "`$RETRY_WORKFLOW_REPORT_FILE` holds the numbers",
             _ => "the items have not run at this point",
         };
         return Err(format!(

@@ -27,7 +27,9 @@ impl Forms<'_> {
         }
         for limit in node.get("concurrency").map(each).unwrap_or_default() {
             let Value::Map(_) = &limit.value else {
-                let most = limit.scalar().unwrap_or_else(|| "10".to_owned());
+                // Neither of them can be 0.
+                let most = limit.scalar().filter(|most| most != "0");
+                let most = most.unwrap_or_else(|| "10".to_owned());
                 self.wrong(
                     limit.span,
                     format!(
@@ -50,9 +52,9 @@ impl Forms<'_> {
     }
 
     fn rate(&mut self, node: &Node) -> Option<Rate> {
-        let text = match node.scalar() {
-            Some(text) => text,
-            None => self.text(node)?.to_owned(),
+        let Some(text) = node.scalar() else {
+            self.wrong(node.span, format!("this is {}: write a rate, such as `10/s`", node.kind()));
+            return None;
         };
         let rate = text.parse::<Rate>();
         rate.map_err(|error| self.wrong(node.span, error.to_string())).ok()

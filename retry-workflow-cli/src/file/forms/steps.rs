@@ -12,8 +12,8 @@ use crate::steps::command_env::Run;
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{
-    Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template, braced, misnamed,
-    named,
+    AT_THE_END, Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template, braced,
+    misnamed, named,
 };
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
@@ -102,7 +102,11 @@ impl Forms<'_> {
         label: String,
         offers: Offers<'_>,
     ) -> Option<Step> {
-        let called = if offers.last { "this step" } else { "the first step" };
+        let called = match offers.label {
+            AT_THE_END => AT_THE_END,
+            _ if offers.last => "this step",
+            _ => "the first step",
+        };
         let offers = Offers { label: called, ..offers };
         let label = match node.get("name") {
             Some(name) => self.text(name)?.to_owned(),

@@ -72,8 +72,8 @@ impl Problem {
         Self::new(
             StatusCode::FORBIDDEN,
             "You may read only",
-            "Nothing was changed: you may see everything here, but others act. Ask whoever runs this \
-             board for a token, or a role, with which you may.",
+            "Nothing was changed: you may read everything here, but not act. If you need to, ask \
+             whoever runs this board for a token or a role that may.",
         )
     }
 

@@ -148,7 +148,7 @@ Example:
     Dlq(Dlq),
     /// Show who has re-driven, purged, paused or cancelled what, here and on the board
     #[command(after_help = "\
-A `?` in place of the number of items: it is not known to have ended. With --json: one object per line.
+A `?` as the number of items: the process may have died during the action. With --json: one object per line.
 
 Example:
   retry-workflow audit --limit 100")]

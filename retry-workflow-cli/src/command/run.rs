@@ -323,7 +323,7 @@ async fn work(
     };
     reporter.finish();
     if let Some(Ok(Reports { unfinished: Some(why), .. })) = &ended {
-        reporter.print(&format!("on_finish failed, which changes nothing else: {why}"));
+        reporter.print(&format!("on_finish failed, and the job's result stands: {why}"));
     }
     let flag = screen.flag.clone();
     let shown = argument(&id);

@@ -12,7 +12,7 @@ pub(crate) struct BoardArguments {
     /// The address and the port; port 0 for any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878", value_parser = address)]
     pub(crate) listen: SocketAddr,
-    /// Let visitors take dead letters back or empty them, pause and cancel jobs
+    /// Let visitors re-drive and purge dead letters, and pause and cancel jobs
     #[arg(long)]
     pub(crate) allow_actions: bool,
     #[arg(
@@ -27,11 +27,11 @@ pub(crate) struct BoardArguments {
         long,
         value_name = "HEADER",
         requires = "proxy",
-        help = "Take who a visitor is from this header, such as X-Forwarded-User, which the proxy \
-                sets; without it, a visitor only reads"
+        help = "Read a visitor's name from this header, such as X-Forwarded-User, which the proxy \
+                has to set for every request; a visitor without a name can only read"
     )]
     pub(crate) user_header: Option<HeaderName>,
-    /// The address of the proxy whose headers are believed
+    /// The IP address of the proxy: the header of anybody else is ignored
     #[arg(long, value_name = "ADDRESS", requires = "user_header")]
     pub(crate) proxy: Option<IpAddr>,
     /// Answer under this name as well, such as jobs.example.org; may be given several times

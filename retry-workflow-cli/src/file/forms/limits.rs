@@ -20,7 +20,10 @@ impl Forms<'_> {
                     limits.by_key.extend(self.key_limit(limit, item, "5/s", read));
                 }
                 _ if limits.rate.is_some() => {
-                    self.wrong(limit.span, "there is a rate for all items already: keep one");
+                    self.wrong(
+                        limit.span,
+                        "there is already a rate for all items: keep one of the two",
+                    );
                 }
                 _ => limits.rate = self.rate(limit),
             }

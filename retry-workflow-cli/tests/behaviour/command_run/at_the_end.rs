@@ -46,7 +46,7 @@ fn they_run_once_after_each_end_and_never_change_the_result() {
     let text = place.read("job.yml").replace("max_failures: 1", "max_failures: 100");
     place.write("job.yml", &text);
     let ran = place.ends(3, &["resume"]);
-    ran.says("on_finish failed, which changes nothing else: exit status 1");
+    ran.says("on_finish failed, and the job's result stands: exit status 1");
     // There is nothing left to do, so there is no other end.
     let ran = place.ends(3, &["resume", "import-1"]);
     assert!(!ran.err.contains("on_finish"), "{ran:?}");

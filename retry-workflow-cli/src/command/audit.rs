@@ -6,9 +6,9 @@ use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use crate::terminal::table::Table;
 use crate::terminal::text::{one_line, thousands};
-use retry_workflow::Store;
 use retry_workflow::audit::{Begun, Entry};
 use retry_workflow::words::moment;
+use retry_workflow::{Filter, Store, Timestamp};
 
 /// Lists what has been done, the newest first.
 pub(super) async fn audit(
@@ -54,6 +54,19 @@ fn row(entry: &Entry) -> [String; 6] {
         what.join(", "),
         items.map_or_else(|| "?".to_owned(), thousands),
     ]
+}
+
+/// Sets what an action is about: what a filter selects, and `more` about it.
+pub(super) fn about(
+    entry: Entry,
+    filter: &Filter,
+    more: impl IntoIterator<Item = String>,
+) -> Entry {
+    let said = |name: &str, at: Option<Timestamp>| at.map(|at| format!("{name} {}", moment(at)));
+    let times = [said("since", filter.since), said("until", filter.until)];
+    let notes: Vec<_> = times.into_iter().flatten().chain(more).collect();
+    let entry = entry.about(filter);
+    if notes.is_empty() { entry } else { entry.note(notes.join(", ")) }
 }
 
 /// Writes down that the user of this process begins an action.

@@ -209,9 +209,15 @@ fn a_team_has_a_token_each_and_the_audit_says_who_did_what() {
     assert!(lines[0].starts_with("when"), "{audit}");
     assert!(lines[1].contains("eve") && lines[1].contains("pause"), "{audit}");
     assert!(lines[2].contains("ada") && lines[2].contains("re-drive"), "{audit}");
-    let json = run(folder.path(), &["audit", "--limit", "1", "--json"]).stdout;
-    let entry: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let newest = || -> serde_json::Value {
+        let json = run(folder.path(), &["audit", "--limit", "1", "--json"]).stdout;
+        serde_json::from_slice(&json).unwrap()
+    };
+    let entry = newest();
     assert_eq!((&entry["who"], &entry["job"]), (&"eve".into(), &"orders-1".into()));
+    let some = ["dlq", "retry", "orders-1", "--later", "--max", "3", "--until", "2020-01-01"];
+    assert!(run(folder.path(), &some).status.success());
+    assert_eq!(newest()["note"], "until 2020-01-01 00:00:00Z, at most 3");
 }
 
 #[test]

@@ -52,15 +52,11 @@ pub(super) async fn retry(
     if let Some(file) = &arguments.edit {
         edit(letters, filter, file).await?;
     }
-    let rate_note = rate.map(|rate| format!("at {rate}"));
-    let begun = audit::begin(letters.store(), "re-drive", |entry| {
-        let entry = entry.about(filter);
-        match rate_note {
-            Some(note) => entry.note(note),
-            None => entry,
-        }
-    })
-    .await?;
+    let most = arguments.max.map(|max| format!("at most {max}"));
+    let more = most.into_iter().chain(rate.map(|rate| format!("at {rate}")));
+    let begun =
+        audit::begin(letters.store(), "re-drive", |entry| audit::about(entry, filter, more))
+            .await?;
     let taken = letters.retry(&jobs.filters(filter), redrive).await?;
     begun.done(letters.store(), taken).await?;
     let runs_now = taken > 0 && !arguments.later;
@@ -219,7 +215,9 @@ pub(super) async fn purge(
         meant = 0;
     }
     let purged = if meant > 0 {
-        let begun = audit::begin(letters.store(), "purge", |entry| entry.about(filter)).await?;
+        let begun =
+            audit::begin(letters.store(), "purge", |entry| audit::about(entry, filter, None))
+                .await?;
         let purged = letters.purge(filter).await?;
         begun.done(letters.store(), purged).await?;
         purged

@@ -140,7 +140,11 @@ impl Engine {
             self.waiting = overview.waiting;
         }
         #[cfg(feature = "metrics")]
-        self.metrics.next_due(next_due);
+        {
+            // What may not start yet is not overdue.
+            let may_start = self.schedule.is_open(|| self.store.now()) && !self.is_limited();
+            self.metrics.next_due(next_due.filter(|_| may_start));
+        }
         let is_settling = self.operations.is_under_way(Operation::Settle);
         self.ledger.counted(changes, counts, is_settling);
         // Something that has changed since may be due earlier.

@@ -394,6 +394,24 @@ async fn a_backlog_that_is_worked_on_is_not_overdue() {
     assert!(working.await.unwrap().is_success());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_job_that_may_not_start_yet_is_not_overdue() {
+    let early = Workflow::new("orders").not_before(secs(3_600));
+    let slow = Workflow::new("orders").rate("1/h".parse().unwrap());
+    for job in [early, slow] {
+        let recorder = DebuggingRecorder::new();
+        let seen = recorder.snapshotter();
+        let _recording = metrics::set_default_local_recorder(&recorder);
+        tokio::select! {
+            _ = job.run(0..5_u32, |_, _| async { Ok::<_, Failure>(()) }) => unreachable!("it waits"),
+            () = tokio::time::sleep(secs(1_800)) => {}
+        }
+        let measured = measured_of_jobs(&seen);
+        let overdue = "gauge retry_job_overdue_seconds{…} 0".to_owned();
+        assert!(measured.contains(&overdue), "{measured:#?}");
+    }
+}
+
 #[test]
 fn registered_counters_of_every_function_begin_at_zero() {
     #[retry(name = "metrics.registered")]

@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use retry_runtime::__private::random_between;
 use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared, TransitionListener};
@@ -19,6 +19,7 @@ use crate::member::task::{Common, MemberTask};
 use crate::observe::{FleetEvent, Listeners};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::{ALIVE, REQUEST, SPREAD};
+use crate::sync::lock;
 
 /// The share of callers at which a breaker opens everywhere by default.
 const OPENS_AT: f64 = 0.5;
@@ -229,7 +230,7 @@ impl Fleet {
     fn name_it<T>(&self, kind: SharedKind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
         let address = ptr::from_ref(known).addr();
         let opens_at = Arc::new(OpensAt::new(OPENS_AT));
-        let mut names = self.handle.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&self.handle.names);
         match names.get(&(kind, name.to_owned())).cloned() {
             Some(known) if known.address == address => (known.opens_at, false),
             Some(_) => {
@@ -372,7 +373,7 @@ fn listen(
             _ => (None, false),
         };
         if let (Some(verdict), Some(slot)) = (verdict, slot.upgrade()) {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
+            *lock(&slot) = Some(verdict);
         }
         if let (true, Some(common)) = (verdict.is_some() || opens, common.upgrade()) {
             common.wake.notify_one();

@@ -121,6 +121,7 @@
 #![forbid(unsafe_code)]
 
 // In order of dependency: each module imports only from those above it.
+mod sync;
 mod rules;
 pub mod hub;
 mod observe;

@@ -6,9 +6,10 @@ pub mod metrics;
 
 use core::fmt;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::rules::quorum::Tally;
+use crate::sync::lock;
 
 /// An event of a fleet, as seen by this member. What a member does for all is reported by that
 /// member only.
@@ -164,7 +165,7 @@ impl Listeners {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<FleetListener>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -13,12 +13,13 @@ mod text;
 
 use core::fmt;
 use core::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use retry_rules::Policy;
 use retry_rules::file::Draft;
 use serde::{Deserialize, Deserializer};
 
+use crate::base::sync::unpoisoned;
 use crate::event::Event;
 use crate::observe;
 use crate::site::Origin;
@@ -229,7 +230,7 @@ impl Overrides {
     /// ```
     pub fn apply(&self) {
         let mut changed = Vec::new();
-        let mut in_force = IN_FORCE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_force = unpoisoned(IN_FORCE.lock());
         for site in registry::sites() {
             let compiled = layer::compiled(site);
             let draft = self.0.draft(site).copied();
@@ -268,7 +269,7 @@ impl Overrides {
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
     pub fn in_force() -> Self {
-        IN_FORCE.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+        unpoisoned(IN_FORCE.lock()).clone().unwrap_or_default()
     }
 
     /// Makes all functions obey their compiled policies again.

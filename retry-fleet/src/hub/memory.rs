@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::time::Instant;
 
@@ -11,6 +11,7 @@ use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::lending::{Ask, Book, Grant, LastGrant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
+use crate::sync::lock;
 
 /// Keeps fleets in memory. A clone is another handle on the same hub.
 ///
@@ -100,7 +101,7 @@ impl MemoryHub {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FleetData>> {
-        self.fleets.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.fleets)
     }
 
     /// Returns how much of a bucket is lent, including the floors that are held back for silent

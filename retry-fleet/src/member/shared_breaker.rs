@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use retry_runtime::__private::random_between;
 use retry_runtime::{BreakerOrder, CircuitBreaker, Shared, Snapshot, State, TransitionListener};
@@ -15,6 +15,7 @@ use crate::observe::FleetEvent;
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{HEARTBEAT, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
+use crate::sync::lock;
 
 /// How the probes of a breaker ended, from its listener to the member's task.
 pub(crate) type VerdictSlot = Arc<Mutex<Option<Verdict>>>;
@@ -373,7 +374,7 @@ impl SharedBreaker {
     }
 
     fn lock_verdict(&self) -> std::sync::MutexGuard<'_, Option<Verdict>> {
-        self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.verdict)
     }
 }
 

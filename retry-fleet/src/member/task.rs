@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use retry_runtime::__private::random_between;
 use tokio::sync::{Notify, watch};
@@ -14,6 +14,7 @@ use crate::member::shared_breaker::SharedBreaker;
 use crate::member::shared_quota::SharedQuota;
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{ALIVE, CALLER_WINDOW, HEARTBEAT, POLL, RETRY};
+use crate::sync::lock;
 
 /// The shortest time between two polls.
 const SOONEST: Duration = Duration::from_millis(50);
@@ -55,7 +56,7 @@ impl Common {
 
     /// Shares a breaker, which starts in the state of the hub's last answer.
     pub(crate) fn share_breaker(&self, mut breaker: SharedBreaker) {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock(&self.last);
         if let Some((heard, view)) = &*last {
             let record = record_of(view, breaker.name());
             breaker.follow(&record, view.now.saturating_add(heard.elapsed()));
@@ -76,7 +77,7 @@ impl Common {
     }
 
     fn incoming(&self) -> MutexGuard<'_, Incoming> {
-        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.incoming)
     }
 }
 
@@ -196,7 +197,7 @@ impl MemberTask {
             let hub_now = view.now + answered.elapsed();
             breaker.follow_record(contact, &record, tally, members, hub_now).await?;
         }
-        *common.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((answered, view));
+        *lock(&common.last) = Some((answered, view));
         for quota in &mut self.quotas {
             quota.attend(contact, members).await?;
         }

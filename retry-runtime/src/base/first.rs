@@ -2,7 +2,9 @@
 
 use core::hash::Hash;
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::base::sync::unpoisoned;
 
 /// The subjects reported so far.
 pub(crate) struct First<T>(Mutex<Option<HashSet<T>>>);
@@ -14,7 +16,7 @@ impl<T: Hash + Eq> First<T> {
 
     /// Whether this subject is seen for the first time.
     pub(crate) fn is_first(&self, subject: T) -> bool {
-        let mut spoken_of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spoken_of = unpoisoned(self.0.lock());
         spoken_of.get_or_insert_default().insert(subject)
     }
 }

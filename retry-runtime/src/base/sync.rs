@@ -3,7 +3,7 @@
 //!
 //! The flag is not loom's own `--cfg loom` because that would change tokio too.
 
-use std::sync::PoisonError;
+use std::sync::{LockResult, PoisonError};
 
 #[cfg(retry_loom)]
 pub(crate) use loom::sync::{
@@ -17,20 +17,25 @@ pub(crate) use std::sync::{
 // Not modelled: nothing depends on the order of accesses to these.
 pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
 
-/// Locks even if a thread panicked while it held the lock: the guarded data is consistent after
-/// every statement.
+/// What a lock guards, even if a thread panicked while it held the lock: all that is guarded here is
+/// consistent after every statement.
+pub(crate) fn unpoisoned<T>(locked: LockResult<T>) -> T {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks, whatever happened to other threads that did.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(mutex.lock())
 }
 
-/// Locks for reading, under the same condition as [`lock`].
+/// Locks for reading, as [`lock`] does.
 pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(lock.read())
 }
 
-/// Locks for writing, under the same condition as [`lock`].
+/// Locks for writing, as [`lock`] does.
 pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(lock.write())
 }
 
 /// A `const fn`, or a plain one under loom, whose types cannot be created in constants.

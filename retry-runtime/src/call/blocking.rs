@@ -7,7 +7,7 @@ use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::Wake;
 
 use tokio::task::coop;
@@ -15,6 +15,7 @@ use tokio::task::coop;
 use crate::base::clock;
 use crate::base::first::First;
 use crate::base::name::Name;
+use crate::base::sync::unpoisoned;
 use crate::event::Event;
 use crate::observe;
 
@@ -66,16 +67,16 @@ struct Alarm {
 impl Alarm {
     /// Sleeps until it rings, or for `limit`; returns whether it rang.
     fn wait(&self, limit: Duration) -> bool {
-        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let rings = unpoisoned(self.rings.lock());
         let waited = self.rang.wait_timeout_while(rings, limit, |rings| !*rings);
-        let (mut rings, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (mut rings, _) = unpoisoned(waited);
         core::mem::take(&mut *rings)
     }
 }
 
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
-        *self.rings.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *unpoisoned(self.rings.lock()) = true;
         self.rang.notify_one();
     }
 }

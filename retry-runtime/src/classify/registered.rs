@@ -10,10 +10,12 @@ use core::error::Error;
 use core::time::Duration;
 #[cfg(feature = "macros")]
 use std::sync::OnceLock;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use super::Class;
 use super::known::held;
+
+use crate::base::sync::unpoisoned;
 
 #[cfg(feature = "macros")]
 crate::base::linked::linked! {
@@ -35,7 +37,7 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
         return Some(class);
     }
     // Not under the lock: a rule may classify what it finds inside, or register another one.
-    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let added = unpoisoned(ADDED.read()).clone();
     added?.iter().find_map(|rule| rule(link))
 }
 
@@ -86,7 +88,7 @@ pub(super) fn wait(link: &(dyn Error + 'static)) -> Option<Option<Duration>> {
 /// assert_eq!(classify::error(&std::io::Error::other(Code(7))), Class::NETWORK);
 /// ```
 pub fn register<E: Error + 'static>(rule: fn(&E) -> Option<Class>) {
-    let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    let mut added = unpoisoned(ADDED.write());
     let before = added.iter().flat_map(|rules| rules.iter().cloned());
     let new: Arc<Added> = Arc::new(move |link| held::<E>(link).and_then(rule));
     *added = Some(before.chain([new]).collect());

@@ -1,9 +1,10 @@
 //! Families of breakers, for the report. They are defined in a module above this one; each family
 //! registers itself when it is first used.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::base::name::Name;
+use crate::base::sync::unpoisoned;
 use crate::event::transition::State;
 
 /// Something with members to report.
@@ -29,14 +30,14 @@ static FAMILIES: Mutex<Vec<Weak<dyn Family>>> = Mutex::new(Vec::new());
 /// Adds a family, for as long as something else keeps it alive.
 pub(crate) fn register<F: Family + 'static>(family: &Arc<F>) {
     let family: Weak<F> = Arc::downgrade(family);
-    let mut all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = unpoisoned(FAMILIES.lock());
     all.retain(|other| other.strong_count() > 0);
     all.push(family);
 }
 
 /// All families that exist now, by name.
 pub(crate) fn families() -> Vec<Arc<dyn Family>> {
-    let all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = unpoisoned(FAMILIES.lock());
     let mut families: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
     drop(all);
     families.sort_by_key(|family| family.name());

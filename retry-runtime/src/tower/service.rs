@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use retry_rules::Policy;
 use tower_service::Service;
@@ -15,6 +15,7 @@ use tower_service::Service;
 use super::RetryLayer;
 use super::requests::{ByClone, Requests, Supply};
 use crate::base::sealed::Seal;
+use crate::base::sync::unpoisoned;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
@@ -378,5 +379,5 @@ fn is_kept_after(attempt: u32, policy: &Policy) -> bool {
 
 fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {
     // A panic of the service propagates through the future of the call, and ends it.
-    service.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(service.lock())
 }

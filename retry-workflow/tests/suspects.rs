@@ -88,6 +88,9 @@ async fn a_suspect_waits_to_be_alone_and_others_wait_for_it() {
     assert_eq!(*heard.lock().unwrap(), [WaitReason::Alone, WaitReason::Suspect]);
 }
 
+/// A name, a job with that limit, and a time.
+type Limited<'a> = (&'a str, &'a dyn Fn(Workflow) -> Workflow, u64);
+
 fn rate(text: &str) -> Rate {
     text.parse().unwrap()
 }
@@ -96,7 +99,8 @@ fn rate(text: &str) -> Rate {
 async fn a_suspect_starts_when_the_limits_of_its_job_let_it() {
     let _one = ONE.lock().await;
     let host = |_: &serde_json::Value| Some("host".to_owned());
-    let limits: [(&str, &dyn Fn(Workflow) -> Workflow, u64); 5] = [
+    // Each with the most seconds that it may take.
+    let limits: [Limited<'_>; 5] = [
         ("a rate", &|job| job.rate(rate("10/s")), 10),
         ("a slow rate", &|job| job.rate(rate("1/m")), 250),
         ("a rate by key", &|job| job.rate_per(host, rate("10/s")), 10),

@@ -89,13 +89,9 @@ impl Completion {
         Self { settlement: Some(settlement), id, state, ..Self::released(key) }
     }
 
-    /// Puts an item back that was not started, until then, with the start that it was told.
-    pub(super) fn deferred(lease: Lease, due: Timestamp, slot: Option<Timestamp>) -> Self {
+    /// Puts an item back that was not started, until then.
+    pub(super) fn deferred(lease: Lease, due: Timestamp) -> Self {
         let Lease { key, id, checkpoint, .. } = lease;
-        let checkpoint = match (Checkpoint::read(checkpoint.as_deref()), slot) {
-            (Checkpoint { work: None, rounds: None, probes: 0, .. }, None) => None,
-            (checkpoint, slot) => Checkpoint { slot, ..checkpoint }.write(),
-        };
         let end = Settled::Deferred { due, checkpoint };
         let settlement = Settlement { lease: key, end, history: Vec::new() };
         Self { settlement: Some(settlement), id, ..Self::released(key) }
@@ -119,14 +115,6 @@ struct Checkpoint {
     /// How often it has failed as a probe of the breaker and was put back for that.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
-    /// When it can start, if it was put back because its key was busy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    slot: Option<Timestamp>,
-}
-
-/// When a leased item can start, if it was told so when its key was busy.
-pub(super) fn slot(lease: &Lease) -> Option<Timestamp> {
-    Checkpoint::read(lease.checkpoint.as_deref()).slot
 }
 
 /// An item that fails as a probe says more about the other side than about itself. After this many
@@ -279,8 +267,7 @@ impl Process {
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
-                    let checkpoint =
-                        Checkpoint { work: Some(work), rounds, probes, slot: None }.write();
+                    let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
                     self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
                 }
                 Err(error) => {

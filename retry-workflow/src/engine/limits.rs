@@ -13,7 +13,7 @@ use self::pace::Pace;
 use crate::job::rate::Rate;
 
 /// The limits of a job. With limits by key, its rate is one that all items share, so that an item
-/// is told a start that suits all of them.
+/// gets a start that suits all of them.
 pub(super) fn split(
     rate: Option<Rate>,
     by_key: &[KeyLimit],

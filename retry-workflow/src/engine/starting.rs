@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Engine;
-use super::attempt::{self, Completion};
+use super::attempt::Completion;
 use super::limits::keys::{Answer, Verdict};
 use super::limits::pace::{self, Pace};
 use super::operations::{EngineEvent, Operation};
@@ -147,10 +147,10 @@ impl Engine {
         for (item, verdict) in verdicts {
             match verdict {
                 Verdict::Admit(at) => keys.admitted(item, at),
-                Verdict::Defer { due, slot } => {
+                Verdict::Defer { due } => {
                     if let Some(lease) = self.leases.take_ready(item) {
                         keys.ended(item, self.store.now());
-                        self.finished.push(Completion::deferred(lease, due, slot));
+                        self.finished.push(Completion::deferred(lease, due));
                     }
                 }
             }
@@ -163,7 +163,7 @@ impl Engine {
         if let Some(keys) = &mut self.keys
             && !self.leases.holds(lease.key.item)
         {
-            keys.add(lease.key.item, &lease.payload, attempt::slot(&lease));
+            keys.add(lease.key.item, &lease.payload);
         }
         self.leases.add(lease, is_started, until);
     }

@@ -4,7 +4,8 @@
 //! The store does not know the keys. A worker claims an item, finds out its keys, and asks the
 //! job's [`KeyRecord`] whether they are free. If not, the item goes back to the store until they
 //! are likely to be, so that it keeps nobody waiting: neither a place nor the items of other keys.
-//! With a rate it is told its exact start, which it keeps in its checkpoint.
+//! A start is reserved only for an item that can begin soon: reserved further ahead, for an item
+//! whose other key is busy, it would keep everything waiting that shares the first one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -78,8 +79,6 @@ pub(in crate::engine) struct KeyLimits {
 /// An item that has keys.
 struct Keyed {
     keys: Vec<Key>,
-    /// The start that it was told when it went back to the store.
-    slot: Option<Timestamp>,
     stage: Stage,
 }
 
@@ -98,7 +97,6 @@ enum Stage {
 struct Want {
     item: i64,
     keys: Vec<Key>,
-    slot: Option<Timestamp>,
 }
 
 /// The answer to an item.
@@ -106,8 +104,8 @@ struct Want {
 pub(in crate::engine) enum Verdict {
     /// It can start then, which is soon.
     Admit(Timestamp),
-    /// It goes back to the store until it is due, with the start that it was told.
-    Defer { due: Timestamp, slot: Option<Timestamp> },
+    /// It goes back to the store until it is due.
+    Defer { due: Timestamp },
 }
 
 impl KeyLimits {
@@ -128,7 +126,7 @@ impl KeyLimits {
     }
 
     /// Takes in an item that was claimed.
-    pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, slot: Option<Timestamp>) {
+    pub(in crate::engine) fn add(&mut self, item: i64, payload: &str) {
         self.items.remove(&item);
         let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
         let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
@@ -136,7 +134,7 @@ impl KeyLimits {
         };
         let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
         if !keys.is_empty() {
-            self.items.insert(item, Keyed { keys, slot, stage: Stage::Waits });
+            self.items.insert(item, Keyed { keys, stage: Stage::Waits });
         }
     }
 
@@ -176,7 +174,7 @@ impl KeyLimits {
             if let Stage::Admitted(at) = keyed.stage
                 && at + LATE < now
             {
-                (keyed.stage, keyed.slot) = (Stage::Waits, None);
+                keyed.stage = Stage::Waits;
                 self.has_freed = true;
             }
         }
@@ -192,7 +190,7 @@ impl KeyLimits {
     ) -> Option<Question> {
         let want = |item: i64| {
             let keyed = self.items.get(&item).filter(|keyed| keyed.stage == Stage::Waits)?;
-            Some(Want { item, keys: keyed.keys.clone(), slot: keyed.slot })
+            Some(Want { item, keys: keyed.keys.clone() })
         };
         let wants: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
@@ -263,11 +261,39 @@ struct KeyRecord {
     /// The next free start of each key that has a rate.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     starts: BTreeMap<String, Timestamp>,
-    /// When the next item that found no place should ask again.
+    /// When the next item that found its key busy should ask again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     turns: BTreeMap<String, Timestamp>,
+    /// The last start of each key that an item was told to come back for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    promised: BTreeMap<String, Timestamp>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     workers: BTreeMap<String, Places>,
+}
+
+impl KeyRecord {
+    /// The start that an item should come back for which found this key busy until `next`: that one,
+    /// if it is promised to nobody else, or else its turn.
+    fn take_start(&mut self, key: String, every: Duration, next: Timestamp) -> Timestamp {
+        let is_free = self.promised.get(&key).is_none_or(|promised| *promised < next);
+        if !is_free {
+            // Rather a little too often, because some cannot start when it is their turn.
+            return self.take_turn(key, every * 15 / 16, next + every);
+        }
+        if self.promised.len() < MOST_BUSY {
+            self.promised.insert(key, next);
+        }
+        next
+    }
+
+    /// When it is an item's turn, from `first` on: those that wait for the same key take turns.
+    fn take_turn(&mut self, key: String, every: Duration, first: Timestamp) -> Timestamp {
+        let turn = self.turns.get(&key).map_or(first, |turn| first.max(*turn));
+        if self.turns.len() < MOST_BUSY {
+            self.turns.insert(key, turn + every);
+        }
+        turn
+    }
 }
 
 /// The places of a worker, which it has until then.
@@ -321,6 +347,7 @@ impl Question {
     fn answer(&self, record: &mut KeyRecord, now: Timestamp) -> Answer {
         record.starts.retain(|_, next| *next > now);
         record.turns.retain(|_, next| *next > now);
+        record.promised.retain(|_, start| *start > now);
         record.workers.retain(|worker, places| places.until > now && **worker != *self.worker);
         let mut held = self.held.clone();
         let verdicts =
@@ -341,8 +368,6 @@ impl Question {
         want: &Want,
         now: Timestamp,
     ) -> Verdict {
-        let told = want.slot.filter(|slot| *slot + LATE >= now);
-        let (mut start, mut is_full) = (told.unwrap_or(now), false);
         let rates = || {
             let rate = |key: &Key| match bound(&self.limits, *key) {
                 Some(Bound::Rate(rate)) => Some((key.to_string(), rate.every())),
@@ -350,33 +375,27 @@ impl Question {
             };
             want.keys.iter().filter_map(rate)
         };
-        if told.is_none() {
-            for (key, every) in rates() {
-                match record.starts.get(&key) {
-                    Some(next) => start = start.max(*next),
-                    None if record.starts.len() >= MOST_BUSY => {
-                        (start, is_full) = (start.max(now + every), true);
-                    }
-                    None => {}
-                }
+        // The key that is free last says when the item can start.
+        let (mut start, mut last) = (now, None);
+        for (key, every) in rates() {
+            let next = match record.starts.get(&key) {
+                Some(next) => *next,
+                None if record.starts.len() >= MOST_BUSY => now + every.max(SOON * 2),
+                None => continue,
+            };
+            if next > start {
+                (start, last) = (next, Some((key, every)));
             }
         }
-        let reserve = |record: &mut KeyRecord| {
-            for (key, every) in rates().filter(|_| told.is_none()) {
-                record.starts.insert(key, start + every);
-            }
-        };
-        if is_full {
-            return Verdict::Defer { due: start, slot: None };
-        }
-        if told.is_none() && start > now + SOON {
-            reserve(record);
-            return Verdict::Defer { due: start - EARLY, slot: Some(start) };
+        if let Some((key, every)) = last.filter(|_| start > now + SOON) {
+            return Verdict::Defer { due: record.take_start(key, every, start) - EARLY };
         }
         if let Some(due) = self.turn(record, held, want, now) {
-            return Verdict::Defer { due, slot: None };
+            return Verdict::Defer { due };
         }
-        reserve(record);
+        for (key, every) in rates() {
+            record.starts.insert(key, start + every);
+        }
         for key in &want.keys {
             if let Some(Bound::Concurrency(_)) = bound(&self.limits, *key) {
                 *held.entry(*key).or_default() += 1;
@@ -385,8 +404,7 @@ impl Question {
         Verdict::Admit(start)
     }
 
-    /// When to ask again, if a key of the item has no free place: those that wait for one take
-    /// turns, about as often as one becomes free, and rather a little too often.
+    /// When to ask again, if a key of the item has no free place.
     fn turn(
         &self,
         record: &mut KeyRecord,
@@ -403,12 +421,9 @@ impl Question {
             if taken < most {
                 continue;
             }
-            let every = self.takes * 3 / 4 / most.max(1);
-            let next = record.turns.get(&name).copied().unwrap_or(now).max(now) + every;
-            let next = next.max(now + LATE);
-            if record.turns.len() < MOST_BUSY {
-                record.turns.insert(name, next);
-            }
+            let every = self.takes / most.max(1);
+            // Rather a little too often: an attempt may end sooner than most.
+            let next = record.take_turn(name, every * 3 / 4, now + LATE);
             due = due.max(Some(next));
         }
         due

@@ -243,3 +243,32 @@ async fn a_worker_that_stops_gives_its_places_back() {
     // Its lease would have lasted half a minute.
     assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_key_does_not_use_up_the_rate_of_all_or_of_another_kind_of_key() {
+    let limits: [fn(Workflow) -> Workflow; 2] = [
+        |workflow| workflow.rate(rate("50/s")),
+        |workflow| workflow.rate_per(|_| Some("all".to_owned()), rate("50/s")),
+    ];
+    for limit in limits {
+        let quick = Starts::default();
+        let (began, started) = (Instant::now(), quick.clone());
+        // Ten of one host, and then one of each of a hundred others.
+        let items = (0..10).map(|_| 0).chain(1..=100_u32);
+        let workflow = Workflow::new("hosts").rate_per(|n| host(n, 1_000), rate("1/s"));
+        let report = limit(workflow)
+            .run(items, move |n: u32, _| {
+                if n > 0 {
+                    started.note();
+                }
+                async { Ok::<_, String>(()) }
+            })
+            .await
+            .unwrap();
+        assert_eq!((report.succeeded(), report.counts.attempts), (110, 110));
+        let last = *quick.0.lock().unwrap().last().unwrap() - began;
+        assert!(last < Duration::from_secs(4), "two seconds would do: {last:?}");
+        assert!(quick.most_within(Duration::from_secs(1)) <= 51);
+        assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
+    }
+}

@@ -6,8 +6,8 @@ pub(crate) mod blocking;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::mem::{self, ManuallyDrop, take};
-use core::ops::{ControlFlow, Deref, DerefMut};
+use core::mem::{ManuallyDrop, take};
+use core::ops::ControlFlow;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -15,7 +15,7 @@ use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
 use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
 use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
-use crate::call::session::succeeded_first_try;
+use crate::call::session::{Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, Interrupted};
@@ -52,9 +52,8 @@ pin_project_lite::pin_project! {
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
         parts: Parts<'r, Op, E, V, W, L>,
-        progress: Progress<'r, T, E, Fut>,
         #[pin]
-        attempt: Option<Fut>,
+        state: State<'r, T, E, Fut>,
     }
 }
 
@@ -67,8 +66,32 @@ struct Parts<'r, Op, E, V, W, L> {
     on_retry: Option<L>,
 }
 
-/// What a call of a plain retrier that succeeds never has.
-struct Rest<'r, T, E, Fut> {
+pin_project_lite::pin_project! {
+    /// How far a call has come.
+    ///
+    /// One enum, and one place for all attempts: a success writes little more than its tag, which is a
+    /// byte of the rest, and the compiler knows from it what there is to drop.
+    #[project = StateProjection]
+    #[repr(u8)]
+    enum State<'r, T, E, Fut> {
+        Unbegun,
+        Begun {
+            #[pin]
+            attempt: Option<Fut>,
+            // Nothing while the first attempt of a plain retrier runs.
+            rest: Option<Rest<'r, T, E, Fut>>,
+        },
+        /// The first attempt of a plain retrier has succeeded.
+        Succeeded,
+    }
+}
+
+/// What a call of a plain retrier that succeeds never has. It is dropped out of line: left to itself,
+/// the compiler calls three functions that find nothing to drop.
+struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
+
+struct Progress<'r, T, E, Fut> {
+    stage: Stage,
     call: Call<'r, T, E>,
     // Boxed, and only present if there is a time limit or a hedge, because a timer is larger than
     // all the rest.
@@ -77,67 +100,36 @@ struct Rest<'r, T, E, Fut> {
 }
 
 impl<T, E, Fut> Rest<'_, T, E, Fut> {
-    const NOTHING: Self = Self { call: Call::new(), timer: None, permit: None };
-}
-
-/// The stage of a call, and its rest, which is dropped out of line. Left to itself, the compiler calls
-/// three functions that find nothing to drop, which takes a third of a call that succeeds.
-struct Progress<'r, T, E, Fut> {
-    stage: Stage,
-    rest: ManuallyDrop<Rest<'r, T, E, Fut>>,
-}
-
-impl<T, E, Fut> Progress<'_, T, E, Fut> {
-    const START: Self = Self { stage: Stage::Start, rest: ManuallyDrop::new(Rest::NOTHING) };
-}
-
-impl<'r, T, E, Fut> Deref for Progress<'r, T, E, Fut> {
-    type Target = Rest<'r, T, E, Fut>;
-
-    #[inline(always)]
-    fn deref(&self) -> &Self::Target {
-        &self.rest
+    const fn new(stage: Stage) -> Self {
+        Self(ManuallyDrop::new(Progress { stage, call: Call::new(), timer: None, permit: None }))
     }
 }
 
-impl<T, E, Fut> DerefMut for Progress<'_, T, E, Fut> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.rest
-    }
-}
-
-impl<T, E, Fut> Drop for Progress<'_, T, E, Fut> {
-    #[inline(always)]
+impl<T, E, Fut> Drop for Rest<'_, T, E, Fut> {
+    #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
-        match self.stage {
-            // There is no rest yet.
-            Stage::Start | Stage::First | Stage::Succeeded => {}
-            Stage::Attempt | Stage::Bounded | Stage::Wait | Stage::Done => {
-                drop_cold(&mut self.rest);
-            }
-        }
+        let Progress { call, timer, permit, .. } = &mut *self.0;
+        drop((take(call), timer.take(), permit.take()));
     }
 }
 
-#[cold]
-#[inline(never)]
-fn drop_cold<T, E, Fut>(rest: &mut Rest<'_, T, E, Fut>) {
-    drop(mem::replace(rest, Rest::NOTHING));
-}
-
-/// What is polled next. Without data, so that a success has nothing to drop.
+/// What is polled next in the rest of a call.
 #[derive(Clone, Copy)]
 enum Stage {
-    Start,
-    /// The first attempt of a plain retrier.
-    First,
-    /// That has succeeded.
-    Succeeded,
+    /// Nothing: an attempt is to begin.
+    Begin,
     Attempt,
     Bounded,
     Wait,
     Done,
+}
+
+/// A call that is more than the first attempt of a plain retrier.
+struct Ongoing<'p, 'r, Op, Fut, T, E, V, W, L> {
+    parts: &'p mut Parts<'r, Op, E, V, W, L>,
+    attempt: Pin<&'p mut Option<Fut>>,
+    progress: &'p mut Progress<'r, T, E, Fut>,
 }
 
 /// The time limits of a call, and the attempt that they cut off, with its hedges.
@@ -233,7 +225,7 @@ impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
 
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
     fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
-        Self { parts, progress: Progress::START, attempt: None }
+        Self { parts, state: State::Unbegun }
     }
 }
 
@@ -292,7 +284,7 @@ where
     }
 }
 
-impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+impl<'r, Op, Fut, T, E, V, W, L> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
@@ -302,118 +294,100 @@ where
 {
     /// Begins an attempt, or ends the call.
     #[inline(always)]
-    fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
-        let mut this = self.project();
-        let Parts { common: Common { settings, .. }, operation, .. } = this.parts;
-        // First of all: from here on there is a rest, even if the operation panics.
-        this.progress.stage = Stage::Attempt;
-        let Rest { call, timer, .. } = &mut **this.progress;
-        match settings.admit(call, || timing(timer.as_deref())) {
-            Ok(permit) => this.progress.permit = permit,
-            Err(end) => {
-                this.progress.stage = Stage::Done;
-                return Some(operation.finish(end));
-            }
+    fn begin(&mut self) -> Option<Op::Output> {
+        let Self { parts: Parts { common, operation, .. }, attempt: slot, progress } = self;
+        let settings = &common.settings;
+        // Unless an attempt begins, and even if the operation panics.
+        progress.stage = Stage::Done;
+        match settings.admit(&mut progress.call, || timing(progress.timer.as_deref())) {
+            Ok(permit) => progress.permit = permit,
+            Err(end) => return Some(operation.finish(end)),
         }
-        let attempt = operation.begin(|| this.progress.call.context(&settings.plan()), Seal);
-        match &mut this.progress.timer {
+        let attempt = operation.begin(|| progress.call.context(&settings.plan()), Seal);
+        match &mut progress.timer {
             None => {
-                this.attempt.set(Some(attempt));
+                slot.set(Some(attempt));
+                progress.stage = Stage::Attempt;
             }
             Some(timer) => {
                 timer.attempt = Some(Box::pin(timer.timed.cut_off(attempt)));
-                this.progress.stage = Stage::Bounded;
+                progress.stage = Stage::Bounded;
             }
         }
         None
+    }
+
+    /// Handles what an attempt returned.
+    fn ended(&mut self, permit: Option<Permit<'r>>, outcome: Result<T, E>) -> Option<Op::Output> {
+        match outcome {
+            Ok(value) => self.returned(permit, value),
+            Err(error) => self.failed(permit, Err(AttemptError::Error(error)), None),
+        }
     }
 
     /// Handles a failed attempt: the call ends or waits.
     #[cold]
     #[inline(never)]
     fn failed(
-        self: Pin<&mut Self>,
+        &mut self,
         permit: Option<Permit<'r>>,
         outcome: Tracked<T, E>,
         value: Option<&V::Failure>,
     ) -> Option<Op::Output> {
-        let mut this = self.project();
+        let Self { parts, attempt: slot, progress } = self;
         // Nothing of the attempt stays alive during the wait.
-        this.attempt.set(None);
-        if let Some(timer) = &mut this.progress.timer {
+        slot.set(None);
+        if let Some(timer) = &mut progress.timer {
             (timer.attempt, timer.group) = (None, None);
         }
-        this.progress.stage = Stage::Wait;
-        let Parts { common, rules, operation, when, on_retry } = this.parts;
+        progress.stage = Stage::Wait;
+        let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
         let closures = CallClosures::new(when, on_retry);
-        let timing = timing(this.progress.timer.as_deref());
-        match common.settings.failed(
-            rules,
-            closures,
-            &mut this.progress.call,
-            timing,
-            permit,
-            failed,
-        ) {
+        let timing = timing(progress.timer.as_deref());
+        let call = &mut progress.call;
+        match common.settings.failed(rules, closures, call, timing, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
-                this.progress.stage = Stage::Done;
+                progress.stage = Stage::Done;
                 Some(operation.finish(end))
             }
         }
     }
 
-    /// What follows the first attempt of a plain retrier if it failed.
-    #[cold]
-    #[inline(never)]
-    fn goes_on_after(
-        mut self: Pin<&mut Self>,
-        outcome: Result<T, E>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Op::Output> {
-        let ended = match outcome {
-            Ok(value) => self.as_mut().returned(None, value),
-            Err(error) => self.as_mut().failed(None, Err(AttemptError::Error(error)), None),
-        };
-        match ended {
-            Some(output) => Poll::Ready(output),
-            None => self.poll_from_any_stage(cx),
+    /// Handles a value that an attempt returned.
+    #[inline(always)]
+    fn returned(&mut self, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
+        if let Some(failure) = self.parts.common.values.failure(&value) {
+            return self.failed(permit, Ok(value), Some(&failure));
         }
+        self.progress.stage = Stage::Done;
+        self.parts.common.settings.succeeded(take(&mut self.progress.call), permit);
+        Some(self.parts.operation.finish(Ok(value)))
     }
 
-    /// Polls the call wherever it stands.
-    #[inline(never)]
-    fn poll_from_any_stage(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        let this = self.as_mut().project();
-        if matches!(this.progress.stage, Stage::Start) && !this.parts.common.settings.needs_timer {
-            if let Some(output) = self.as_mut().begin() {
-                return Poll::Ready(output);
-            }
-        }
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Op::Output> {
         loop {
-            let this = self.as_mut().project();
-            let ended = match (this.progress.stage, this.attempt.as_pin_mut()) {
+            let Self { parts, attempt, progress } = self;
+            let ended = match (progress.stage, attempt.as_mut().as_pin_mut()) {
                 // The permit is held here while its attempt is polled: if that panics, it is
                 // dropped during the panic, which counts as a failure.
                 (Stage::Attempt, Some(attempt)) => {
-                    let held = this.progress.permit.take();
+                    let held = progress.permit.take();
                     match attempt.poll(cx) {
                         Poll::Pending => {
-                            this.progress.permit = held;
+                            progress.permit = held;
                             return Poll::Pending;
                         }
-                        Poll::Ready(output) => match this.parts.operation.end(output) {
-                            Ok(value) => self.as_mut().returned(held, value),
-                            Err(error) => {
-                                self.as_mut().failed(held, Err(AttemptError::Error(error)), None)
-                            }
-                        },
+                        Poll::Ready(output) => {
+                            let outcome = parts.operation.end(output);
+                            self.ended(held, outcome)
+                        }
                     }
                 }
-                _ => ready!(self.as_mut().poll_rest(cx)),
+                _ => ready!(self.poll_rest(cx)),
             };
             if let Some(output) = ended {
                 return Poll::Ready(output);
@@ -425,26 +399,26 @@ where
     /// attempt.
     #[cold]
     #[inline(never)]
-    fn poll_rest(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
-        let this = self.as_mut().project();
-        match this.progress.stage {
-            Stage::Start => {
-                let timer = Timer::start(&this.parts.common.settings.plan());
-                this.progress.timer = Some(Box::new(timer));
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
+        let Self { parts, progress, .. } = self;
+        match progress.stage {
+            Stage::Begin => {
+                let timer = Timer::start(&parts.common.settings.plan());
+                progress.timer = Some(Box::new(timer));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
-                ready!(this.progress.call.poll_wait(cx));
-                this.progress.call.spend();
+                ready!(progress.call.poll_wait(cx));
+                progress.call.spend();
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Rest { call, timer, permit } = &mut **this.progress;
+                let Progress { call, timer, permit, .. } = progress;
                 let Some(timer) = timer.as_deref_mut() else {
                     unreachable!("it is bounded by a timer")
                 };
                 let mut held = permit.take();
-                let Parts { common, rules, operation, when, .. } = this.parts;
+                let Parts { common, rules, operation, when, .. } = parts;
                 let attempt = call.number();
                 let terms = || common.settings.terms(attempt);
                 let mut calling = Calling { operation, common, rules, when, types: PhantomData };
@@ -464,22 +438,64 @@ where
                     Err(error) => self.failed(held, Err(error), None),
                 })
             }
-            Stage::First | Stage::Succeeded | Stage::Attempt | Stage::Done => {
-                panic!("a call is polled after it has ended")
-            }
+            Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),
+        }
+    }
+}
+
+impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L>
+where
+    Op: Operation<Fut, T, E>,
+    Fut: Future,
+    V: Values<T>,
+    W: FnMut(&E) -> bool,
+    L: FnMut(&RetryEvent<'_, E>),
+{
+    /// What follows the first attempt of a plain retrier if it failed.
+    #[cold]
+    #[inline(never)]
+    fn goes_on_after(
+        mut self: Pin<&mut Self>,
+        outcome: Result<T, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Op::Output> {
+        let mut ongoing = self.as_mut().begin_rest(Stage::Attempt);
+        match ongoing.ended(None, outcome) {
+            Some(output) => Poll::Ready(output),
+            None => self.poll_from_any_state(cx),
         }
     }
 
-    /// Handles a value that an attempt returned.
-    #[inline(always)]
-    fn returned(self: Pin<&mut Self>, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
-        if let Some(failure) = self.parts.common.values.failure(&value) {
-            return self.failed(permit, Ok(value), Some(&failure));
+    /// Polls the call wherever it stands.
+    #[inline(never)]
+    fn poll_from_any_state(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
+        if matches!(self.state, State::Unbegun) {
+            let mut ongoing = self.as_mut().begin_rest(Stage::Begin);
+            if !ongoing.parts.common.settings.needs_timer {
+                if let Some(output) = ongoing.begin() {
+                    return Poll::Ready(output);
+                }
+            }
         }
+        self.ongoing().poll(cx)
+    }
+
+    fn begin_rest(
+        mut self: Pin<&mut Self>,
+        stage: Stage,
+    ) -> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L> {
+        let state = State::Begun { attempt: None, rest: Some(Rest::new(stage)) };
+        self.as_mut().project().state.set(state);
+        self.ongoing()
+    }
+
+    fn ongoing(self: Pin<&mut Self>) -> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L> {
         let this = self.project();
-        this.progress.stage = Stage::Done;
-        this.parts.common.settings.succeeded(take(&mut this.progress.call), permit);
-        Some(this.parts.operation.finish(Ok(value)))
+        let StateProjection::Begun { attempt, rest: Some(Rest(progress)) } = this.state.project()
+        else {
+            panic!("a call is polled after it has ended")
+        };
+        Ongoing { parts: this.parts, attempt, progress }
     }
 }
 
@@ -500,25 +516,21 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let mut this = self.as_mut().project();
-        match this.progress.stage {
-            Stage::Start if this.parts.common.settings.is_plain => {
-                let Parts { common, operation, .. } = &mut *this.parts;
-                let attempt =
-                    operation.begin(|| this.progress.call.context(&common.settings.plan()), Seal);
-                this.attempt.set(Some(attempt));
-                this.progress.stage = Stage::First;
-            }
-            Stage::First => {}
-            _ => return self.poll_from_any_stage(cx),
+        let Parts { common, operation, .. } = this.parts;
+        if matches!(*this.state, State::Unbegun) && common.settings.is_plain {
+            let context = || Session::<()>::new().context(&common.settings.plan());
+            let attempt = Some(operation.begin(context, Seal));
+            this.state.set(State::Begun { attempt, rest: None });
         }
-        let Some(attempt) = this.attempt.as_pin_mut() else {
-            unreachable!("the first attempt has begun")
+        let first = match this.state.as_mut().project() {
+            StateProjection::Begun { attempt, rest: None } => attempt.as_pin_mut(),
+            _ => None,
         };
+        let Some(attempt) = first else { return self.poll_from_any_state(cx) };
         let output = ready!(attempt.poll(cx));
-        let Parts { common, operation, .. } = &mut *this.parts;
         match operation.end(output) {
             Ok(value) if common.values.failure(&value).is_none() => {
-                this.progress.stage = Stage::Succeeded;
+                this.state.set(State::Succeeded);
                 succeeded_first_try(common.settings.origin());
                 Poll::Ready(operation.finish(Ok(value)))
             }

@@ -153,21 +153,37 @@ fn notify_listeners(event: &Event<'_>) {
     });
 }
 
+/// Counts a failure that will be retried after a wait.
+#[inline]
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "counted in nanoseconds"))]
+pub(crate) fn count_retry(origin: Origin<'_>, wait: Duration, nanos: u64) {
+    if let Some(counters) = origin.counters() {
+        counters.retry(nanos);
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::will_retry(origin, wait);
+}
+
+/// Whether anybody may observe failures that will be retried: this is the one event of each failure,
+/// and is not made where nobody does.
+#[inline]
+pub(crate) fn retries_are_observed() -> bool {
+    #[cfg(feature = "tracing")]
+    let traces = crate::observe::trace::retries_may_be_traced();
+    #[cfg(not(feature = "tracing"))]
+    let traces = false;
+    traces || is_listened_to()
+}
+
+/// Reports a failure that will be retried, to all but what counts it.
 pub(crate) fn will_retry(
-    origin: Origin<'_>,
+    name: &Name,
     attempts: Attempts,
     attempt: u32,
     wait: Duration,
     waited: Duration,
     error: &dyn fmt::Display,
 ) {
-    if let Some(counters) = origin.counters() {
-        counters.retry(wait);
-    }
-    #[cfg(feature = "metrics")]
-    crate::observe::metrics::will_retry(origin, wait);
-    // `emit`, without making the event where nobody listens: this is the one of each failure.
-    let name = origin.name;
     #[cfg(feature = "tracing")]
     crate::observe::trace::retry(name, attempt, attempts, wait, waited, error);
     if is_listened_to() {

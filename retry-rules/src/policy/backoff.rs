@@ -72,6 +72,7 @@ impl Backoff {
     /// one of those that came last: for the warning.
     #[cfg(feature = "std")]
     #[doc(hidden)]
+    #[inline]
     pub fn excess_of_lists(self) -> Option<usize> {
         match self {
             Self::Custom(list) => kept::excess(list),

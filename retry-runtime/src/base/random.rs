@@ -34,7 +34,11 @@ fn entropy() -> u64 {
 /// A duration drawn uniformly from `shortest` to `longest`, both included.
 #[inline]
 pub fn between(shortest: Duration, longest: Duration) -> Duration {
-    if longest > shortest { drawn(shortest, longest.saturating_sub(shortest)) } else { shortest }
+    // First what is cheapest to find out, and true wherever there is no jitter.
+    if longest == shortest || longest < shortest {
+        return shortest;
+    }
+    drawn(shortest, longest.saturating_sub(shortest))
 }
 
 fn drawn(shortest: Duration, width: Duration) -> Duration {

@@ -26,7 +26,8 @@ pub struct Plan<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
-    pub(crate) timing: Timing,
+    /// What is known of the time, if anything.
+    pub(crate) timing: Option<Timing>,
     /// How long ago the call first failed, for calls whose waits outlast the process.
     pub(crate) since_first: Duration,
     /// Whether the call waits when the breaker does not admit it.
@@ -55,7 +56,7 @@ impl<'a> Plan<'a> {
             policy,
             breaker: None,
             quota: None,
-            timing: Timing::NONE,
+            timing: None,
             since_first: Duration::ZERO,
             waits_for_breaker: false,
             is_cancelled: false,
@@ -108,8 +109,17 @@ impl<'a> Plan<'a> {
     /// Sets when the call began, and what cut its last attempt off.
     #[inline(always)]
     pub fn timing(mut self, timing: Timing) -> Self {
-        self.timing = timing;
+        // A constant, for a function without time limits: nothing is copied.
+        self.timing = timing.is_known().then_some(timing);
         self
+    }
+
+    /// What cut the last attempt off.
+    pub(crate) const fn cut(&self) -> Option<LimitKind> {
+        match &self.timing {
+            Some(timing) => timing.cut,
+            None => None,
+        }
     }
 
     /// The policy in force now: an override may have changed it since the program was compiled.
@@ -169,6 +179,10 @@ impl Timing {
         self.started.is_some() || self.deadline.is_some()
     }
 
+    const fn is_known(&self) -> bool {
+        self.is_limited() || self.cut.is_some()
+    }
+
     pub(crate) const fn has_deadline(&self) -> bool {
         self.deadline.is_some()
     }
@@ -176,12 +190,6 @@ impl Timing {
     /// Whether the deadline has cut the last attempt off.
     pub const fn is_cut(&self) -> bool {
         matches!(self.cut, Some(LimitKind::Deadline))
-    }
-
-    /// Whether any limit cut the last attempt off. Counts as a timeout, whatever the function's own
-    /// error makes of it.
-    pub(crate) const fn is_timeout(&self) -> bool {
-        self.cut.is_some()
     }
 
     /// Why no attempt may follow a wait of `delay` that begins now: the deadline falls within the

@@ -217,9 +217,19 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        if let Some(waiting) = &mut self.waiting {
-            return decide(waiting.as_mut().project().so_far);
+        match &mut self.waiting {
+            Some(waiting) => decide(waiting.as_mut().project().so_far),
+            None => self.decide_first(decide),
         }
+    }
+
+    /// Not part of [`decide`](Self::decide), whose other path needs no stack of its own.
+    #[cold]
+    #[inline(never)]
+    fn decide_first(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
+    where
+        K: FailureSlot,
+    {
         let mut so_far = SoFar::NOTHING;
         let next = decide(&mut so_far);
         if next == Next::Wait {
@@ -408,21 +418,27 @@ impl<K> Future for WaitWithQuota<'_, K> {
 
 impl<K> WaitingCall<K> {
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        if this.so_far.ends_at_once() {
-            // No timer for a zero wait; but a loop without waits must still let other tasks run.
-            ready!(timer::poll_yield(cx, this.has_yielded));
-        } else {
-            if this.sleep.is_none() {
-                // Created here and not when the wait was decided: only an async caller needs a
-                // timer.
-                this.sleep.set(Some(async_sleep::sleep(this.so_far.wait(), this.so_far.site)));
-            }
-            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
-                ready!(sleep.poll(cx));
-            }
-            this.sleep.set(None);
+        if !self.so_far.ends_at_once() {
+            return self.poll_timer(cx);
         }
+        let this = self.project();
+        // No timer for a zero wait; but a loop without waits must still let other tasks run.
+        ready!(timer::poll_yield(cx, this.has_yielded));
+        this.so_far.attempt_begins();
+        Poll::Ready(())
+    }
+
+    #[inline(never)]
+    fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if this.sleep.is_none() {
+            // Created here and not when the wait was decided: only an async caller needs a timer.
+            this.sleep.set(Some(async_sleep::sleep(this.so_far.wait(), this.so_far.site)));
+        }
+        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+            ready!(sleep.poll(cx));
+        }
+        this.sleep.set(None);
         this.so_far.attempt_begins();
         Poll::Ready(())
     }

@@ -25,8 +25,13 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
-/// An attempt has failed, and another one follows.
+/// Whether the program's level lets the events of retries pass.
 #[inline]
+pub(crate) fn retries_may_be_traced() -> bool {
+    tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG
+}
+
+/// An attempt has failed, and another one follows.
 pub(crate) fn retry(
     name: &Name,
     attempt: u32,

@@ -107,10 +107,10 @@ impl Counters {
         }
     }
 
-    /// An attempt failed, and a wait begins.
-    pub(crate) fn retry(&self, wait: Duration) {
+    /// An attempt failed, and a wait of so many nanoseconds begins.
+    pub(crate) fn retry(&self, nanos: u64) {
         add(&self.retries, 1);
-        add(&self.waited_nanos, u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+        add(&self.waited_nanos, nanos);
     }
 
     /// An attempt succeeded after others had failed.

@@ -6,14 +6,14 @@
 use core::fmt;
 use core::time::Duration;
 
-use retry_rules::{Attempts, Policy};
+use retry_rules::{Attempts, Jitter, Policy};
 
 use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
-use crate::call::plan::{Hedges, LimitKind, Plan};
+use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
@@ -208,7 +208,7 @@ impl SoFar {
         verdict: &Verdict<'_>,
     ) -> Next {
         if let Some(permit) = permit {
-            match plan.timing.cut {
+            match plan.cut() {
                 // Whatever the matchers say: a server that hangs has to open the breaker.
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
                 // The caller ran out of time, which says nothing about the other side.
@@ -242,12 +242,14 @@ impl SoFar {
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, policy, attempt, verdict) {
             Ok((delay, reservation)) => {
-                let attempts = self.forgiven().extends(policy.get_attempts());
-                let waited = self.waited();
-                observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
+                let nanos = nanos_of(delay);
+                observe::count_retry(plan.origin, delay, nanos);
+                if observe::retries_are_observed() {
+                    self.report_retry(plan, policy, attempt, delay, verdict);
+                }
                 self.made = attempt;
                 self.cost = reservation.map_or(0, Reservation::spend);
-                self.waits(delay, plan);
+                self.waits(nanos, plan);
                 Next::Wait
             }
             Err(reason) => {
@@ -257,6 +259,21 @@ impl SoFar {
                 Next::GiveUp(ended)
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_retry(
+        &self,
+        plan: &Plan<'_>,
+        policy: &Policy,
+        attempt: u32,
+        delay: Duration,
+        verdict: &Verdict<'_>,
+    ) {
+        let attempts = self.forgiven().extends(policy.get_attempts());
+        let (name, waited) = (plan.origin.name, self.waited());
+        observe::will_retry(name, attempts, attempt, delay, waited, &verdict.error);
     }
 
     /// How long to wait after attempt `attempt`, and what the quota lends for the retry, or why not
@@ -270,7 +287,7 @@ impl SoFar {
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let attempt = attempt.saturating_sub(self.forgiven().made);
-        if plan.timing.is_cut() {
+        if plan.cut() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
         if !verdict.retry {
@@ -285,19 +302,28 @@ impl SoFar {
         if plan.is_cancelled {
             return Err(Reason::Cancelled);
         }
+        // Only this jitter looks back.
+        let previous = match policy.get_jitter() {
+            Jitter::Decorrelated => self.delay(),
+            _ => None,
+        };
         let (shortest, longest) = match verdict.hint {
-            Some(hint) => policy.hint_interval(attempt, hint, self.delay()),
-            None => policy.wait_interval(attempt, self.delay()),
+            Some(hint) => policy.hint_interval(attempt, hint, previous),
+            None => policy.wait_interval(attempt, previous),
         };
         let wait = random::between(shortest, longest);
-        let mut delay = verdict.adjust(wait, policy.get_attempts()).max(verdict.least);
+        let mut delay = verdict.adjust(wait, policy.get_attempts());
+        if !verdict.least.is_zero() {
+            delay = delay.max(verdict.least);
+        }
         if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
             delay = delay.max(open_for(breaker)?);
         }
         self.allows_wait(plan, policy, delay)?;
         let reservation = match plan.quota {
             Some(quota) => {
-                let cut = if plan.timing.is_timeout() { Class::TIMEOUT } else { Class::empty() };
+                // Whatever the function's own error makes of it.
+                let cut = if plan.cut().is_some() { Class::TIMEOUT } else { Class::empty() };
                 Some(quota.reserve(verdict.class.union(cut)).ok_or(Reason::Quota)?)
             }
             None => None,
@@ -312,7 +338,7 @@ impl SoFar {
     /// Whether the limits on time allow a wait of `delay`.
     #[inline]
     fn allows_wait(&self, plan: &Plan<'_>, policy: &Policy, delay: Duration) -> Result<(), Reason> {
-        if policy.has_budget() || policy.has_max_elapsed() || plan.timing.is_limited() {
+        if policy.has_budget() || policy.has_max_elapsed() || plan.timing.is_some() {
             self.is_within_limits(plan, policy, delay)
         } else {
             Ok(())
@@ -333,13 +359,14 @@ impl SoFar {
         }
         // For waits that outlast the process, whoever stores the call supplies the elapsed time.
         let behind = self.unslept().saturating_add(plan.since_first);
-        plan.timing.ends_by(policy, behind, delay).map_or(Ok(()), Err)
+        let ends = plan.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
+        ends.map_or(Ok(()), Err)
     }
 
     /// Records a decided wait, and the policy if it was evaluated for it.
-    fn waits(&mut self, delay: Duration, plan: &Plan<'_>) {
-        self.waited = self.waited.saturating_add(nanos_of(delay));
-        self.set_delay(Some(delay));
+    fn waits(&mut self, nanos: u64, plan: &Plan<'_>) {
+        self.waited = self.waited.saturating_add(nanos);
+        self.delay = nanos.min(NO_DELAY - 1);
         if plan.is_evaluated {
             self.rare().policy.get_or_insert(*plan.policy);
         }
@@ -368,7 +395,7 @@ impl SoFar {
                     let rare = self.rare();
                     rare.refused = rare.refused.saturating_add(1);
                 }
-                self.waits(delay, plan);
+                self.waits(nanos_of(delay), plan);
                 Next::Wait
             }
             Err(reason) => Next::GiveUp(self.rejected(plan, reason, rejected)),

@@ -1,7 +1,7 @@
 //! Items that are new to the store: enqueued, or imported with their history.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use retry_workflow::store::NewItem;
@@ -9,14 +9,18 @@ use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
-use super::shared::Shared;
+use super::shared::{Shared, Values};
 use super::summary::{self, Minutes};
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-/// How many items one statement imports.
-const IMPORTED_AT_ONCE: usize = 200;
+/// How many items one statement imports, at most.
+const IMPORTED_AT_ONCE: usize = 1_000;
+
+/// Behind this many bytes of payloads, the next statement begins: a message to the server has a
+/// limit, and is held in memory on both sides.
+const BYTES_AT_ONCE: usize = 8 << 20;
 
 /// Items are numbered in the order given, in which `unnest` returns them.
 const ENQUEUE: &str = "\
@@ -54,13 +58,19 @@ pub(crate) async fn enqueue(
     shared.count(client, ENQUEUE, &[&job, &ids, &correlations, &payloads, &due]).await
 }
 
-/// The columns of imported items; each index is one item.
+/// Adds imported items, and returns those that are new: all that follows is about them alone.
+const IMPORT_ITEMS: &str = "\
+INSERT INTO @items (job, id, correlation, payload)
+SELECT w.job, w.id, w.correlation, w.payload
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(job, id, correlation, payload)
+ON CONFLICT (job, id) DO NOTHING
+RETURNING job, id, item";
+
+/// What becomes of imported items that are new, by column; each index is one item.
 #[derive(Default)]
 struct Columns<'a> {
+    item: Vec<i64>,
     job: Vec<i64>,
-    id: Vec<Cow<'a, str>>,
-    correlation: Vec<Option<Cow<'a, str>>>,
-    payload: Vec<Cow<'a, str>>,
     state: Vec<i16>,
     due: Vec<Option<i64>>,
     run: Vec<i64>,
@@ -76,21 +86,39 @@ struct Columns<'a> {
     sums: [Vec<i64>; 5],
 }
 
+impl<'a> Columns<'a> {
+    fn push(&mut self, number: i64, job: i64, item: &'a ItemRecord) -> Result<(), PostgresError> {
+        let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
+        self.item.push(number);
+        self.job.push(job);
+        self.state.push(if is_purged { PURGED } else { code(item.state) });
+        self.due.push(item.due.map(Timestamp::as_micros));
+        self.run.push(item.run.into());
+        self.attempt.push(item.attempt.into());
+        self.ended.push(item.ended.map(Timestamp::as_micros));
+        self.output.push(item.output.as_deref().map(encode));
+        self.checkpoint.push(item.checkpoint.as_deref().map(encode));
+        let failure = item.failure.as_ref();
+        self.class.push(failure.map(|failure| encode(&failure.class)));
+        self.signature.push(failure.map(|failure| encode(failure.signature.as_str())));
+        self.failure.push(failure.map(super::settle::json).transpose()?);
+        for (column, sum) in self.sums.iter_mut().zip(super::settle::sums(&item.history)) {
+            column.push(sum);
+        }
+        Ok(())
+    }
+}
+
+/// The items are numbered already, by [`IMPORT_ITEMS`]. One statement for both would have to find
+/// the new numbers by joining the batch with itself, which is a nested loop: connections are told
+/// to prefer those, for everything that goes by an index.
 const IMPORT: &str = "\
-WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[],
-        $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[],
-        $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
-        $18::text[])
-        WITH ORDINALITY AS w(job, id, correlation, payload, state, due, run, attempt, ended,
-            output, class, signature, failure, attempts, lost, worked, waited, checkpoint, place)
-), added AS (
-    INSERT INTO @items (job, id, correlation, payload)
-    SELECT job, id, correlation, payload FROM wanted ORDER BY place
-    ON CONFLICT (job, id) DO NOTHING
-    RETURNING job, item, id
-), known AS MATERIALIZED (
-    SELECT a.item, w.* FROM added a JOIN wanted w ON w.job = a.job AND w.id = a.id
+WITH known AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
+        $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+        $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
+        AS w(item, job, state, due, run, attempt, ended, output, checkpoint, class, signature,
+            failure, attempts, lost, worked, waited)
 ), stated AS (
     INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint, suspect)
     SELECT item, job, state, due, run, attempt, ended, output, checkpoint,
@@ -99,20 +127,18 @@ WITH wanted AS MATERIALIZED (
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
     SELECT item, job, class, signature, failure FROM known WHERE failure IS NOT NULL
-), counted AS (
-    @COUNTED
-    FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
-            count(*) FILTER (WHERE state = 2) AS succeeded,
-            count(*) FILTER (WHERE state = 3) AS dead,
-            count(*) FILTER (WHERE state >= 4) AS skipped,
-            sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
-            sum(waited) AS waited
-        FROM known GROUP BY job) n
-    @HERE
 ), grouped AS (
     @GROUPED
 )
-SELECT item, place FROM known";
+@COUNTED
+FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
+        count(*) FILTER (WHERE state = 2) AS succeeded,
+        count(*) FILTER (WHERE state = 3) AS dead,
+        count(*) FILTER (WHERE state >= 4) AS skipped,
+        sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
+        sum(waited) AS waited
+    FROM known GROUP BY job) n
+@HERE";
 
 static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
     let grouped = summary::add_to_groups_sql("(SELECT * FROM known WHERE failure IS NOT NULL)");
@@ -138,8 +164,12 @@ pub(crate) async fn import(
     }
     client.batch_execute("BEGIN").await?;
     let mut added = 0;
-    for (items, jobs) in items.chunks(IMPORTED_AT_ONCE).zip(jobs.chunks(IMPORTED_AT_ONCE)) {
-        match import_some(client, shared, items, jobs).await {
+    let (mut items, mut jobs) = (&items[..], &jobs[..]);
+    while !items.is_empty() {
+        let (some, left) = items.split_at(fitting(items));
+        let (of_jobs, of_others) = jobs.split_at(some.len());
+        (items, jobs) = (left, of_others);
+        match import_some(client, shared, some, of_jobs).await {
             Ok(more) => added += more,
             Err(error) => {
                 if error.leaves_connection() {
@@ -153,74 +183,68 @@ pub(crate) async fn import(
     Ok(added)
 }
 
+/// How many of these items one statement imports: at least one.
+fn fitting(items: &[&ItemRecord]) -> usize {
+    let mut bytes = 0_usize;
+    let fits = |item: &&&ItemRecord| {
+        let has_room = bytes < BYTES_AT_ONCE;
+        bytes = bytes.saturating_add(item.payload.len());
+        has_room
+    };
+    items.iter().take(IMPORTED_AT_ONCE).take_while(fits).count()
+}
+
 async fn import_some(
     client: &PooledClient,
     shared: &Shared,
     items: &[&ItemRecord],
     jobs: &[i64],
 ) -> Result<u64, PostgresError> {
-    let mut columns = Columns::default();
-    for (item, &job) in items.iter().zip(jobs) {
-        let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
-        columns.job.push(job);
-        columns.id.push(encode(&item.id));
-        columns.correlation.push(item.own_correlation().map(encode));
-        columns.payload.push(encode(&item.payload));
-        columns.state.push(if is_purged { PURGED } else { code(item.state) });
-        columns.due.push(item.due.map(Timestamp::as_micros));
-        columns.run.push(item.run.into());
-        columns.attempt.push(item.attempt.into());
-        columns.ended.push(item.ended.map(Timestamp::as_micros));
-        columns.output.push(item.output.as_deref().map(encode));
-        columns.checkpoint.push(item.checkpoint.as_deref().map(encode));
-        let failure = item.failure.as_ref();
-        columns.class.push(failure.map(|failure| encode(&failure.class)));
-        columns.signature.push(failure.map(|failure| encode(failure.signature.as_str())));
-        columns.failure.push(failure.map(super::settle::json).transpose()?);
-        let sums = super::settle::sums(&item.history);
-        for (column, sum) in columns.sums.iter_mut().zip(sums) {
-            column.push(sum);
-        }
+    let ids: Vec<_> = items.iter().map(|item| encode(&item.id)).collect();
+    let correlations: Vec<_> =
+        items.iter().map(|item| item.own_correlation().map(encode)).collect();
+    let payloads: Vec<_> = items.iter().map(|item| encode(&item.payload)).collect();
+    let values: Values<'_> = &[&jobs, &ids, &correlations, &payloads];
+    let added = shared.query(client, IMPORT_ITEMS, values).await?;
+    if added.is_empty() {
+        return Ok(0);
     }
-    let Columns { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
-    let added = shared
-        .query(
-            client,
-            &IMPORT_SQL,
-            &[
-                &columns.job,
-                &columns.id,
-                &columns.correlation,
-                &columns.payload,
-                &columns.state,
-                &columns.due,
-                &columns.run,
-                &columns.attempt,
-                &columns.ended,
-                &columns.output,
-                &columns.class,
-                &columns.signature,
-                &columns.failure,
-                attempts,
-                lost,
-                worked,
-                waited,
-                &columns.checkpoint,
-            ],
-        )
-        .await?;
+    let places: HashMap<(i64, &str), usize> =
+        jobs.iter().zip(&ids).enumerate().map(|(at, (job, id))| ((*job, &**id), at)).collect();
+    let mut columns = Columns::default();
     // No lease has token 0, so these rows come before all others.
     let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
     for row in &added {
-        let place = usize::try_from(column::<i64>(row, 1)?).unwrap_or(0);
-        let Some(place) = place.checked_sub(1) else { continue };
-        let (Some(item), Some(job)) = (items.get(place), jobs.get(place)) else { continue };
-        minutes.add(*job, item);
+        let (job, number) = (column(row, 0)?, column(row, 2)?);
+        let id: &str = row.try_get(1)?;
+        let Some(item) = places.get(&(job, id)).and_then(|at| items.get(*at)) else { continue };
+        columns.push(number, job, item)?;
+        minutes.add(job, item);
         for (part, attempt) in item.history.iter().enumerate() {
             let by = shared.worker(client, &attempt.worker).await?;
-            rows.push((column(row, 0)?, 0), part, attempt, by)?;
+            rows.push((number, 0), part, attempt, by)?;
         }
     }
+    let Columns { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
+    let values: Values<'_> = &[
+        &columns.item,
+        &columns.job,
+        &columns.state,
+        &columns.due,
+        &columns.run,
+        &columns.attempt,
+        &columns.ended,
+        &columns.output,
+        &columns.checkpoint,
+        &columns.class,
+        &columns.signature,
+        &columns.failure,
+        attempts,
+        lost,
+        worked,
+        waited,
+    ];
+    shared.execute(client, &IMPORT_SQL, values).await?;
     rows.write(client, shared).await?;
     minutes.write(client, shared).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))

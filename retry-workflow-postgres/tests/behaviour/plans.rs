@@ -235,9 +235,21 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("leaving out 50", "using claimable", 500.0);
     assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
     of_the_job("an edit", "items_job_id_key", 1.0);
-    let items = (0..100).map(|number| ItemRecord::new("job", format!("import-{number}"), "1"));
-    assert_eq!(store.import(items.collect(), at(9)).await, Ok(100));
-    of_the_job("an import of 100", "Conflict Arbiter Indexes: items_job_id_key", 10_000.0);
+    let imported: Vec<_> = (0..1_000)
+        .map(|number| {
+            let mut item = ItemRecord::new("job", format!("import-{number}"), "1");
+            item.state = ItemState::Dead;
+            item.ended = Some(at(number));
+            item.failure = Some(Failure::new("other", "no"));
+            item.history = vec![AttemptRecord::new("worker", at(1), AttemptOutcome::Failed)];
+            item
+        })
+        .collect();
+    assert_eq!(store.import(imported.clone(), at(9)).await, Ok(1_000));
+    // No part of the batch is compared with another.
+    of_the_job("an import of 1,000", "Conflict Arbiter Indexes: items_job_id_key", 1_000.0);
+    assert_eq!(store.import(imported, at(9)).await, Ok(0));
+    of_the_job("an import of what is there", "Conflict Arbiter Indexes", 1_000.0);
     assert_eq!(store.cas("key-7", 1, "x").await, Ok(true));
     store.get("key-7").await.unwrap();
     store.values("key-77").await.unwrap();

@@ -35,10 +35,10 @@ fn entropy() -> u64 {
 #[inline]
 pub fn between(shortest: Duration, longest: Duration) -> Duration {
     // First what is cheapest to find out, and true wherever there is no jitter.
-    if longest == shortest || longest < shortest {
+    if longest == shortest {
         return shortest;
     }
-    drawn(shortest, longest.saturating_sub(shortest))
+    longest.checked_sub(shortest).map_or(shortest, |width| drawn(shortest, width))
 }
 
 fn drawn(shortest: Duration, width: Duration) -> Duration {

@@ -482,10 +482,10 @@ where
 
     fn begin_rest(
         mut self: Pin<&mut Self>,
-        stage: Stage,
+        from: Stage,
     ) -> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L> {
-        let state = State::Begun { attempt: None, rest: Some(Rest::new(stage)) };
-        self.as_mut().project().state.set(state);
+        let begun = State::Begun { attempt: None, rest: Some(Rest::new(from)) };
+        self.as_mut().project().state.set(begun);
         self.ongoing()
     }
 

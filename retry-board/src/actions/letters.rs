@@ -1,10 +1,12 @@
 //! Re-drives and purges dead letters: counts them first, then acts.
 
+use std::collections::BTreeMap;
+
 use retry_workflow::audit::Entry;
 use retry_workflow::words::count;
 use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::once::Done;
 use super::{Field, Proof};
@@ -30,6 +32,9 @@ pub(crate) struct LettersForm {
     pub(crate) all: Field,
     /// For a purge: `purge 12`.
     pub(crate) confirm: Field,
+    /// What is none of these. A condition that is misspelt must not select everything.
+    #[serde(flatten)]
+    unknown: BTreeMap<String, Value>,
 }
 
 /// How many items are read at a time.
@@ -73,8 +78,14 @@ impl LettersForm {
         self
     }
 
-    /// Requires a condition, or an explicit "all".
+    /// Requires a condition, or an explicit "all", and nothing that is not understood.
     fn is_meant(&self) -> Result<(), Problem> {
+        if let Some(name) = self.unknown.keys().next() {
+            return Err(Problem::bad(format!(
+                "There is no field \"{name}\": dead letters are selected with job, item, items, \
+                 class, signature, since, until, text and state."
+            )));
+        }
         if self.filter.is_empty() && !self.all.is_true() {
             return Err(Problem::bad(
                 "Which dead letters are meant? Name a job, a class, a signature or a time, or send \

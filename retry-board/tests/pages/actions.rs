@@ -164,6 +164,22 @@ async fn the_api_does_the_same_with_the_same_checks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_condition_that_is_misspelt_does_not_select_everything() {
+    let (app, store) = acting().await;
+    let (cookie, csrf) = session(&app).await;
+    let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    for body in [r#"{"job":"import-1","itme":"a"}"#, r#"{"job":"import-1","all":true,"rates":9}"#] {
+        for path in ["/api/re-drive", "/api/purge"] {
+            let refused = call(&app, path, &own, body).await;
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+            let said = refused.json()["message"].as_str().unwrap_or_default().to_owned();
+            assert!(said.starts_with("There is no field \"") && said.contains("item"), "{said}");
+        }
+    }
+    assert_eq!(dead(&store).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn with_the_token_itself_a_program_needs_no_form() {
     let token = "correct horse battery";
     let board =

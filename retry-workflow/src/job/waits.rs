@@ -99,7 +99,9 @@ impl Waits {
             };
             lines.push(("leases", text));
         }
-        if self.next_suspect.is_some() {
+        // One that a worker holds becomes a suspect only if that worker dies.
+        let is_with_worker = |due: Timestamp| due > now && counts.leased > 0;
+        if self.next_suspect.is_some_and(|due| !is_with_worker(due)) {
             let unit = unit.as_str();
             lines.push((
                 "suspect",
@@ -128,5 +130,26 @@ async fn leased_until(store: &dyn Store, job: &str) -> Result<Option<Timestamp>,
         if after.is_none() {
             return Ok(last);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_item_that_a_worker_holds_is_not_said_to_have_killed_two() {
+        let now = Timestamp::from_micros(1_000_000);
+        let words = |due: Timestamp, leased: u64| {
+            let counts = Counts { leased, ..Counts::default() };
+            let waits = Waits { next_suspect: Some(due), ..Waits::default() };
+            waits.lines(&counts, Unit::Item, now).into_iter().map(|(word, _)| word).collect()
+        };
+        let nothing: Vec<&str> = words(now + Duration::from_secs(9), 4);
+        assert!(nothing.is_empty(), "{nothing:?}");
+        assert_eq!(words(now, 4), ["suspect"]);
+        assert_eq!(words(now + Duration::from_secs(9), 0), ["suspect"], "it waits for its key");
     }
 }

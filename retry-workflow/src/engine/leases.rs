@@ -29,6 +29,8 @@ pub(super) struct Leases {
 #[derive(Debug)]
 struct Held {
     token: u64,
+    /// The first lease of those in a row that the same handler works under.
+    since: u64,
     /// The number of the attempt that this lease is for.
     attempt: u32,
     /// Until when it certainly is this worker's.
@@ -83,11 +85,16 @@ impl Leases {
     /// started.
     pub(super) fn add(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
         let LeaseKey { item, token } = lease.key;
-        let mut held = Held { token, attempt: lease.attempt, until, handler: None };
+        let attempt = lease.attempt;
+        let mut held = Held { token, since: token, attempt, until, handler: None };
+        let is_continued = self.is_continued_by(&lease);
+        if !is_continued {
+            self.lose(item);
+        }
         // This worker's own lease had expired: the handler that has it, or will have it, continues,
         // in the attempt of the new one.
         if let Some(before) = self.held.remove(&item) {
-            held.handler = before.handler;
+            (held.handler, held.since) = (before.handler, before.since);
             self.held.insert(item, held);
             match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
                 Some(ready) => {
@@ -104,6 +111,25 @@ impl Leases {
         self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
         self.ready_started += usize::from(is_started);
         self.ready.push_back(Ready { lease, is_started });
+    }
+
+    /// Whether a lease follows the one that this worker has of the item. Otherwise another worker has
+    /// made an attempt in between, and what this one has of it is out of date.
+    pub(super) fn is_continued_by(&self, lease: &Lease) -> bool {
+        self.held
+            .get(&lease.key.item)
+            .is_some_and(|held| held.attempt.saturating_add(1) == lease.attempt)
+    }
+
+    /// Drops an item that another worker has, or has had: the handler that works on it is ended.
+    fn lose(&mut self, item: i64) {
+        let Some(held) = self.held.remove(&item) else { return };
+        self.started.retain(|(started, _)| *started != item);
+        if let Some(handler) = held.handler {
+            handler.abort();
+        } else if let Some(at) = self.ready.iter().position(|one| one.lease.key.item == item) {
+            self.remove_ready(at);
+        }
     }
 
     /// Hands out the next item that no handler works on yet.
@@ -175,13 +201,7 @@ impl Leases {
                 continue;
             }
             has_lost = true;
-            if let Some(handler) = self.held.remove(&key.item).and_then(|held| held.handler) {
-                handler.abort();
-            } else if let Some(at) =
-                self.ready.iter().position(|ready| ready.lease.key.item == key.item)
-            {
-                self.remove_ready(at);
-            }
+            self.lose(key.item);
         }
         has_lost
     }
@@ -208,6 +228,10 @@ impl Leases {
     /// Gives a settlement the lease that this worker now has on its item, and gives it up.
     pub(super) fn settle_with(&mut self, settlement: &mut Settlement) {
         let key = &mut settlement.lease;
+        // What a handler says that was too late has no lease, and is refused.
+        if self.held.get(&key.item).is_some_and(|held| key.token < held.since) {
+            return;
+        }
         let Some(Held { token, attempt, .. }) = self.held.remove(&key.item) else { return };
         if key.token != token {
             key.token = token;
@@ -276,6 +300,32 @@ mod tests {
         leases.settle_with(&mut settlement);
         assert_eq!(settlement.lease, LeaseKey { item: 7, token: 3 });
         assert_eq!(settlement.history[0].attempt, 3, "the lost one was the second");
+        assert!(leases.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_another_worker_has_tried_meanwhile_is_begun_anew_and_the_old_result_is_refused() {
+        let mut leases = Leases::new(Arc::new(MemoryStore::new()));
+        let lease = |token: u64, attempt: u32| {
+            let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
+            lease.attempt = attempt;
+            lease
+        };
+        leases.add(lease(2, 2), true, Timestamp::NEVER);
+        let old = leases.start(0).expect("a lease");
+        let handler = tokio::spawn(std::future::pending::<()>());
+        leases.handed_to(7, handler.abort_handle());
+
+        leases.add(lease(4, 4), false, Timestamp::NEVER);
+        assert!(handler.await.unwrap_err().is_cancelled());
+        let settles = |key| Settlement::new(key, Settled::Succeeded(None), Vec::new());
+        let mut late = settles(old.key);
+        leases.settle_with(&mut late);
+        assert_eq!(late.lease, old.key, "the store knows that this lease is over");
+        let anew = leases.start(0).expect("it is begun anew");
+        let mut settlement = settles(anew.key);
+        leases.settle_with(&mut settlement);
+        assert_eq!(settlement.lease, LeaseKey { item: 7, token: 4 });
         assert!(leases.is_empty());
     }
 }

@@ -161,7 +161,7 @@ impl Engine {
     pub(super) fn take_in(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
         // Of one whose lease had expired, and that this worker has still, nothing changes.
         if let Some(keys) = &mut self.keys
-            && !self.leases.holds(lease.key.item)
+            && !self.leases.is_continued_by(&lease)
         {
             keys.add(lease.key.item, &lease.payload);
         }

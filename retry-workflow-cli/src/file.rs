@@ -27,6 +27,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use self::environment::EnvironmentPlan;
 pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
@@ -34,11 +36,11 @@ use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Steps};
-use crate::template::placeholder::Template;
+use crate::template::placeholder::{Scope, Template};
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
 use retry_workflow::job::Moment;
-use retry_workflow::store::NewItem;
+use retry_workflow::store::{NewItem, PRIORITIES};
 use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
 
 /// A workflow file that has been read and checked.
@@ -83,6 +85,7 @@ pub(crate) struct MapPlan {
     pub(crate) item_path: ItemPath,
     pub(crate) selection: Selection,
     pub(crate) item_id: Option<ItemId>,
+    pub(crate) priority: Option<ItemPriority>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
     pub(crate) limits: Limits,
@@ -117,6 +120,32 @@ pub(crate) enum KeyBound {
 pub(crate) struct ItemId {
     pub(crate) template: Template,
     pub(crate) span: SourceSpan,
+}
+
+/// `map.priority`, and where it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemPriority {
+    pub(crate) template: Template,
+    pub(crate) span: SourceSpan,
+}
+
+impl ItemPriority {
+    /// How urgent an item is; 0 without a value.
+    ///
+    /// # Errors
+    /// The value is no priority; it is returned. An item without the field is told of elsewhere.
+    pub(crate) fn of(&self, item: &Value) -> Result<i8, String> {
+        let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
+        let text = self.template.render(&scope).unwrap_or_default();
+        match text.trim() {
+            "" => Ok(0),
+            text => text
+                .parse()
+                .ok()
+                .filter(|it| PRIORITIES.contains(it))
+                .ok_or_else(|| text.to_owned()),
+        }
+    }
 }
 
 /// One of `tasks`.
@@ -255,6 +284,7 @@ impl WorkflowFile {
         let mut wanted = map.steps.placeholders();
         wanted.extend(self.handlers.values().flat_map(Steps::placeholders));
         wanted.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
+        wanted.extend(map.priority.iter().flat_map(|it| it.template.placeholders()));
         wanted.extend(map.limits.by_key.iter().flat_map(|limit| limit.per.placeholders()));
         Some(InputReader {
             source: Arc::clone(&self.source),

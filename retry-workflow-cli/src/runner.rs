@@ -28,7 +28,9 @@ use self::input::InputItems;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, run_chain};
 use crate::file::input::{CheckedInput, InputReader};
-use crate::file::{KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile};
+use crate::file::{
+    ItemPriority, KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile,
+};
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
@@ -390,6 +392,7 @@ async fn map_reduce(
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
+    let runner = ranked(runner, map.priority.clone());
     let runner = match settings.schedule.skip_after {
         Some(moment) => runner.skip_after(moment),
         None => runner,
@@ -432,6 +435,14 @@ async fn map_reduce(
         reduced = Some(ended);
     }
     Ok(Reports { job: report, setup: None, reduce: reduced, unfinished: None })
+}
+
+/// Adds the order of a map's items.
+fn ranked(runner: JobRunner, priority: Option<ItemPriority>) -> JobRunner {
+    match priority {
+        Some(priority) => runner.priority(move |item| priority.of(item).unwrap_or_default()),
+        None => runner,
+    }
 }
 
 /// Adds the limits of a map; `rate` comes before the one of the file.

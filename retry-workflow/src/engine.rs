@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
@@ -80,6 +81,8 @@ pub(crate) struct Options {
     /// How many attempts start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<KeyLimit>,
+    /// How urgent a new item is.
+    pub(crate) priority: Option<PriorityOf>,
     /// No item begins before.
     pub(crate) not_before: Option<Moment>,
     /// Items that have not begun by then are skipped.
@@ -88,6 +91,9 @@ pub(crate) struct Options {
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
 }
+
+/// What an item's priority is taken from: its payload.
+pub(crate) type PriorityOf = Arc<dyn Fn(&Value) -> i8 + Send + Sync>;
 
 /// What the caller's futures say; each is polled until it has ended.
 pub(crate) struct Signals {
@@ -123,6 +129,8 @@ const SUSPECTS_FROM: Duration = Duration::from_secs(5);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
 /// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
+/// With priorities it is this many: the most urgent item may be the last one.
+const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
 /// How many finished tasks are taken before anything else is polled.
 const SETTLED_AT_ONCE: usize = 256;
 
@@ -142,7 +150,9 @@ pub(crate) async fn run(
         None => None,
     };
     let since = store.now();
-    let Overview { counts: base, waiting, .. } = store.overview(&job.id, MOST_WAITING).await?;
+    let most_waiting =
+        if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
+    let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
     begin(&*store, &job, base).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
@@ -169,6 +179,8 @@ pub(crate) async fn run(
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
         access: HandlerAccess::new(),
         waiting,
+        most_waiting,
+        priority: options.priority,
         began: Instant::now(),
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
@@ -239,6 +251,9 @@ struct Engine {
     tasks: JoinSet<Completion>,
     /// Items that wait to be leased for the first time, as far as this worker knows.
     waiting: u64,
+    /// No more are enqueued while so many wait.
+    most_waiting: u64,
+    priority: Option<PriorityOf>,
     /// The right to run handlers, which is shared with other jobs of this process.
     access: HandlerAccess,
     /// Finished items that are not yet being settled.
@@ -278,7 +293,7 @@ impl Engine {
             }
             let event = {
                 let feeds = !self.input_complete
-                    && self.waiting < MOST_WAITING
+                    && self.waiting < self.most_waiting
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after every other event: a source keeps what it has.
@@ -646,7 +661,7 @@ impl Engine {
         if !leases.is_empty() {
             self.ledger.changed();
             self.watch.due = None;
-        } else if self.waiting >= MOST_WAITING {
+        } else if self.waiting >= self.most_waiting {
             // Other workers have leased them.
             self.start_looking(false);
         }
@@ -684,10 +699,15 @@ impl Engine {
         });
     }
 
-    fn enqueue(&mut self, items: Vec<NewItem>) {
+    fn enqueue(&mut self, mut items: Vec<NewItem>) {
         if items.is_empty() {
             self.claim_soon();
             return;
+        }
+        if let Some(priority) = &self.priority {
+            for item in &mut items {
+                item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
+            }
         }
         self.operations.start(Operation::Enqueue, |store, job| async move {
             store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)

@@ -8,5 +8,6 @@ pub(crate) mod signature;
 pub(crate) mod output;
 pub(crate) mod failure;
 pub(crate) mod context;
+pub(crate) mod priority;
 pub(crate) mod record;
 pub(crate) mod summary;

@@ -29,6 +29,7 @@ pub use self::memory::MemoryStore;
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
 use crate::item::failure::Failure;
+pub use crate::item::priority::{PRIORITIES, Priorities};
 pub use crate::item::record::{
     AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
     Selection, Settled, Settlement, Start,
@@ -139,8 +140,9 @@ pub trait Store: Send + Sync + 'static {
     /// Leases items to `worker` until `now + lease`, and no more once their payloads have reached
     /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired. It is either one
     /// suspect, or items that are none: first some that have begun, as many as
-    /// [`Selection::begun_first`] says, then new ones, then more that have begun, each in the order
-    /// of these times. Those that start at once start at `now`. Their attempt and token grow by one.
+    /// [`Selection::begun_first`] says, then new ones, then more that have begun; each by their
+    /// [priority](NewItem::priority), the highest first, and then in the order of these times. Those
+    /// that start at once start at `now`. Their attempt and token grow by one.
     ///
     /// An item has begun if it was claimed before in its present run. It is new again after a
     /// release that leaves no attempt, and after a re-drive; one that was

@@ -47,6 +47,7 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
             div { dt { "run" } dd { (item.run) } }
             div { dt { "attempt" } dd { (item.attempt) } }
             div { dt { "correlation id" } dd { code { (line(&item.correlation)) } } }
+            @if item.priority != 0 { div { dt { "priority" } dd { (item.priority) } } }
             @if let Some(ended) = item.ended { div { dt { "ended" } dd { (time::at(ended)) } } }
             @if let Some(due) = item.due {
                 div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) } }

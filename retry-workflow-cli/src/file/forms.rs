@@ -55,6 +55,7 @@ const MAP: &[&str] = &[
     "offset",
     "max_items",
     "item_id",
+    "priority",
     "agent_template",
     "max_parallel",
     "rate",

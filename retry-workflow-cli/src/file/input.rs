@@ -15,7 +15,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::check::{Checks, Duplicates, IdRule, describe, differ, missing};
+use self::check::{Checks, Duplicates, IdRule, describe, differ, missing, no_priority};
 pub(crate) use self::pipe::Pipe;
 use self::read::{End, Format, Halt, Item, Opened, Sink};
 use super::MapPlan;
@@ -96,7 +96,8 @@ impl InputReader {
     /// Checks all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
         let map = &*self.map;
-        let mut checks = Checks::new(self.name(), map.item_id.as_ref(), &self.wanted);
+        let mut checks =
+            Checks::new(self.name(), (map.item_id.as_ref(), map.priority.as_ref()), &self.wanted);
         let end = self.each(&Pipe::default(), &mut |item| {
             checks.check(&item);
             Ok(())
@@ -164,6 +165,11 @@ impl InputReader {
                 {
                     return Err(failed(missing(&name, &item, path), placeholder.span));
                 }
+            }
+            if let Some(priority) = &self.map.priority
+                && let Err(text) = priority.of(&item.value)
+            {
+                return Err(failed(no_priority(&name, &item, &text), priority.span));
             }
             let span = Checks::id_span(template, self.map.input.span);
             let rule = *rule.get_or_insert_with(|| match check::own_id(&item.value) {

@@ -56,6 +56,7 @@ const OF_MAP: &[Elsewhere] = &[
     row(&["where"], &[("filter", Is::Text("…"))]),
     row(&["orderby", "sort"], &[("sort_by", SAME)]),
     row(&["unique", "uniqueby"], &[("distinct", SAME)]),
+    row(&["priorityweight", "weight", "urgency", "rank", "nice"], &[("priority", SAME)]),
 ];
 
 const OF_LIMITS: &[Elsewhere] = &[

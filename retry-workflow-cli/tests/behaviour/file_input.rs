@@ -190,6 +190,20 @@ error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${i
 }
 
 #[test]
+fn a_priority_is_a_small_whole_number() {
+    told(
+        r#"[{"id": 1, "p": "9"}, {"id": 2, "p": "high"}, {"id": 3, "p": 1.5}, {"id": 4, "p": null}, {"id": 5, "p": 10}]"#,
+        "  priority: \"${item.p}\"\n  agent_template: { shell: x }",
+        "\
+error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": write a whole number from -9 to 9, the higher the sooner; 2 more items have a priority like that
+ --> job.yml:3:13
+  |
+3 |   priority: \"${item.p}\"
+  |             ^^^^^^^^^^^",
+    );
+}
+
+#[test]
 fn a_path_that_leads_nowhere_is_told() {
     told(
         r#"{"items": [{"id": 1}], "total": 1}"#,

@@ -1,10 +1,10 @@
 //! Items that are new to the store: enqueued, or imported with their history.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
 
-use retry_workflow::store::NewItem;
+use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
 use super::layout::{PURGED, code};
@@ -40,7 +40,7 @@ WITH added AS (
 SELECT count(*) FROM added";
 
 pub(crate) async fn enqueue(
-    client: &PooledClient,
+    client: &mut PooledClient,
     shared: &Shared,
     job: &str,
     items: &[NewItem],
@@ -48,6 +48,20 @@ pub(crate) async fn enqueue(
 ) -> Result<u64, PostgresError> {
     if items.is_empty() {
         return Ok(0);
+    }
+    if items.iter().any(|item| item.priority != 0) {
+        // Each number has to find its priority, as an import finds all the rest.
+        let record = |item: &NewItem| {
+            let mut record = ItemRecord::new(job, &item.id, &item.payload);
+            if let Some(own) = &item.correlation {
+                record.correlation.clone_from(own);
+            }
+            record.priority = Priorities::default().add(item.priority);
+            record.due = Some(due);
+            record
+        };
+        let items: Vec<_> = items.iter().map(record).collect();
+        return import(client, shared, &items).await;
     }
     let job = shared.job(client, job).await?;
     let ids: Vec<_> = items.iter().map(|item| encode(&item.id)).collect();
@@ -81,6 +95,7 @@ struct Columns<'a> {
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
+    priority: Vec<i16>,
     /// What each item adds to the counts: attempts, losses, time worked and waited; then failed
     /// attempts.
     sums: [Vec<i64>; 5],
@@ -98,6 +113,7 @@ impl<'a> Columns<'a> {
         self.ended.push(item.ended.map(Timestamp::as_micros));
         self.output.push(item.output.as_deref().map(encode));
         self.checkpoint.push(item.checkpoint.as_deref().map(encode));
+        self.priority.push(item.priority.into());
         let failure = item.failure.as_ref();
         self.class.push(failure.map(|failure| encode(&failure.class)));
         self.signature.push(failure.map(|failure| encode(failure.signature.as_str())));
@@ -116,13 +132,13 @@ const IMPORT: &str = "\
 WITH known AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
         $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-        $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
+        $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::smallint[])
         AS w(item, job, state, due, run, attempt, ended, output, checkpoint, class, signature,
-            failure, attempts, lost, worked, waited)
+            failure, attempts, lost, worked, waited, priority)
 ), stated AS (
     INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint, suspect)
     SELECT item, job, state, due, run, attempt, ended, output, checkpoint,
-        CASE WHEN due IS NOT NULL AND attempt > 0 THEN 2 ELSE 0 END
+        4 * priority + CASE WHEN due IS NOT NULL AND attempt > 0 THEN 2 ELSE 0 END
     FROM known
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
@@ -243,9 +259,39 @@ async fn import_some(
         lost,
         worked,
         waited,
+        &columns.priority,
     ];
     shared.execute(client, &IMPORT_SQL, values).await?;
+    add_priorities(client, shared, &columns).await?;
     rows.write(client, shared).await?;
     minutes.write(client, shared).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
+}
+
+/// Adds to the priorities of jobs those of their new items.
+const ADD_PRIORITIES: &str = "\
+UPDATE @jobs j SET priorities = j.priorities | n.bits
+FROM unnest($1::bigint[], $2::integer[]) AS n(job, bits)
+WHERE j.job = n.job AND j.priorities & n.bits <> n.bits";
+
+async fn add_priorities(
+    client: &PooledClient,
+    shared: &Shared,
+    columns: &Columns<'_>,
+) -> Result<(), PostgresError> {
+    let mut new = BTreeMap::<i64, Priorities>::new();
+    for (job, priority) in columns.job.iter().zip(&columns.priority) {
+        if let Ok(priority @ (..=-1 | 1..)) = i8::try_from(*priority) {
+            new.entry(*job).or_default().add(priority);
+        }
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let (jobs, bits): (Vec<_>, Vec<_>) = new
+        .into_iter()
+        .map(|(job, new)| (job, i32::try_from(new.bits()).unwrap_or_default()))
+        .unzip();
+    shared.execute(client, ADD_PRIORITIES, &[&jobs, &bits]).await?;
+    Ok(())
 }

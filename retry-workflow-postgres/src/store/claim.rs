@@ -7,7 +7,8 @@ use retry_workflow::Timestamp;
 use retry_workflow::store::{Lease, LeaseKey, MAX_CLAIM_BYTES, Selection};
 use tokio_postgres::Row;
 
-use super::place::{After, BEGINNING, Place};
+use super::layout::{LEVELS, PLACES};
+use super::place::{After, Place, Reached};
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
 use crate::server::text::encode;
@@ -23,37 +24,39 @@ pub(crate) struct Claim {
     pub(crate) lease: Duration,
 }
 
-/// The rows that wait where `suspect` is `#`, after the place `@AFTER`, `@MOST` at most. Rows that
-/// another transaction has locked are skipped.
+/// The rows that wait in the queue `#`, by their priority, after the place `@AFTER`, `@MOST` at
+/// most. Rows that another transaction has locked are skipped; one level after the other is looked
+/// at, and none once there are enough.
 const QUEUED: &str = "\
-SELECT @TURN AS turn, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started,
+SELECT @TURN AS turn, q.* FROM levels l CROSS JOIN LATERAL (
+    SELECT l.level, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started,
         s.checkpoint, s.lost, s.dropped
     FROM @states s
-    WHERE s.job = $1 AND s.suspect = # AND s.due IS NOT NULL AND s.due <= $2
+    WHERE s.job = $1 AND s.suspect = 4 * l.priority + # AND s.due IS NOT NULL AND s.due <= $2
         AND (s.due, s.item) > (@AFTER)
     ORDER BY s.due, s.item LIMIT @MOST
-    FOR UPDATE SKIP LOCKED";
+    FOR UPDATE SKIP LOCKED) q LIMIT @MOST";
 
 /// `taken` has the previous lease of each row, which goes to the history if it was lost. `OFFSET 0`
 /// has each item looked up by its key: the number of rows that are due cannot be estimated, and a
 /// join with all items of the job would look cheap.
 const CLAIM: &str = "\
-WITH @QUEUES, sized AS (
+WITH @LEVELS, @QUEUES, sized AS (
     SELECT d.*, i.id, i.correlation, i.payload,
-        row_number() OVER (ORDER BY d.turn, d.due, d.item) AS place,
-        sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.turn, d.due, d.item) AS bytes
+        row_number() OVER (ORDER BY d.turn, d.level, d.due, d.item) AS place,
+        sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.turn, d.level, d.due, d.item) AS bytes
     FROM due d CROSS JOIN LATERAL (
         SELECT id, correlation, payload FROM @items WHERE job = $1 AND item = d.item OFFSET 0) i
 ), taken AS MATERIALIZED (
     SELECT place, item, due, state, token, run, attempt, worker, started, checkpoint, id,
-        correlation, payload, turn,
+        correlation, payload, turn, level,
         lost + (state = 1 AND started IS NOT NULL AND lost < 2147483647)::integer AS lost,
         dropped + (state = 1 AND started IS NULL AND dropped < 2147483647)::integer AS dropped
     FROM sized WHERE bytes - octet_length(payload) < $7::bigint
 ), leased AS (
     UPDATE @states s SET state = 1, due = $3::bigint, token = t.token + 1,
         attempt = least(t.attempt + 1, 4294967295), lost = t.lost, dropped = t.dropped,
-        suspect = CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
+        suspect = (s.suspect & -4) + CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
         worker = $4::bigint, started = CASE WHEN t.place <= $5::bigint THEN $6::bigint END
     FROM taken t WHERE s.item = t.item
 ), written AS (
@@ -71,31 +74,40 @@ WITH @QUEUES, sized AS (
         AND (n.pending > 0 OR n.lost > 0)
 )
 SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropped::bigint,
-    checkpoint, id, correlation, payload, due, turn
+    checkpoint, id, correlation, payload, due, turn, level
 FROM taken ORDER BY place";
 
-/// The rows that wait in one place, as `turn`.
-fn queued(turn: &str, suspect: &str, after: &str, most: &str) -> String {
+/// The place in parameters 9 and 10.
+const BEGUN_AFTER: &str = "($9::bigint[])[l.level], ($10::bigint[])[l.level]";
+
+/// The rows that wait in one queue, as `turn`.
+fn queued(turn: &str, queue: &str, after: &str, most: &str) -> String {
     QUEUED
         .replace("@TURN", turn)
-        .replace('#', suspect)
+        .replace('#', queue)
         .replace("@AFTER", after)
         .replace("@MOST", most)
 }
 
-/// A claim of items that are no suspects. `$9` and `$10` are the place after which those that have
-/// begun are looked for, `$11` and `$12` that of new ones; `$13` is how many that have begun come
+/// A claim of items that are no suspects. `$9` and `$10` are the places after which those that have
+/// begun are looked for, one for each level, `$11` and `$12` those of new ones; `$13` is how many that have begun come
 /// first, `$8` how many items there are at most.
 static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
-    let begun = queued("0", "2", "$9::bigint, $10::bigint", "$13::bigint");
-    let new =
-        queued("1", "0", "$11::bigint, $12::bigint", "$8::bigint - (SELECT count(*) FROM begun)");
+    let begun = queued("0", "2", BEGUN_AFTER, "$13::bigint");
+    let new = queued(
+        "1",
+        "0",
+        "($11::bigint[])[l.level], ($12::bigint[])[l.level]",
+        "$8::bigint - (SELECT count(*) FROM begun)",
+    );
     // Where the first ones end: this statement would lock them again.
     let rest = queued(
         "2",
         "2",
-        "coalesce((SELECT b.due FROM begun b ORDER BY b.due DESC, b.item DESC LIMIT 1), $9::bigint), \
-         coalesce((SELECT b.item FROM begun b ORDER BY b.due DESC, b.item DESC LIMIT 1), $10::bigint)",
+        "coalesce((SELECT b.due FROM begun b WHERE b.level = l.level \
+             ORDER BY b.due DESC, b.item DESC LIMIT 1), ($9::bigint[])[l.level]), \
+         coalesce((SELECT b.item FROM begun b WHERE b.level = l.level \
+             ORDER BY b.due DESC, b.item DESC LIMIT 1), ($10::bigint[])[l.level])",
         // If there were fewer than so many, there are no more.
         "CASE WHEN (SELECT count(*) FROM begun) < $13::bigint THEN 0 ELSE $8::bigint \
          - (SELECT count(*) FROM begun) - (SELECT count(*) FROM new) END",
@@ -105,21 +117,24 @@ static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
          rest AS MATERIALIZED ({rest}), due AS (SELECT * FROM begun UNION ALL \
          SELECT * FROM new UNION ALL SELECT * FROM rest)"
     );
-    CLAIM.replace("@QUEUES", &queues)
+    CLAIM.replace("@LEVELS", LEVELS).replace("@QUEUES", &queues)
 });
 
 /// A claim of the next suspect.
 static CLAIM_SUSPECT: LazyLock<String> = LazyLock::new(|| {
-    let suspect = queued("0", "1", "$9::bigint, $10::bigint", "$8::bigint");
-    CLAIM.replace("@QUEUES", &format!("due AS MATERIALIZED ({suspect})"))
+    let suspect = queued("0", "1", BEGUN_AFTER, "$8::bigint");
+    let queues = format!("due AS MATERIALIZED ({suspect})");
+    CLAIM.replace("@LEVELS", LEVELS).replace("@QUEUES", &queues)
 });
 
 /// Finds what a claim leased whose answer was lost: its leases all expire at exactly that moment.
-const CLAIMED: &str = "\
+static CLAIMED: LazyLock<String> = LazyLock::new(|| CLAIMED_AT.replace("@PLACES", &PLACES));
+
+const CLAIMED_AT: &str = "\
 SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
 FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
-WHERE s.job = $1 AND s.suspect IN (0, 1, 2) AND s.due = $2 AND s.worker = $3 AND s.state = 1
+WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due = $2 AND s.worker = $3 AND s.state = 1
 ORDER BY s.item LIMIT $4::bigint";
 
 /// What a claim leases, and how.
@@ -148,10 +163,11 @@ impl Terms<'_> {
     /// Leases what is due after this place. Returns the leases, and how far it has come.
     async fn lease(
         &self,
-        place: Place,
+        place: &Place,
         share: Share,
     ) -> Result<(Vec<Lease>, Place), PostgresError> {
         let Share { max, begun_first, starts, bytes } = share;
+        let (begun, new) = (place.begun.columns(), place.new.columns());
         let values: Values<'_> = &[
             &self.job,
             &self.due_by,
@@ -161,21 +177,22 @@ impl Terms<'_> {
             &self.now,
             &limit(bytes),
             &limit(max),
-            &place.begun.0,
-            &place.begun.1,
-            &place.new.0,
-            &place.new.1,
+            &begun.0,
+            &begun.1,
+            &new.0,
+            &new.1,
             &limit(begun_first),
         ];
         let rows = self.shared.query(self.client, &CLAIM_ITEMS, values).await?;
         let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
-        let (mut reached, mut first) = (place, 0);
+        let (mut reached, mut first) = (*place, 0);
         for row in &rows {
             let after: After = (column(row, 10)?, column(row, 0)?);
+            let level = usize::try_from(column::<i32>(row, 12)?).unwrap_or_default();
             match column::<i32>(row, 11)? {
-                1 => reached.new = reached.new.max(after),
+                1 => reached.new.pass(level, after),
                 turn => {
-                    reached.begun = reached.begun.max(after);
+                    reached.begun.pass(level, after);
                     first += usize::from(turn == 0);
                 }
             }
@@ -183,7 +200,7 @@ impl Terms<'_> {
         let is_cut = size(&leases) >= bytes;
         if !is_cut && (first < begun_first || leases.len() < max) {
             // Those that were settled are passed over as well.
-            reached.begun = reached.begun.max((self.due_by, i64::MAX));
+            reached.begun.pass_all((self.due_by, i64::MAX));
         }
         Ok((leases, reached))
     }
@@ -191,6 +208,7 @@ impl Terms<'_> {
     /// Leases the next suspect.
     async fn lease_suspect(&self) -> Result<Vec<Lease>, PostgresError> {
         let (one, bytes) = (limit(1), limit(MAX_CLAIM_BYTES));
+        let beginning = Reached::NOTHING.columns();
         let values: Values<'_> = &[
             &self.job,
             &self.due_by,
@@ -200,8 +218,8 @@ impl Terms<'_> {
             &self.now,
             &bytes,
             &one,
-            &BEGINNING.0,
-            &BEGINNING.1,
+            &beginning.0,
+            &beginning.1,
         ];
         let rows = self.shared.query(self.client, &CLAIM_SUSPECT, values).await?;
         rows.iter().map(leased).collect()
@@ -230,7 +248,7 @@ pub(crate) async fn claim(
     }
     if maybe_done {
         let values: Values<'_> = &[&job, &until, &worker, &limit(max)];
-        let claimed = shared.query(client, CLAIMED, values).await?;
+        let claimed = shared.query(client, &CLAIMED, values).await?;
         if !claimed.is_empty() {
             return claimed.iter().map(leased).collect();
         }
@@ -247,7 +265,7 @@ pub(crate) async fn claim(
     let place = if lasts { under_way.place } else { Place::BEGINNING };
     let begun_first = selection.begun_first(claim.now);
     let share = Share { max, begun_first, starts, bytes: MAX_CLAIM_BYTES };
-    let (mut leases, mut reached) = terms.lease(place, share).await?;
+    let (mut leases, mut reached) = terms.lease(&place, share).await?;
     let bytes = MAX_CLAIM_BYTES.saturating_sub(size(&leases));
     if leases.len() < max && bytes > 0 && place != Place::BEGINNING {
         let share = Share {
@@ -256,7 +274,7 @@ pub(crate) async fn claim(
             starts: starts.saturating_sub(leases.len()),
             bytes,
         };
-        match terms.lease(Place::BEGINNING, share).await {
+        match terms.lease(&Place::BEGINNING, share).await {
             Ok((more, end)) => {
                 leases.extend(more);
                 reached =
@@ -270,7 +288,7 @@ pub(crate) async fn claim(
         }
     }
     if lasts {
-        under_way.advance_to(reached);
+        under_way.advance_to(&reached);
     }
     drop(under_way);
     if !leases.is_empty() {
@@ -302,13 +320,11 @@ pub(crate) async fn expire(
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
     let workers: Vec<_> = workers.iter().map(|worker| encode(worker)).collect();
     let now = now.as_micros();
-    shared
-        .execute(
-            client,
-            "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect IN (0, 1, 2) \
-             AND s.due > $3 AND s.state = 1 \
-             AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
-            &[&job, &workers, &now],
-        )
-        .await
+    let sql = format!(
+        "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect = ANY ({}) \
+         AND s.due > $3 AND s.state = 1 \
+         AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
+        *PLACES
+    );
+    shared.execute(client, &sql, &[&job, &workers, &now]).await
 }

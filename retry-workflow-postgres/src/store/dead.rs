@@ -6,6 +6,7 @@ use std::time::Duration;
 use retry_workflow::store::Group;
 use retry_workflow::{Failure, Filter, Timestamp};
 
+use super::layout::PLACES;
 use super::selection::Selection;
 use super::settle::{counted, json};
 use super::shared::Shared;
@@ -85,7 +86,7 @@ pub(crate) async fn redrive(
          placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
-             UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, suspect = 0, \
+             UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, suspect = s.suspect & -4, \
                  run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = NULL, \
                  due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
                      9223372036854775807), 9223372036854775807)::bigint \
@@ -123,10 +124,10 @@ pub(crate) async fn purge(
 const SKIP: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.suspect IN (0, 1, 2) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
+    WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
 ), skipped AS (
     UPDATE @states s SET state = 4, due = NULL, ended = $3::bigint, lost = 0, dropped = 0,
-        suspect = 0, checkpoint = NULL
+        suspect = s.suspect & -4, checkpoint = NULL
     FROM meant m WHERE s.item = m.item
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
@@ -153,7 +154,7 @@ static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
         "(SELECT $1::bigint AS job, $7::bigint AS minute, 0 AS succeeded, 0 AS dead, \
          count(*) AS skipped, 0 AS attempts, 0 AS failed FROM meant)",
     );
-    SKIP.replace("@GROUPED", &grouped).replace("@MINUTED", &minuted)
+    SKIP.replace("@PLACES", &PLACES).replace("@GROUPED", &grouped).replace("@MINUTED", &minuted)
 });
 
 pub(crate) async fn skip(

@@ -2,8 +2,10 @@
 
 pub(super) mod migrate;
 
+use std::sync::LazyLock;
+
 use retry_workflow::ItemState;
-use retry_workflow::store::AttemptOutcome;
+use retry_workflow::store::{AttemptOutcome, PRIORITIES};
 
 /// A step, which migrates the previous layout to the one with its number.
 pub(crate) struct Step {
@@ -13,13 +15,14 @@ pub(crate) struct Step {
 }
 
 /// The layout that this program reads and writes.
-pub(crate) const VERSION: i32 = 3;
+pub(crate) const VERSION: i32 = 4;
 
 /// In the order of their numbers.
 pub(crate) const STEPS: &[Step] = &[
     Step { number: 1, sql: FIRST },
     Step { number: 2, sql: SECOND },
     Step { number: 3, sql: THIRD },
+    Step { number: 4, sql: FOURTH },
 ];
 
 /// How many rows count each job, so that those who settle at the same time seldom collide.
@@ -216,6 +219,42 @@ pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
 const THIRD: &str = "
 UPDATE @states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
 ";
+
+/// Priorities. In `suspect` an item's priority, four times, is added to where it waits, so that
+/// neither a further column nor a further index is needed, and it is kept there when the item has
+/// ended. `priorities` has one bit for each that the items of a job have: a claim goes through them.
+/// Programs that had the store open before claim what has priority 0.
+const FOURTH: &str = "
+ALTER TABLE @jobs ADD COLUMN priorities integer NOT NULL DEFAULT 0;
+";
+
+/// The priorities that the items of job `$1` have, the highest first: with the number of each among
+/// all [`PRIORITIES`], from 1 on.
+pub(crate) const LEVELS: &str = "\
+levels AS MATERIALIZED (
+    SELECT n AS level, 10 - n AS priority FROM generate_series(1, 19) n
+    WHERE n = 10 OR (SELECT j.priorities FROM @jobs j WHERE j.job = $1) >> (19 - n) & 1 = 1
+)";
+
+/// How many priorities there are.
+pub(crate) const PRIORITIES_COUNT: usize = 19;
+
+/// What the column `suspect` can hold of an item that has not ended, as an array.
+pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
+    let places = PRIORITIES.flat_map(|priority| (0..3).map(move |queue| place(queue, priority)));
+    let places: Vec<_> = places.map(|place| place.to_string()).collect();
+    format!("'{{{}}}'::smallint[]", places.join(","))
+});
+
+/// What the column `suspect` holds of an item that waits there, with this priority.
+pub(crate) fn place(queue: i16, priority: i8) -> i16 {
+    4 * i16::from(priority) + queue
+}
+
+/// The priority in the column `suspect`.
+pub(crate) fn priority(place: i16) -> i8 {
+    i8::try_from(place.div_euclid(4)).unwrap_or_default()
+}
 
 pub(crate) const PENDING: i16 = 0;
 pub(crate) const SUCCEEDED: i16 = 2;

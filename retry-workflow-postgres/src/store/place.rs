@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::layout::PRIORITIES_COUNT;
+
 /// How long claims may go without one from the beginning.
 const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
 
@@ -17,23 +19,62 @@ const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) type After = (i64, i64);
 
 /// The place before all items.
-pub(crate) const BEGINNING: After = (i64::MIN, i64::MIN);
+const BEGINNING: After = (i64::MIN, i64::MIN);
+
+/// How far a claim has come among the items of each priority, the highest one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached([After; PRIORITIES_COUNT]);
+
+impl Reached {
+    /// Before all items.
+    pub(crate) const NOTHING: Self = Self([BEGINNING; PRIORITIES_COUNT]);
+
+    /// The due times and the numbers, as the parameters of a statement.
+    pub(crate) fn columns(&self) -> (Vec<i64>, Vec<i64>) {
+        self.0.iter().copied().unzip()
+    }
+
+    /// Comes at least as far as this item, at a level counted from 1.
+    pub(crate) fn pass(&mut self, level: usize, after: After) {
+        if let Some(reached) = level.checked_sub(1).and_then(|at| self.0.get_mut(at)) {
+            *reached = (*reached).max(after);
+        }
+    }
+
+    /// Comes at least as far everywhere.
+    pub(crate) fn pass_all(&mut self, after: After) {
+        self.0.iter_mut().for_each(|reached| *reached = (*reached).max(after));
+    }
+
+    /// The place that is further on, at each level.
+    pub(crate) fn max(mut self, other: Self) -> Self {
+        self.0
+            .iter_mut()
+            .zip(other.0)
+            .for_each(|(reached, other)| *reached = (*reached).max(other));
+        self
+    }
+
+    /// The place before all items due at this time, wherever this one is past them.
+    fn or_before(mut self, due: i64) -> Self {
+        self.0.iter_mut().for_each(|reached| *reached = (*reached).min((due, i64::MIN)));
+        self
+    }
+}
 
 /// How far a claim has come: among new items, and among those that have begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    pub(crate) new: After,
-    pub(crate) begun: After,
+    pub(crate) new: Reached,
+    pub(crate) begun: Reached,
 }
 
 impl Place {
     /// Before all items.
-    pub(crate) const BEGINNING: Self = Self { new: BEGINNING, begun: BEGINNING };
+    pub(crate) const BEGINNING: Self = Self { new: Reached::NOTHING, begun: Reached::NOTHING };
 
-    /// This place, or the one before all items due at this time, whichever comes first.
     fn or_before(self, due: i64) -> Self {
-        let before = (due, i64::MIN);
-        Self { new: self.new.min(before), begun: self.begun.min(before) }
+        Self { new: self.new.or_before(due), begun: self.begun.or_before(due) }
     }
 }
 
@@ -68,7 +109,7 @@ pub(crate) struct UnderWay<'a> {
 
 impl UnderWay<'_> {
     /// Records how far it has come.
-    pub(crate) fn advance_to(&self, place: Place) {
+    pub(crate) fn advance_to(&self, place: &Place) {
         let mut inner = self.places.0.lock();
         let place = place.or_before(inner.added);
         inner.places.insert(self.job, (place, self.looked_back));
@@ -118,13 +159,16 @@ mod tests {
     use super::*;
 
     fn at(new: After, begun: After) -> Place {
-        Place { new, begun }
+        let mut place = Place::BEGINNING;
+        place.new.pass(10, new);
+        place.begun.pass(10, begun);
+        place
     }
 
     #[test]
     fn a_claim_goes_on_behind_the_last_one() {
         let places = Places::default();
-        places.begin(1).advance_to(at((5, 7), (8, 9)));
+        places.begin(1).advance_to(&at((5, 7), (8, 9)));
         assert_eq!(places.begin(1).place, at((5, 7), (8, 9)));
         assert_eq!(places.begin(2).place, Place::BEGINNING);
         places.rewind_to(9);
@@ -138,10 +182,10 @@ mod tests {
         let places = Places::default();
         let claim = places.begin(1);
         places.rewind_to(5);
-        claim.advance_to(at((9, 9), (3, 3)));
+        claim.advance_to(&at((9, 9), (3, 3)));
         assert_eq!(places.begin(1).place, at((5, i64::MIN), (3, 3)));
         drop(claim);
-        places.begin(1).advance_to(at((9, 9), (9, 9)));
+        places.begin(1).advance_to(&at((9, 9), (9, 9)));
         assert_eq!(places.begin(1).place, at((9, 9), (9, 9)), "the next claim sees what was added");
     }
 }

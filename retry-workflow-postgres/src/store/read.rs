@@ -9,7 +9,7 @@ use retry_workflow::store::{AttemptRecord, Cursor, JobRow, MAX_ROWS_SCANNED, Ove
 use retry_workflow::{Counts, Filter, ItemRecord, Timestamp};
 use tokio_postgres::Row;
 
-use super::layout;
+use super::layout::{self, LEVELS};
 use super::selection::Selection;
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, limit, read_json, small, text, text_opt, unsigned};
@@ -21,11 +21,12 @@ const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i.id, i.payload, \
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
-     s.checkpoint";
+     s.checkpoint, s.suspect";
 
 /// When the next item can be claimed that waits there: new (0), a suspect (1), or begun (2).
-const NEXT: &str = "(SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = # \
-     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1)";
+const NEXT: &str = "(SELECT min(n.due) FROM levels l CROSS JOIN LATERAL (\
+     SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = 4 * l.priority + # \
+     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1) n)";
 
 pub(crate) async fn overview(
     client: &PooledClient,
@@ -36,8 +37,9 @@ pub(crate) async fn overview(
     shared.clock.renew(client).await?;
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
     let sql = format!(
-        "SELECT {SUMS}, least({}, {}), {}, (SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 \
-             AND s.suspect = 0 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
+        "WITH {LEVELS} SELECT {SUMS}, least({}, {}), {}, (SELECT count(*) FROM (\
+             SELECT 1 FROM levels l JOIN @states s ON s.suspect = 4 * l.priority \
+             WHERE s.job = $1 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
              AND s.attempt = 0 LIMIT $2::bigint) w) \
          FROM @counts WHERE job = $1 HAVING count(*) > 0",
         NEXT.replace('#', "0"),
@@ -128,7 +130,7 @@ pub(crate) async fn item(
     let Some(first) = rows.first() else { return Ok(None) };
     let mut item = record(first)?;
     for row in &rows {
-        item.history.extend(attempt(row, 13)?);
+        item.history.extend(attempt(row, 14)?);
     }
     Ok(Some(item))
 }
@@ -200,6 +202,7 @@ fn record(row: &Row) -> Result<ItemRecord, PostgresError> {
     }
     let code = column(row, 5)?;
     item.state = layout::state(code).ok_or_else(|| unknown("state", code))?;
+    item.priority = layout::priority(column(row, 13)?);
     item.run = small(row, 6)?;
     item.attempt = small(row, 7)?;
     item.due = column::<Option<i64>>(row, 8)?.map(Timestamp::from_micros);

@@ -26,6 +26,7 @@ use crate::store::{IntoStore, MemoryStore, Store};
 /// | [`error_policy`](Self::error_policy): what becomes of items that fail for good | dead letters |
 /// | [`max_parallel`](Self::max_parallel) | 10 |
 /// | [`rate`](Self::rate), [`rate_per`](Self::rate_per), [`concurrency_per`](Self::concurrency_per): how many attempts start or run, of all or of those that share a key | no limit |
+/// | [`priority`](Self::priority): which items come first | as they come |
 /// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
@@ -54,6 +55,7 @@ impl JobRunner {
             deadline: None,
             rate: None,
             key_limits: Vec::new(),
+            priority: None,
             not_before: None,
             skip_after: None,
             policy: ErrorPolicy::new(),
@@ -225,6 +227,38 @@ macro_rules! settings {
         ) -> Self {
             let (of, bound) = (std::sync::Arc::new(key), $crate::engine::Bound::Rate(rate));
             self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of, bound });
+            self
+        }
+
+        /// Sets how urgent an item is, by its payload: a number from −9 to 9, the higher the sooner;
+        /// what is beyond counts as the nearest. Default: 0 for every item.
+        ///
+        /// It is kept with an item when that is read from the input, and stays the same in every
+        /// attempt and re-drive. Of what can be claimed, half the places go to items that have
+        /// begun, so that retries get their turn, and the others to new ones; in both halves the
+        /// most urgent come first. What a worker has claimed already, up to a few for each of its
+        /// handlers, is not overtaken. So that the most urgent item may be the last of the input, up
+        /// to a million are read ahead.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("ship")
+        ///     .priority(|order| if order["express"] == true { 5 } else { 0 })
+        ///     .run([serde_json::json!({ "express": true })], |_: serde_json::Value, _| async {
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn priority(
+            mut self,
+            of: impl Fn(&serde_json::Value) -> i8 + Send + Sync + 'static,
+        ) -> Self {
+            self$(.$runner)?.options.priority = Some(std::sync::Arc::new(of));
             self
         }
 

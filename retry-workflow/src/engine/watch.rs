@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Engine;
 use super::breaker::Breaker;
 use super::heartbeat::{Beat, Heartbeat};
 use super::operations::{EngineEvent, Look, Operation};
-use super::{Engine, MOST_WAITING};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
 use crate::job::event::{JobEvent, WaitReason};
@@ -121,8 +121,9 @@ impl Engine {
     /// Looks at the job as a whole; regularly, or because something has to be known now.
     pub(super) fn start_looking(&mut self, is_regular: bool) {
         // Other workers lease what this one enqueues.
-        let with_waiting = !self.input_complete && (is_regular || self.waiting >= MOST_WAITING);
-        let most = if with_waiting { MOST_WAITING } else { 0 };
+        let with_waiting =
+            !self.input_complete && (is_regular || self.waiting >= self.most_waiting);
+        let most = if with_waiting { self.most_waiting } else { 0 };
         let changes = self.ledger.changes();
         let is_started = self.operations.start(Operation::Look, |store, job| async move {
             let overview = store.overview(&job, most).await?;

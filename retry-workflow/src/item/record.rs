@@ -82,6 +82,8 @@ pub struct NewItem {
     pub payload: String,
     /// Follows the item through the logs of other systems; `None`: `job/id` does.
     pub correlation: Option<String>,
+    /// How urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher one are claimed first.
+    pub priority: i8,
 }
 
 impl NewItem {
@@ -94,13 +96,28 @@ impl NewItem {
     /// assert_eq!(order.correlation.as_deref(), Some("web-4711"));
     /// ```
     pub fn new(id: impl Into<String>, payload: impl Into<String>) -> Self {
-        Self { id: id.into(), payload: payload.into(), correlation: None }
+        Self { id: id.into(), payload: payload.into(), correlation: None, priority: 0 }
     }
 
     /// Sets the id that follows the item through the logs of other systems. Default: `job/id`.
     #[must_use]
     pub fn correlation(mut self, id: impl Into<String>) -> Self {
         self.correlation = Some(id.into());
+        self
+    }
+
+    /// Sets how urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher
+    /// one are claimed first. Default: 0.
+    ///
+    /// ```
+    /// use retry_workflow::store::NewItem;
+    ///
+    /// let rush = NewItem::new("A-17", "{}").priority(5);
+    /// assert!(rush.priority > NewItem::new("A-18", "{}").priority);
+    /// ```
+    #[must_use]
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.priority = priority;
         self
     }
 }
@@ -414,6 +431,9 @@ pub struct ItemRecord {
     pub payload: String,
     /// The id that follows it through logs; it stays the same in every re-drive.
     pub correlation: String,
+    /// How urgent it is: items with a higher priority are claimed first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i8,
     /// Its state.
     pub state: ItemState,
     /// 0, plus one for each re-drive.
@@ -441,6 +461,12 @@ pub struct ItemRecord {
     pub history: Vec<AttemptRecord>,
 }
 
+// By reference: that is how serde asks.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(priority: &i8) -> bool {
+    *priority == 0
+}
+
 impl ItemRecord {
     /// Creates the record of a new item: pending, never tried, without a due time, and with the
     /// correlation id `job/id`.
@@ -451,6 +477,7 @@ impl ItemRecord {
             job,
             id,
             payload: payload.into(),
+            priority: 0,
             state: ItemState::Pending,
             run: 0,
             attempt: 0,

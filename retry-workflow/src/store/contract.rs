@@ -62,6 +62,10 @@ macro_rules! store_contract {
             the_correlation_is_that_of_the_item_or_its_name
             what_is_due_first_is_claimed_first
             what_was_begun_is_claimed_first_and_half_of_the_places_are_for_what_is_new
+            what_has_a_higher_priority_is_claimed_first
+            a_priority_stays_with_its_item
+            a_priority_out_of_range_is_the_nearest
+            what_is_looked_at_has_every_priority
             claims_of_one_take_turns
             an_item_has_begun_if_it_was_claimed_before_in_its_run
             what_is_not_due_is_not_claimed

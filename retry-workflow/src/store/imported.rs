@@ -2,6 +2,7 @@
 
 use super::tally::whole;
 use crate::item::clock::Timestamp;
+use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState};
 
 impl ItemRecord {
@@ -31,6 +32,7 @@ impl ItemRecord {
         self.output = self.output.filter(|_| self.state == ItemState::Succeeded);
         self.failure =
             self.failure.filter(|_| matches!(self.state, ItemState::Dead | ItemState::Skipped));
+        self.priority = Priorities::default().add(self.priority);
         for row in &mut self.history {
             row.duration = whole(row.duration);
             row.wait = whole(row.wait);

@@ -12,6 +12,7 @@ use super::tally::{job_of_record, minute_of, moved, whole, wrote};
 use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
+use crate::item::priority::Priorities;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
     NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
@@ -96,7 +97,8 @@ struct Job {
     number: i64,
     ids: HashMap<String, i64>,
     /// What can be claimed, now or once its lease has expired.
-    due: BTreeSet<(Queue, Timestamp, i64)>,
+    due: BTreeSet<Place>,
+    priorities: Priorities,
     counts: Counts,
     /// By the time at which each minute begins.
     minutes: BTreeMap<Timestamp, Minute>,
@@ -111,6 +113,9 @@ enum Queue {
     Begun,
     Suspects,
 }
+
+/// An item's place among what can be claimed: by its priority, its due time, and its number.
+type Place = (Queue, i8, Timestamp, i64);
 
 #[derive(Debug)]
 struct Item {
@@ -144,15 +149,15 @@ impl Item {
         }
     }
 
-    /// Its place among what can be claimed: as it is, or as it will be when its lease expires.
-    fn place(&self, number: i64) -> Option<(Queue, Timestamp, i64)> {
+    /// Its place: as it is, or as it will be when its lease expires.
+    fn place(&self, number: i64) -> Option<Place> {
         let losses = self.lost + self.dropped + u32::from(self.record.state == ItemState::Leased);
         let queue = match self.record.attempt {
             _ if losses >= SUSPECT_AFTER => Queue::Suspects,
             0 if !self.deferred => Queue::New,
             _ => Queue::Begun,
         };
-        self.record.due.map(|due| (queue, due, number))
+        self.record.due.map(|due| (queue, self.record.priority, due, number))
     }
 
     fn forgive(&mut self) {
@@ -183,18 +188,20 @@ impl Job {
         self.due.extend(item.place(number));
     }
 
-    /// What waits in a queue, in order: when each item is due, and its number.
-    fn queued(&self, queue: Queue) -> impl Iterator<Item = (Timestamp, i64)> {
-        let first = (queue, Timestamp::from_micros(i64::MIN), i64::MIN);
-        let last = (queue, Timestamp::NEVER, i64::MAX);
-        self.due.range(first..=last).map(|&(_, due, number)| (due, number))
+    /// What waits in a queue with a priority, in order: when each item is due, and its number.
+    fn queued(&self, queue: Queue, priority: i8) -> impl Iterator<Item = (Timestamp, i64)> {
+        let first = (queue, priority, Timestamp::from_micros(i64::MIN), i64::MIN);
+        let last = (queue, priority, Timestamp::NEVER, i64::MAX);
+        self.due.range(first..=last).map(|&(.., due, number)| (due, number))
     }
 
     /// The numbers of the items that can be claimed now, in the order of a claim.
     fn claimable(&self, selection: Selection, now: Timestamp) -> Vec<i64> {
         let due = |queue| {
-            self.queued(queue)
-                .take_while(move |(due, _)| *due <= now && *due < Timestamp::NEVER)
+            let is_due = move |(due, _): &_| *due <= now && *due < Timestamp::NEVER;
+            self.priorities
+                .highest_first()
+                .flat_map(move |priority| self.queued(queue, priority).take_while(is_due))
                 .map(|(_, number)| number)
         };
         let (suspects, max, _) = selection.bounds();
@@ -208,7 +215,9 @@ impl Job {
     }
 
     fn next_due(&self, queue: Queue) -> Option<Timestamp> {
-        self.queued(queue).map(|(due, _)| due).next().filter(|due| *due < Timestamp::NEVER)
+        let first = |priority| self.queued(queue, priority).map(|(due, _)| due).next();
+        let next = self.priorities.highest_first().filter_map(first).min();
+        next.filter(|due| *due < Timestamp::NEVER)
     }
 
     fn minute(&mut self, minute: Timestamp) -> &mut Minute {
@@ -339,8 +348,8 @@ impl Tables {
         })
     }
 
-    fn add(&mut self, item: Item) -> bool {
-        let record = &item.record;
+    fn add(&mut self, mut item: Item) -> bool {
+        let record = &mut item.record;
         let last = self.last;
         let job = self.job(&record.job);
         if job.ids.contains_key(&record.id) {
@@ -348,7 +357,9 @@ impl Tables {
         }
         let number = last.saturating_add(1);
         job.ids.insert(record.id.clone(), number);
+        record.priority = job.priorities.add(record.priority);
         job.due.extend(item.place(number));
+        let record = &item.record;
         moved(&mut job.counts, None, record.state);
         for row in &record.history {
             wrote(&mut job.counts, row);
@@ -469,22 +480,12 @@ impl Store for MemoryStore {
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             let mut added = 0;
-            for NewItem { id, payload, correlation } in items {
-                let record = ItemRecord {
-                    job: job.to_owned(),
-                    correlation: correlation.clone().unwrap_or_else(|| format!("{job}/{id}")),
-                    id,
-                    payload,
-                    state: ItemState::Pending,
-                    run: 0,
-                    attempt: 0,
-                    due: Some(due),
-                    checkpoint: None,
-                    ended: None,
-                    output: None,
-                    failure: None,
-                    history: Vec::new(),
-                };
+            for NewItem { id, payload, correlation, priority } in items {
+                let mut record = ItemRecord::new(job, id, payload);
+                (record.priority, record.due) = (priority, Some(due));
+                if let Some(own) = &correlation {
+                    record.correlation.clone_from(own);
+                }
                 added += u64::from(tables.add(Item::new(record, correlation)));
             }
             self.changes.wake(job);
@@ -579,7 +580,8 @@ impl Store for MemoryStore {
             let Tables { items, jobs, .. } = tables;
             let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
             let is_waiting = |item: &&Item| item.record.run == 0;
-            let new = job.queued(Queue::New).filter_map(|(_, number)| items.get(&number));
+            let new = job.priorities.highest_first().flat_map(|it| job.queued(Queue::New, it));
+            let new = new.filter_map(|(_, number)| items.get(&number));
             let most = usize::try_from(most_waiting).unwrap_or(usize::MAX);
             let waiting = new.filter(is_waiting).take(most).count();
             let next = [Queue::New, Queue::Begun].into_iter().filter_map(|it| job.next_due(it));
@@ -768,7 +770,7 @@ impl Store for MemoryStore {
                 items.remove(number);
                 if let Some(job) = jobs.get_mut(job) {
                     job.ids.remove(id);
-                    job.due.retain(|(_, _, due)| due != number);
+                    job.due.retain(|(.., due)| due != number);
                 }
             }
             if gone.len() < max {

@@ -125,7 +125,7 @@ async fn a_newer_layout_is_left_alone() {
     other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
     drop(other);
     let error = refused(&path);
-    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 4 });
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 5 });
 }
 
 #[tokio::test]
@@ -162,7 +162,8 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
         DROP TABLE groups; DROP TABLE minutes; ALTER TABLE history DROP COLUMN output;
-        DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect; PRAGMA user_version = 1;
+        DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect;
+        ALTER TABLE jobs DROP COLUMN priorities; PRAGMA user_version = 1;
         CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
     Connection::open(&path).unwrap().execute_batch(older).unwrap();
 

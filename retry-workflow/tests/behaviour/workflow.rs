@@ -6,6 +6,7 @@ mod begun;
 mod error_policy;
 mod stopping;
 mod workers;
+mod priorities;
 mod rates;
 mod schedule;
 mod input;

@@ -99,6 +99,9 @@ fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     screen.line(format_args!("correlation  {}", one_line(&item.correlation)))?;
     screen
         .line(format_args!("state        {state}, run {}, attempt {}", item.run, item.attempt))?;
+    if item.priority != 0 {
+        screen.line(format_args!("priority     {}", item.priority))?;
+    }
     if let Some(due) = item.due {
         let word = if item.state == ItemState::Leased { "leased until" } else { "due" };
         screen.line(format_args!("{word:<12} {}", moment(due)))?;

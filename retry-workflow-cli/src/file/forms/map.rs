@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ItemId, MapPlan, Plan};
+use super::super::{ItemId, ItemPriority, MapPlan, Plan};
 use super::{Forms, INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
@@ -41,6 +41,7 @@ impl Forms<'_> {
             let template = self.template(id, offers)?;
             Some(ItemId { template, span: id.span })
         });
+        let priority = node.get("priority").and_then(|priority| self.priority(priority, item));
         let max_parallel = match node.get("max_parallel") {
             Some(most) => self.parsed(most.parse::<u32>()).inspect(|number| {
                 if *number == 0 {
@@ -55,6 +56,7 @@ impl Forms<'_> {
             selection: self.selection(node),
             item_path: item_path?,
             item_id,
+            priority,
             steps: steps?,
             agent_timeout: self.agent_timeout(node),
             limits: self.limits(node, item),
@@ -159,6 +161,19 @@ impl Forms<'_> {
             offset: number(self, "offset").unwrap_or_default(),
             max_items,
         }
+    }
+
+    /// How urgent an item is: a text with a placeholder.
+    fn priority(&mut self, node: &Node, item: Offers<'_>) -> Option<ItemPriority> {
+        let offers = Offers { label: "the priority of an item", captured: &[], ..item };
+        let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());
+        let template = if is_number { None } else { Some(self.template(node, offers)?) };
+        if template.as_ref().is_none_or(|it| it.placeholders().next().is_none()) {
+            let message = "this priority is the same for all items: write a placeholder, such as \
+                           `\"${item.priority}\"`";
+            self.wrong(node.span, message);
+        }
+        Some(ItemPriority { template: template?, span: node.span })
     }
 
     fn field(&mut self, node: &Node) -> Option<Vec<Part>> {

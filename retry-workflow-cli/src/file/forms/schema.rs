@@ -328,6 +328,10 @@ fn map_key(name: &'static str) -> Value {
         "item_id" => {
             named("text", "The id of an item [default: its field id, or else its position]")
         }
+        "priority" => named(
+            "text",
+            "How urgent an item is, from -9 to 9, such as ${item.priority}: the higher, the sooner [default: 0]",
+        ),
         "agent_template" => named("steps", "The steps for each item"),
         "max_parallel" => whole(1, "How many items run at the same time [default: 10]"),
         "rate" => key(

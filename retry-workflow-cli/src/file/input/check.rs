@@ -6,12 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use retry_workflow::store::PRIORITIES;
 use serde_json::Value;
 
 use super::read::Item;
-use crate::file::ItemId;
 use crate::file::item_path::like;
 use crate::file::shown_value::{contents, short};
+use crate::file::{ItemId, ItemPriority};
 use crate::template::placeholder::{
     Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
 };
@@ -47,6 +48,7 @@ pub(crate) struct Checks<'a> {
     /// The name of the input in messages.
     name: String,
     template: Option<&'a ItemId>,
+    priority: Option<&'a ItemPriority>,
     wanted: Vec<Wanted<'a>>,
     total: u64,
     /// Every item so far has a usable `id` field.
@@ -57,6 +59,8 @@ pub(crate) struct Checks<'a> {
     odd: Problem,
     empty: Problem,
     failed: Problem,
+    /// Items whose priority is none.
+    unranked: Problem,
 }
 
 /// What a step refers to, and which items lack it.
@@ -90,7 +94,7 @@ pub(crate) type Suspects = HashSet<u64>;
 impl<'a> Checks<'a> {
     pub(crate) fn new(
         name: String,
-        template: Option<&'a ItemId>,
+        (template, priority): (Option<&'a ItemId>, Option<&'a ItemPriority>),
         placeholders: impl IntoIterator<Item = &'a Placeholder>,
     ) -> Self {
         let wanted =
@@ -103,6 +107,7 @@ impl<'a> Checks<'a> {
         Self {
             name,
             template,
+            priority,
             wanted: wanted.collect(),
             total: 0,
             has_own: true,
@@ -110,6 +115,7 @@ impl<'a> Checks<'a> {
             odd: Problem::default(),
             empty: Problem::default(),
             failed: Problem::default(),
+            unranked: Problem::default(),
         }
     }
 
@@ -134,6 +140,9 @@ impl<'a> Checks<'a> {
             if at(&item.value, path).is_none() {
                 lacking.add(|| missing(name, item, path));
             }
+        }
+        if let Some(Err(text)) = self.priority.map(|it| it.of(&item.value)) {
+            self.unranked.add(|| no_priority(name, item, &text));
         }
         let id = match self.template {
             Some(id) => match render(&id.template, &item.value) {
@@ -183,6 +192,17 @@ impl<'a> Checks<'a> {
                     and_more(self.failed.more(), "has an id like that", "have an id like that", "");
                 add(format!("the id of {first}{more}"));
             }
+        }
+        if let (Some(ItemPriority { span, .. }), Some(first)) =
+            (self.priority, &self.unranked.first)
+        {
+            let more = and_more(
+                self.unranked.more(),
+                "has a priority like that",
+                "have a priority like that",
+                "",
+            );
+            mistakes.push(Mistake { message: format!("{first}{more}"), span: Some(*span) });
         }
         self.ids.sort_unstable();
         let suspects: Suspects = self
@@ -295,6 +315,17 @@ pub(crate) fn describe(name: &str, item: &Item) -> String {
     };
     let Item { position, place, .. } = item;
     format!("item {position} of {name} ({place}{id})")
+}
+
+/// Reports that this text is no priority.
+pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
+    let (lowest, highest) = PRIORITIES.into_inner();
+    format!(
+        "the priority of {} is \"{}\": write a whole number from {lowest} to {highest}, the higher the \
+         sooner",
+        describe(name, item),
+        short(text)
+    )
 }
 
 /// Reports that an item lacks this path, and what it has instead.

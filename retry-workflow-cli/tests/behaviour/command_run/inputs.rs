@@ -69,6 +69,20 @@ fn a_command_of_the_input_that_fails_stops_the_job_and_runs_again() {
 }
 
 #[test]
+fn a_priority_that_a_command_gives_is_told_of_when_it_is_found() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: { command: ./list.sh, format: jsonl }\n  priority: '${item.p}'\n  agent_template: { shell: 'echo ${item.id} >> seen' }\n",
+    )
+    .script("list.sh", "echo '{\"id\":\"a\",\"p\":3}'; echo '{\"id\":\"b\",\"p\":\"soon\"}'");
+    place
+        .ends(2, &["run", "job.yml"])
+        .says(
+            "the priority of item 2 of the command's output (line 2, id \"b\") is \"soon\": write",
+        )
+        .says("job.yml:4:13");
+}
+
+#[test]
 fn items_of_stdin_are_told_of_when_they_are_found() {
     let place = Place::with(
         "name: job\nmap:\n  input: '-'\n  filter: 'n > 1'\n  agent_template: { shell: 'echo ${item.n} >> seen' }\n",

@@ -12,7 +12,7 @@ use crate::item::record::{
     AttemptOutcome, AttemptRecord, Filter, ItemState, Lease, LeaseKey, NewItem, Selection, Settled,
     Settlement, Start,
 };
-use crate::store::Store;
+use crate::store::{PRIORITIES, Store};
 
 /// Items are claimed by due time; those due at the same time in the order in which they were added.
 pub async fn what_is_due_first_is_claimed_first(store: &Arc<dyn Store>) {
@@ -38,6 +38,86 @@ pub async fn what_was_begun_is_claimed_first_and_half_of_the_places_are_for_what
     assert_eq!(claimed(store, at(9), 4).await, ["d", "b", "v", "w"]);
     assert_eq!(claimed(store, at(9), 8).await, ["c", "a", "x", "y", "z"], "no more are due");
     assert_eq!(claimed(store, at(20), 8).await, ["e"]);
+}
+
+/// The higher the priority, the sooner, however late an item is due; but half of the places are still
+/// for what has begun, and half for what is new.
+pub async fn what_has_a_higher_priority_is_claimed_first(store: &Arc<dyn Store>) {
+    let ranked = |id: &str, priority| new(id).priority(priority);
+    let items = vec![new("a"), ranked("b", 5), ranked("c", -3), ranked("d", 5)];
+    assert_eq!(store.enqueue("job", items, at(1)).await, Ok(4));
+    assert_eq!(store.enqueue("job", vec![ranked("e", 9)], at(2)).await, Ok(1));
+    assert_eq!(store.enqueue("job", vec![ranked("f", 9)], at(50)).await, Ok(1));
+    let leases = claim(store, 3, 4).await;
+    let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(order, ["e", "b", "d", "a"], "f is not due");
+    for (lease, due) in leases.iter().zip([9, 8, 7, 6]) {
+        settle(store, lease, 4, Settled::RetryAt { due: at(due), checkpoint: None }).await;
+    }
+    assert_eq!(store.enqueue("job", vec![ranked("g", 1)], at(4)).await, Ok(1));
+    assert_eq!(claimed(store, at(10), 4).await, ["e", "d", "g", "c"]);
+    assert_eq!(claimed(store, at(10), 4).await, ["b", "a"], "what is left");
+}
+
+/// A priority is kept by everything that happens to an item.
+pub async fn a_priority_stays_with_its_item(store: &Arc<dyn Store>) {
+    let items = vec![new("middle"), new("first").priority(7), new("last").priority(-9)];
+    assert_eq!(store.enqueue("job", items, at(0)).await, Ok(3));
+    let ends = [
+        None,
+        Some(Settled::Released),
+        Some(Settled::Deferred { due: at(1), checkpoint: None }),
+        Some(Settled::RetryAt { due: at(1), checkpoint: None }),
+        Some(Settled::Dead(failure("other", "no"))),
+        Some(Settled::Skipped(None)),
+    ];
+    for (now, end) in (0..).step_by(100).zip(ends) {
+        let leases = claim(store, now, 3).await;
+        let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+        assert_eq!(order, ["first", "middle", "last"], "before {end:?}");
+        for (id, priority) in [("first", 7), ("middle", 0), ("last", -9)] {
+            assert_eq!(found(store, id).await.priority, priority);
+        }
+        let settle =
+            |lease: &Lease| end.clone().map(|end| Settlement::new(lease.key, end, Vec::new()));
+        let settled: Vec<_> = leases.iter().filter_map(settle).collect();
+        let all = vec![true; settled.len()];
+        assert_eq!(store.settle(settled, Vec::new(), at(now)).await, Ok(all));
+        let failed =
+            if matches!(end, Some(Settled::Dead(_) | Settled::Skipped(_))) { 3 } else { 0 };
+        let all = Filter::job("job").states(ItemState::ALL);
+        assert_eq!(store.redrive(&all, None, at(now), Duration::ZERO).await, Ok(failed));
+    }
+}
+
+/// What is beyond the lowest and the highest priority counts as those.
+pub async fn a_priority_out_of_range_is_the_nearest(store: &Arc<dyn Store>) {
+    let items = vec![new("low").priority(i8::MIN), new("high").priority(i8::MAX)];
+    assert_eq!(store.enqueue("job", items, at(0)).await, Ok(2));
+    let found = (found(store, "low").await.priority, found(store, "high").await.priority);
+    assert_eq!(found, (*PRIORITIES.start(), *PRIORITIES.end()));
+    assert_eq!(claimed(store, at(1), 2).await, ["high", "low"]);
+}
+
+/// An overview, a suspect, a lease that is ended and a skip are the same for every priority.
+pub async fn what_is_looked_at_has_every_priority(store: &Arc<dyn Store>) {
+    let items = vec![new("a").priority(-4), new("b").priority(4), new("c").priority(4)];
+    assert_eq!(store.enqueue("job", items, at(8)).await, Ok(3));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(8)));
+    assert_eq!((waiting(store, 9).await, waiting(store, 2).await), (3, 2));
+    let workers = || vec!["worker".to_owned()];
+    for now in [8, 9] {
+        assert_eq!(claim(store, now, 9).await.len(), 3);
+        assert_eq!(store.expire("job", workers(), at(now)).await, Ok(3));
+    }
+    assert_eq!(overview(store, "job").await.next_suspect, Some(at(9)));
+    nothing_is_due(store, 10).await;
+    for id in ["b", "c", "a"] {
+        assert_eq!(claim_suspect(store, 10).await.map(|lease| lease.id).as_deref(), Some(id));
+    }
+    assert_eq!(store.enqueue("job", vec![new("d").priority(2)], at(900)).await, Ok(1));
+    assert_eq!(store.skip("job", 9, failure("cancelled", "no"), at(11)).await, Ok(1));
+    assert_eq!(found(store, "d").await.state, ItemState::Skipped);
 }
 
 /// A claim of an odd number gives the place in the middle to what has begun if its time is odd in

@@ -3,10 +3,11 @@
 use rusqlite::Result;
 
 use super::claim::queue;
-use super::layout::{NEW, PURGED, code};
+use super::layout::{NEW, PURGED, code, place};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
+use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
 use crate::store::tally::{minute_of, moved};
 
@@ -28,16 +29,19 @@ pub(super) fn enqueue(
     let job = tx.job(job)?;
     let mut insert_item = tx.prepare(INSERT_ITEM)?;
     let mut insert_state = tx.prepare(
-        "INSERT INTO states (item, job, state, due, token, run, attempt, lost) \
-         VALUES (?1, ?2, 0, ?3, 0, 0, 0, 0)",
+        "INSERT INTO states (item, job, state, due, token, run, attempt, lost, suspect) \
+         VALUES (?1, ?2, 0, ?3, 0, 0, 0, 0, ?4)",
     )?;
     let mut added = 0_u64;
-    for NewItem { id, payload, correlation } in items {
+    let mut priorities = Priorities::default();
+    for NewItem { id, payload, correlation, priority } in items {
         if insert_item.execute((job, id, correlation, payload))? == 1 {
-            insert_state.execute((tx.last_number(), job, due.as_micros()))?;
+            let place = place(NEW, priorities.add(*priority));
+            insert_state.execute((tx.last_number(), job, due.as_micros(), place))?;
             added += 1;
         }
     }
+    tx.add_priorities(job, priorities)?;
     tx.touch(job);
     let counts = tx.counts(job)?;
     counts.pending = counts.pending.saturating_add(added);
@@ -70,8 +74,11 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
             time(item.ended),
             &item.output,
             &item.checkpoint,
-            queue,
+            place(queue, item.priority),
         ))?;
+        let mut priorities = Priorities::default();
+        priorities.add(item.priority);
+        tx.add_priorities(job, priorities)?;
         // No lease has token 0, so these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {
             write_row(tx, job, (number, 0), part, row, minute_of(row))?;

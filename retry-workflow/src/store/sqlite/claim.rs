@@ -2,9 +2,10 @@
 
 use rusqlite::{OptionalExtension, Result, Row};
 
-use super::layout::{BEGUN, LEASED, NEW, SUSPECT, outcome_code};
+use super::layout::{BEGUN, LEASED, NEW, SUSPECT, outcome_code, place};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
+use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
 use crate::store::tally::moved;
@@ -12,6 +13,8 @@ use crate::store::tally::moved;
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
     lease: Lease,
+    /// Where it waited.
+    place: i64,
     before: Option<Before>,
 }
 
@@ -42,10 +45,10 @@ pub(super) fn claim(
     let worker = tx.worker(worker)?;
     let mut lease_item = tx.prepare(
         "UPDATE states SET state = 1, due = ?2, token = ?3, attempt = ?4, lost = ?5, \
-         dropped = ?6, suspect = ?7, worker = ?8, started = ?9 WHERE item = ?1",
+         dropped = ?6, suspect = (suspect & -4) + ?7, worker = ?8, started = ?9 WHERE item = ?1",
     )?;
     let mut leases = Vec::with_capacity(due.len());
-    for Claimed { lease, before } in due {
+    for Claimed { lease, before, .. } in due {
         lease_item.execute((
             lease.key.item,
             until.as_micros(),
@@ -86,7 +89,7 @@ fn find_due(
     // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
         "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.started, s.due, \
-                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped \
+                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped, s.suspect \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
          WHERE s.job = ?1 AND s.suspect = ?2 AND s.due <= ?3 \
          ORDER BY s.due, s.item LIMIT ?4 OFFSET ?5",
@@ -94,36 +97,41 @@ fn find_due(
     // An item due at the end of time never is.
     let now_or_before = now.as_micros().min(i64::MAX - 1);
     let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
+    let priorities = tx.priorities(job)?;
     let mut bytes: usize = 0;
-    let mut taken = Vec::new();
-    let mut take = |taken: &mut Vec<Claimed>, queue: i64, max: usize, after: usize| -> Result<()> {
-        if max == 0 || bytes >= MAX_CLAIM_BYTES {
-            return Ok(());
-        }
-        let values = (job, queue, now_or_before, limit(max), limit(after));
-        for item in due.query_map(values, claimed)? {
-            let item = item?;
-            bytes = bytes.saturating_add(item.lease.payload.len());
-            taken.push(item);
-            if bytes >= MAX_CLAIM_BYTES {
+    let mut taken = Vec::<Claimed>::new();
+    // Takes from a queue until so many are taken in all.
+    let mut take = |queue: i64, max: usize| -> Result<usize> {
+        for priority in priorities.highest_first() {
+            if taken.len() >= max || bytes >= MAX_CLAIM_BYTES {
                 break;
             }
+            let place = place(queue, priority);
+            let taken_there = taken.iter().filter(|item| item.place == place).count();
+            let most = limit(max - taken.len());
+            let values = (job, place, now_or_before, most, limit(taken_there));
+            for item in due.query_map(values, claimed)? {
+                let item = item?;
+                bytes = bytes.saturating_add(item.lease.payload.len());
+                taken.push(item);
+                if bytes >= MAX_CLAIM_BYTES {
+                    break;
+                }
+            }
         }
-        Ok(())
+        Ok(taken.len())
     };
     let (suspects, max, _) = selection.bounds();
     if suspects {
-        take(&mut taken, SUSPECT, max, 0)?;
+        take(SUSPECT, max)?;
         return Ok(taken);
     }
     let first = selection.begun_first(now);
-    take(&mut taken, BEGUN, first, 0)?;
-    let begun = taken.len();
-    take(&mut taken, NEW, max - begun, 0)?;
+    let begun = take(BEGUN, first)?;
+    take(NEW, max)?;
     // If there were fewer than so many, there are no more.
     if begun == first {
-        let rest = max - taken.len();
-        take(&mut taken, BEGUN, rest, begun)?;
+        take(BEGUN, max)?;
     }
     Ok(taken)
 }
@@ -156,7 +164,7 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
         dropped: row.get::<_, u32>(13)?.saturating_add(was_dropped.into()),
         checkpoint: row.get(9)?,
     };
-    Ok(Claimed { lease, before })
+    Ok(Claimed { lease, place: row.get(14)?, before })
 }
 
 /// Writes the lost attempt, if the previous lease had started one.
@@ -192,36 +200,59 @@ pub(super) fn expire(
     let Some(job) = tx.find_job(job)? else { return Ok(0) };
     tx.touch(job);
     let mut expired: u64 = 0;
-    for worker in workers {
-        let changed = tx
-            .prepare(
-                "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect IN (0, 1, 2) AND due > ?3 \
-                 AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
-            )?
-            .execute((job, worker, now.as_micros()))?;
-        expired = expired.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
+    let mut expire = tx.prepare(
+        "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect = ?4 AND due > ?3 \
+         AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
+    )?;
+    for priority in tx.priorities(job)?.highest_first() {
+        for queue in [NEW, SUSPECT, BEGUN] {
+            for worker in workers {
+                let values = (job, worker, now.as_micros(), place(queue, priority));
+                let changed = expire.execute(values)?;
+                expired = expired.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
+            }
+        }
     }
     Ok(expired)
 }
 
 /// When the next item of a queue can be claimed.
-pub(super) fn next_due(tx: &Transaction<'_>, job: i64, queue: i64) -> Result<Option<Timestamp>> {
-    let due: Option<i64> = tx
-        .prepare(
-            "SELECT due FROM states INDEXED BY claimable \
-             WHERE job = ?1 AND suspect = ?2 AND due < ?3 ORDER BY due LIMIT 1",
-        )?
-        .query_row((job, queue, i64::MAX), |row| row.get(0))
-        .optional()?;
-    Ok(due.map(Timestamp::from_micros))
+pub(super) fn next_due(
+    tx: &Transaction<'_>,
+    job: i64,
+    priorities: Priorities,
+    queue: i64,
+) -> Result<Option<Timestamp>> {
+    let mut next = tx.prepare(
+        "SELECT due FROM states INDEXED BY claimable \
+         WHERE job = ?1 AND suspect = ?2 AND due < ?3 ORDER BY due LIMIT 1",
+    )?;
+    let mut first: Option<i64> = None;
+    for priority in priorities.highest_first() {
+        let values = (job, place(queue, priority), i64::MAX);
+        let due = next.query_row(values, |row| row.get(0)).optional()?;
+        first = first.into_iter().chain(due).min();
+    }
+    Ok(first.map(Timestamp::from_micros))
 }
 
 /// How many items wait to be leased for the first time, counted up to `most`.
-pub(super) fn waiting(tx: &Transaction<'_>, job: i64, most: u64) -> Result<u64> {
-    tx.prepare(
+pub(super) fn waiting(
+    tx: &Transaction<'_>,
+    job: i64,
+    priorities: Priorities,
+    most: u64,
+) -> Result<u64> {
+    let mut count = tx.prepare(
         "SELECT count(*) FROM (SELECT 1 FROM states INDEXED BY claimable \
-         WHERE job = ?1 AND suspect = 0 AND due IS NOT NULL AND state = 0 AND run = 0 \
-         AND attempt = 0 LIMIT ?2)",
-    )?
-    .query_row((job, i64::try_from(most).unwrap_or(i64::MAX)), |row| row.get(0))
+         WHERE job = ?1 AND suspect = ?2 AND due IS NOT NULL AND state = 0 AND run = 0 \
+         AND attempt = 0 LIMIT ?3)",
+    )?;
+    let mut waiting: u64 = 0;
+    for priority in priorities.highest_first() {
+        let most = i64::try_from(most - waiting).unwrap_or(i64::MAX);
+        let values = (job, place(NEW, priority), most);
+        waiting += count.query_row(values, |row| row.get::<_, u64>(0))?;
+    }
+    Ok(waiting)
 }

@@ -128,7 +128,7 @@ pub(super) fn skip(
     for &item in &numbers {
         tx.prepare(
             "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
-             suspect = 0, checkpoint = NULL WHERE item = ?1",
+             suspect = suspect & -4, checkpoint = NULL WHERE item = ?1",
         )?
         .execute((item, SKIPPED, now.as_micros()))?;
         write_failure(tx, (job, ItemState::Skipped), item, why, now)?;

@@ -18,7 +18,7 @@ pub(super) const SUMMARIES_SINCE: usize = 3;
 
 /// Each step migrates a store to the layout with its number, counted from 1; the first one starts
 /// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4];
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5];
 
 /// The columns of all tables in a file, as `table.column`.
 pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
@@ -215,11 +215,29 @@ const LAYOUT_4: &str = "
 UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
 ";
 
-/// In the column `suspect`: the item was not claimed in its present run, or released.
+/// Priorities. In `suspect` an item's priority, four times, is added to where it waits, so that
+/// neither a further column nor a further index is needed, and it is kept there when the item has
+/// ended. `priorities` has one bit for each that the items of a job have: a claim goes through them.
+/// Programs that had the store open before claim what has priority 0.
+const LAYOUT_5: &str = "
+ALTER TABLE jobs ADD COLUMN priorities INTEGER NOT NULL DEFAULT 0;
+";
+
+/// What the column `suspect` holds of an item that waits there, with this priority.
+pub(super) fn place(queue: i64, priority: i8) -> i64 {
+    4 * i64::from(priority) + queue
+}
+
+/// The priority in the column `suspect`.
+pub(super) fn priority(place: i64) -> i8 {
+    i8::try_from(place.div_euclid(4)).unwrap_or_default()
+}
+
+/// Where items wait: the item was not claimed in its present run, or released.
 pub(super) const NEW: i64 = 0;
-/// It may have killed its workers, and runs alone.
+/// The item may have killed its workers, and runs alone.
 pub(super) const SUSPECT: i64 = 1;
-/// It was claimed before in its present run, and is no suspect.
+/// The item was claimed before in its present run, and is no suspect.
 pub(super) const BEGUN: i64 = 2;
 
 pub(super) const PENDING: i64 = 0;

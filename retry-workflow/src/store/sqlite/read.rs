@@ -21,15 +21,21 @@ const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
-     s.checkpoint";
+     s.checkpoint, s.suspect";
 
 pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -> Result<Overview> {
     let Some(job) = tx.find_job(job)? else { return Ok(Overview::default()) };
-    let next_suspect = claim::next_due(tx, job, SUSPECT)?;
-    let next = [claim::next_due(tx, job, NEW)?, claim::next_due(tx, job, BEGUN)?];
+    let priorities = tx.priorities(job)?;
+    let next = |queue| claim::next_due(tx, job, priorities, queue);
+    let next_suspect = next(SUSPECT)?;
+    let next = [next(NEW)?, next(BEGUN)?];
     Ok(Overview {
         counts: tx.committed_counts(job)?,
-        waiting: if most_waiting > 0 { claim::waiting(tx, job, most_waiting)? } else { 0 },
+        waiting: if most_waiting > 0 {
+            claim::waiting(tx, job, priorities, most_waiting)?
+        } else {
+            0
+        },
         next_due: next.into_iter().flatten().chain(next_suspect).min(),
         next_suspect,
     })
@@ -124,6 +130,7 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
         correlation: correlation.unwrap_or_else(|| format!("{job}/{id}")),
         job,
         id,
+        priority: layout::priority(row.get(13)?),
         state: state(row, 5)?,
         run: row.get(6)?,
         attempt: row.get(7)?,

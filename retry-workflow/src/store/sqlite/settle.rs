@@ -72,7 +72,8 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
         Settled::Released => {
             tx.prepare(
                 "UPDATE states SET state = 0, due = ?2, started = NULL, \
-                 suspect = CASE WHEN lost + dropped >= ?3 THEN 1 WHEN attempt > 1 THEN 2 ELSE 0 END, \
+                 suspect = (suspect & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 \
+                 WHEN attempt > 1 THEN 2 ELSE 0 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
             .execute((item, now, SUSPECT_AFTER))?;
@@ -81,7 +82,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
         Settled::Deferred { due, checkpoint } => {
             tx.prepare(
                 "UPDATE states SET state = 0, due = ?2, started = NULL, checkpoint = ?4, \
-                 suspect = CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
+                 suspect = (suspect & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
             .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint))?;
@@ -90,7 +91,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
     };
     tx.prepare(
         "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, dropped = 0, \
-         suspect = CASE WHEN ?2 = 0 THEN 2 ELSE 0 END, checkpoint = ?5, output = ?6 \
+         suspect = (suspect & -4) + CASE WHEN ?2 = 0 THEN 2 ELSE 0 END, checkpoint = ?5, output = ?6 \
          WHERE item = ?1",
     )?
     .execute((item, state, due, ended, checkpoint, output))?;

@@ -11,6 +11,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Result};
 use self::columns::counts;
 use self::summaries::Summaries;
 use crate::item::clock::micros;
+use crate::item::priority::Priorities;
 use crate::item::record::Counts;
 use crate::store::Changes;
 
@@ -125,8 +126,26 @@ impl<'a> Transaction<'a> {
         &mut self.summaries
     }
 
+    /// The priorities that items of a job have.
+    pub(super) fn priorities(&self, job: i64) -> Result<Priorities> {
+        let bits = self
+            .prepare("SELECT priorities FROM jobs WHERE job = ?1")?
+            .query_row((job,), |row| row.get(0))?;
+        Ok(Priorities::from_bits(bits))
+    }
+
+    /// Adds to the priorities of a job those of its new items.
+    pub(super) fn add_priorities(&self, job: i64, new: Priorities) -> Result<()> {
+        if new != Priorities::default() {
+            self.prepare("UPDATE jobs SET priorities = priorities | ?2 WHERE job = ?1")?
+                .execute((job, new.bits()))?;
+        }
+        Ok(())
+    }
+
     /// Resets all that is counted of a job.
     pub(super) fn forget(&mut self, job: i64) -> Result<()> {
+        self.prepare("UPDATE jobs SET priorities = 0 WHERE job = ?1")?.execute((job,))?;
         self.counts.insert(job, Counts::default());
         self.summaries.clear(self.connection, job)
     }

@@ -11,10 +11,6 @@ use std::process::Command;
 
 use public_api::{Builder, PublicItem};
 
-/// Where rustdoc writes its JSON: a separate target folder, because the variable below causes some
-/// crates to be recompiled.
-const TARGET: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/public-api");
-
 const PACKAGES: [&str; 6] = [
     "retry-rules",
     "retry-runtime",
@@ -27,23 +23,28 @@ const PACKAGES: [&str; 6] = [
 /// Auto traits on which callers do not rely by name.
 const NOISE: [&str; 5] = ["Freeze", "Unpin", "UnsafeUnpin", "UnwindSafe", "RefUnwindSafe"];
 
-fn rustdoc_json(package: &str) -> PathBuf {
+/// Writes what rustdoc knows of all packages as JSON, and returns the folder. It is unstable, but the
+/// toolchain is pinned; only rustdoc itself is told so, because some crates would be compiled anew.
+fn rustdoc_json() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The folder in which everything is compiled already.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let status = Command::new(env!("CARGO"))
-        .args(["rustdoc", "--quiet", "--package", package, "--lib", "--all-features"])
-        .args(["--target-dir", TARGET, "--", "-Zunstable-options", "--output-format", "json"])
-        .args(["--cap-lints", "allow"])
-        // The JSON format is unstable, but the toolchain is pinned.
-        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["doc", "--quiet", "--workspace", "--lib", "--no-deps", "--all-features"])
+        .arg("--target-dir")
+        .arg(target)
+        .env("RUSTDOC", tests.join("data/public-api/rustdoc.sh"))
+        .env("RUSTDOCFLAGS", "-Zunstable-options --output-format json --cap-lints allow")
         .env_remove("RUSTFLAGS")
-        .env_remove("RUSTDOCFLAGS")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(tests)
         .status();
-    assert!(status.expect("cargo runs").success(), "the documentation of {package}");
-    Path::new(TARGET).join("doc").join(package.replace('-', "_")).with_extension("json")
+    assert!(status.expect("cargo runs").success(), "the documentation");
+    target.join("doc")
 }
 
-fn surface(package: &str) -> String {
-    let api = Builder::from_rustdoc_json(rustdoc_json(package))
+fn surface(package: &str, folder: &Path) -> String {
+    let json = folder.join(package.replace('-', "_")).with_extension("json");
+    let api = Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
         .build()
         .expect("a JSON of the format that `public-api` reads: see tests/Cargo.toml");
@@ -65,12 +66,12 @@ fn difference(before: &str, now: &str) -> String {
     gone.chain(now.difference(&before).map(|line| format!("+ {line}\n"))).collect()
 }
 
-fn compare(package: &str) {
+fn compare(package: &str, folder: &Path) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("data/public-api")
         .join(package)
         .with_extension("txt");
-    let now = surface(package);
+    let now = surface(package, folder);
     if std::env::var_os("UPDATE_PUBLIC_API").is_some() {
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("the folder");
         std::fs::write(&file, now).expect("the file is written");
@@ -88,7 +89,8 @@ fn compare(package: &str) {
 #[test]
 #[ignore = "compiles all optional dependencies: a step of `.ci/run`"]
 fn the_surface_is_the_one_that_is_written_down() {
-    PACKAGES.into_iter().for_each(compare);
+    let folder = rustdoc_json();
+    PACKAGES.into_iter().for_each(|package| compare(package, &folder));
 }
 
 /// The crates of others whose items occur in this public API.

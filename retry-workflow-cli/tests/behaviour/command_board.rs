@@ -1,10 +1,15 @@
 //! `board`: where it listens, whom it serves, and how it ends.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
+
+use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
+use retry_workflow::{Failure, SqliteStore, Store as _};
 
 use crate::command::{orders, run};
 
@@ -34,19 +39,22 @@ impl Board {
 
     /// Sends a request, and returns the whole response with its headers.
     fn ask(&self, request: &str, headers: &str, body: &str) -> String {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        let length = body.len();
-        write!(
-            socket,
-            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
-             content-length: {length}\r\n{headers}\r\n{body}"
-        )
-        .unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        answer
+        ask(&self.address, request, headers, body).unwrap()
     }
+}
+
+fn ask(address: &str, request: &str, headers: &str, body: &str) -> io::Result<String> {
+    let mut socket = TcpStream::connect(address)?;
+    let length = body.len();
+    write!(
+        socket,
+        "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-length: {length}\r\n{headers}\r\n{body}"
+    )?;
+    socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 impl Drop for Board {
@@ -218,6 +226,100 @@ fn a_team_has_a_token_each_and_the_audit_says_who_did_what() {
     let some = ["dlq", "retry", "orders-1", "--later", "--max", "3", "--until", "2020-01-01"];
     assert!(run(folder.path(), &some).status.success());
     assert_eq!(newest()["note"], "until 2020-01-01 00:00:00Z, at most 3");
+}
+
+/// A store with so many dead letters of a job, whose ids are their numbers.
+fn dead_letters(file: &Path, letters: usize) {
+    let fill = async {
+        let store = SqliteStore::open(file)?;
+        let items = (0..letters).map(|number| NewItem::new(number.to_string(), "{}")).collect();
+        store.enqueue("job-1", items, store.now()).await?;
+        let all = Selection::Items { max: letters, starts: letters };
+        let leases = store.claim("job-1", "w", store.now(), all, Duration::from_secs(60)).await?;
+        let dead =
+            |key| Settlement::new(key, Settled::Dead(Failure::new("other", "no")), Vec::new());
+        let settlements = leases.iter().map(|lease| dead(lease.key)).collect();
+        store.settle(settlements, Vec::new(), store.now()).await
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(fill).unwrap(), vec![true; letters]);
+}
+
+/// They act at once; the board is killed in between, and they go on with what was not answered.
+#[test]
+fn a_hundred_actions_of_three_people_and_a_kill_are_in_the_audit() {
+    const TEAM: [(&str, &str); 3] =
+        [("ada", "0123456789abcdef"), ("bob", "fedcba9876543210"), ("eve", "00112233445566778899")];
+    let folder = tempfile::tempdir().unwrap();
+    dead_letters(&folder.path().join("jobs.db"), 100);
+    let team = TEAM.map(|(name, token)| format!("{name} act {token}\n")).concat();
+    std::fs::write(folder.path().join("team"), team).unwrap();
+    let options = ["--store", "jobs.db", "--token-file", "team", "--allow-actions"];
+
+    // Each has every third letter.
+    let answered = Mutex::new(BTreeSet::new());
+    let act = |address: &str, who: usize| {
+        let (name, token) = TEAM[who];
+        let headers =
+            format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
+        for number in (who..100).step_by(3) {
+            if answered.lock().unwrap().contains(&number) {
+                continue;
+            }
+            let body = format!(r#"{{"job":"job-1","item":"{number}"}}"#);
+            match ask(address, "POST /api/re-drive", &headers, &body) {
+                Ok(answer) if answer.starts_with("HTTP/1.1 200 ") => {
+                    answered.lock().unwrap().insert(number);
+                }
+                Ok(answer) if !answer.is_empty() => panic!("{name}: {answer}"),
+                _ => return,
+            }
+        }
+    };
+    let mut board = Board::start(folder.path(), &options);
+    let (address, act) = (&board.address.clone(), &act);
+    std::thread::scope(|scope| {
+        for who in 0..3 {
+            scope.spawn(move || act(address, who));
+        }
+        while answered.lock().unwrap().len() < 40 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        board.process.kill().unwrap();
+    });
+    let before = answered.lock().unwrap().clone();
+    assert!(before.len() < 97, "the kill came too late: {} are answered", before.len());
+    let of = |who: usize| (who..100).step_by(3);
+    let in_flight: BTreeSet<_> =
+        (0..3).filter_map(|who| of(who).find(|number| !before.contains(number))).collect();
+    let board = Board::start(folder.path(), &options);
+    let address = &board.address;
+    std::thread::scope(|scope| {
+        for who in 0..3 {
+            scope.spawn(move || act(address, who));
+        }
+    });
+    assert_eq!(answered.lock().unwrap().len(), 100);
+
+    let audit = ["audit", "--store", "jobs.db", "--limit", "1000", "--json"];
+    let told = String::from_utf8(run(folder.path(), &audit).stdout).unwrap();
+    let mut entries = BTreeMap::<usize, Vec<serde_json::Value>>::new();
+    for line in told.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let number = entry["ids"][0].as_str().unwrap().parse().unwrap();
+        entries.entry(number).or_default().push(entry);
+    }
+    assert_eq!(entries.len(), 100);
+    for (number, of_letter) in entries {
+        let (name, _) = TEAM[number % 3];
+        assert!(of_letter.iter().all(|entry| entry["who"] == name), "{of_letter:?}");
+        // An action that was not answered was taken once more, and is written down once more.
+        let most = if in_flight.contains(&number) { 2 } else { 1 };
+        assert!(of_letter.len() <= most, "{of_letter:?}");
+        let taken = of_letter.iter().filter(|entry| entry["items"] == 1).count();
+        let is_cut_off = of_letter.iter().any(|entry| entry["items"].is_null());
+        assert!(taken == 1 || is_cut_off && most == 2, "{of_letter:?}");
+    }
 }
 
 #[test]

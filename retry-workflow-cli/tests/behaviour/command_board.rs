@@ -230,7 +230,7 @@ fn a_team_has_a_token_each_and_the_audit_says_who_did_what() {
 
 /// A store with so many dead letters of a job, whose ids are their numbers.
 fn dead_letters(file: &Path, letters: usize) {
-    let fill = async {
+    let written = async {
         let store = SqliteStore::open(file)?;
         let items = (0..letters).map(|number| NewItem::new(number.to_string(), "{}")).collect();
         store.enqueue("job-1", items, store.now()).await?;
@@ -242,7 +242,7 @@ fn dead_letters(file: &Path, letters: usize) {
         store.settle(settlements, Vec::new(), store.now()).await
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    assert_eq!(runtime.block_on(fill).unwrap(), vec![true; letters]);
+    assert_eq!(runtime.block_on(written).unwrap(), vec![true; letters]);
 }
 
 /// They act at once; the board is killed in between, and they go on with what was not answered.

@@ -2,8 +2,10 @@
 //! metrics that the library exports; each alert fires when it should, and at no other time.
 
 mod alerts;
+mod prometheus;
 mod queries;
 mod scenario;
+mod schema;
 mod scrape;
 
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ const LOOKS: [u64; 7] = [5, 14, 18, 23, 33, 44, 58];
 type Labels = &'static [(&'static str, &'static str)];
 
 /// Which alert fires, with which labels, and at which of the [`LOOKS`].
-const FIRES: &[(&str, Labels, &[u64])] = &[
+pub(super) const FIRES: &[(&str, Labels, &[u64])] = &[
     ("RetryOutage", &[("name", "grafana.stock")], &[14, 18, 23]),
     // Retries that are denied help as little as those that fail.
     ("RetryOutage", &[("name", "grafana.price")], &[14, 18]),
@@ -112,7 +112,7 @@ fn filled_in(template: &str, labels: &Texts) -> String {
         .fold(text, |text, (name, value)| text.replace(&format!("{{{{ $labels.{name} }}}}"), value))
 }
 
-fn has_promtool() -> bool {
+pub(super) fn has_promtool() -> bool {
     let has_it = Command::new("promtool").arg("--version").output().is_ok();
     if !has_it {
         assert!(

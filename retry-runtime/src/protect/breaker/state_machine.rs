@@ -215,7 +215,8 @@ impl CircuitBreaker {
             return;
         }
         let LockedState { streak, window, stages, .. } = &mut *inner;
-        if !failed && !slow {
+        // Only there it is read: elsewhere it would be one more cache line to write.
+        if tag.mode() == Mode::Gradual && !failed && !slow {
             stages.succeed();
         }
         match report {

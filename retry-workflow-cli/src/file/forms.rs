@@ -269,6 +269,20 @@ impl Forms<'_> {
             let moment = forms.text(node)?.parse::<Moment>();
             moment.map_err(|error| forms.wrong(node.span, error.to_string())).ok()
         };
+        let not_before = moment(self, "not_before");
+        let skip_after = moment(self, "skip_after");
+        let is_too_early = match (not_before, skip_after) {
+            (Some(Moment::At(begins)), Some(Moment::At(ends))) => ends <= begins,
+            (Some(Moment::After(begins)), Some(Moment::After(ends))) => ends <= begins,
+            // When the job will be created is not known.
+            _ => false,
+        };
+        if let (true, Some(node)) = (is_too_early, root.get("skip_after")) {
+            self.wrong(
+                node.span,
+                "nothing begins before `not_before`, and this is no later: every item would be skipped",
+            );
+        }
         Schedule {
             after: root.get("after").and_then(|node| {
                 if matches!(node.value, Value::List(_)) {
@@ -281,8 +295,8 @@ impl Forms<'_> {
                 }
                 Some(after.to_owned())
             }),
-            not_before: moment(self, "not_before"),
-            skip_after: moment(self, "skip_after"),
+            not_before,
+            skip_after,
         }
     }
 

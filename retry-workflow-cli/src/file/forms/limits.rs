@@ -13,6 +13,18 @@ impl Forms<'_> {
     /// Reads both keys of `map`.
     pub(super) fn limits(&mut self, node: &Node, item: Offers<'_>) -> Limits {
         let mut limits = Limits::default();
+        for (key, example) in
+            [("rate", "10/s"), ("concurrency", "{ per: \"${item.host}\", limit: 2 }")]
+        {
+            if let Some(list) = node.get(key).filter(|node| each(node).is_empty()) {
+                self.wrong(
+                    list.span,
+                    format!(
+                        "this list is empty, and limits nothing: write `{key}: {example}`, or remove it"
+                    ),
+                );
+            }
+        }
         for limit in node.get("rate").map(each).unwrap_or_default() {
             match &limit.value {
                 Value::Map(_) => {

@@ -87,6 +87,8 @@ pub(crate) struct Options {
     pub(crate) not_before: Option<Moment>,
     /// Items that have not begun by then are skipped.
     pub(crate) skip_after: Option<Moment>,
+    /// The job that has to succeed first.
+    pub(crate) after: Option<String>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
@@ -153,7 +155,7 @@ pub(crate) async fn run(
     let most_waiting =
         if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
     let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
-    begin(&*store, &job, base).await?;
+    begin(&*store, &job, base, &options).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
@@ -210,8 +212,15 @@ pub(crate) async fn run(
 
 /// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
 /// purpose.
-async fn begin(store: &dyn Store, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
+async fn begin(
+    store: &dyn Store,
+    job: &Job,
+    counts: Counts,
+    options: &Options,
+) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
+        job.not_before = options.not_before.map(|moment| moment.of(job.created));
+        job.after.clone_from(&options.after);
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
         }

@@ -100,7 +100,7 @@ impl JobPage {
         let Some(job) = Job::find(store, id).await? else { return Ok(None) };
         let now = store.now();
         let counts = store.counts(id).await?;
-        let waits = Waits::load(store, id, &counts).await?;
+        let waits = Waits::load(store, &job, &counts).await?;
         let tasks = Tasks::load(store, id).await?;
         let unit = if tasks.is_some() { Unit::Task } else { Unit::Item };
         let waiting = waits.lines(&counts, unit, now);

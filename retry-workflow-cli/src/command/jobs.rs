@@ -70,7 +70,7 @@ impl JobSummary {
             input_complete: job.input_complete,
             commands: tasks.map(|tasks| tasks.number),
             counts,
-            waits: Waits::load(store, &job.id, &counts).await?,
+            waits: Waits::load(store, job, &counts).await?,
             requested: job.requested(store.now()),
             unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
             reduces: origin.and_then(|origin| origin.reduces),

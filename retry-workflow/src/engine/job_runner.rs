@@ -38,8 +38,6 @@ pub struct JobRunner {
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
     pub(crate) start: Option<BoxFuture<'static, ()>>,
-    /// The job that has to succeed first.
-    pub(crate) after: Option<String>,
     pub(crate) finish: Option<Finish>,
 }
 
@@ -58,6 +56,7 @@ impl JobRunner {
             priority: None,
             not_before: None,
             skip_after: None,
+            after: None,
             policy: ErrorPolicy::new(),
             handlers: Handlers::new(),
             listeners: Vec::new(),
@@ -69,7 +68,6 @@ impl JobRunner {
             options,
             stop: None,
             start: None,
-            after: None,
             finish: None,
         }
     }
@@ -457,7 +455,7 @@ macro_rules! settings {
         /// # }
         /// ```
         pub fn after(mut self, job: impl Into<String>) -> Self {
-            self$(.$runner)?.after = Some(job.into());
+            self$(.$runner)?.options.after = Some(job.into());
             self
         }
 
@@ -626,8 +624,8 @@ impl JobRunner {
         work: Arc<dyn DynWork>,
     ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
-            let Self { store, options, stop, start, after, finish, .. } = self;
-            let start: Option<BoxFuture<'static, ()>> = match after {
+            let Self { store, options, stop, start, finish, .. } = self;
+            let start: Option<BoxFuture<'static, ()>> = match options.after.clone() {
                 None => start,
                 Some(after) => {
                     let store = Arc::clone(&store);

@@ -49,6 +49,12 @@ pub struct Job {
     pub ended: Option<Timestamp>,
     /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
+    /// No item begins before, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The job that has to succeed first, if there is one: its id, or the name of its workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// What had ended and failed when it was last resumed after a stop: thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
@@ -241,6 +247,8 @@ impl Job {
             created: now,
             ended: None,
             input_complete: false,
+            not_before: None,
+            after: None,
             baseline: Baseline::default(),
             origin,
             requested: None,

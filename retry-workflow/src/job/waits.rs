@@ -7,6 +7,7 @@ use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
+use crate::job::record::Job;
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
 use crate::words::{in_a_while, thousands};
@@ -16,14 +17,15 @@ use crate::words::{in_a_while, thousands};
 /// ```
 /// use retry_workflow::job::{Unit, Waits};
 /// use retry_workflow::store::NewItem;
-/// use retry_workflow::{MemoryStore, Store};
+/// use retry_workflow::{Job, MemoryStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
 /// let store = MemoryStore::new();
 /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
 /// let counts = store.counts("import-1").await?;
-/// let waits = Waits::load(&store, "import-1", &counts).await?;
+/// let job = Job::create(&store, "import", None).await?;
+/// let waits = Waits::load(&store, &job, &counts).await?;
 /// assert_eq!(
 ///     waits.lines(&counts, Unit::Item, store.now()),
 ///     [("next", "an item can run now".to_owned())]
@@ -31,9 +33,15 @@ use crate::words::{in_a_while, thousands};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Waits {
+    /// No item begins before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The job that has to succeed first, while it has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// When the next item can run.
     pub next_due: Option<Timestamp>,
     /// When the next item can run that may have killed its workers, and so runs alone.
@@ -54,11 +62,18 @@ pub struct Waits {
 const PAGE: usize = 500;
 
 impl Waits {
-    /// Loads what the job with this id, whose counts are given, is waiting for.
+    /// Loads what this job, whose counts are given, is waiting for.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn load(store: &dyn Store, job: &str, counts: &Counts) -> Result<Self, StoreError> {
+    pub async fn load(store: &dyn Store, job: &Job, counts: &Counts) -> Result<Self, StoreError> {
+        let now = store.now();
+        let not_before = job.not_before.filter(|begins| *begins > now);
+        let after = match &job.after {
+            Some(after) if !Job::has_succeeded(store, after).await? => Some(after.clone()),
+            _ => None,
+        };
+        let job = job.id.as_str();
         let breaker = BreakerRecord::find(store, job).await?;
         // Nothing is due any more.
         let is_over = counts.unfinished() == 0;
@@ -66,7 +81,9 @@ impl Waits {
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
         let rate = if is_over { None } else { RateRecord::find(store, job).await? };
         Ok(Self {
-            rate: rate.filter(|rate| rate.next > store.now()),
+            not_before: not_before.filter(|_| !is_over),
+            after: after.filter(|_| !is_over),
+            rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
@@ -82,6 +99,14 @@ impl Waits {
         now: Timestamp,
     ) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
+        let not_before = self.not_before.filter(|begins| *begins > now);
+        if let Some(begins) = not_before {
+            lines.push(("start", format!("nothing begins before {}", in_a_while(begins, now))));
+        }
+        if let Some(after) = &self.after {
+            lines.push(("start", format!("nothing begins before {after} has succeeded")));
+        }
+        let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
             let until = in_a_while(until, now);
             lines.push(("breaker", format!("open until {until}: no item starts before then")));
@@ -108,7 +133,7 @@ impl Waits {
                 format!("two workers died while running it: the {unit} now runs alone"),
             ));
         }
-        if let Some(due) = self.next_due.filter(|_| counts.pending > 0) {
+        if let Some(due) = self.next_due.filter(|_| counts.pending > 0 && may_begin) {
             let text = if due > now {
                 format!("nothing until {}", in_a_while(due, now))
             } else {

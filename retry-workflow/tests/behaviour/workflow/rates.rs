@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::job::Waits as Waiting;
-use retry_workflow::{MemoryStore, Rate, Store, WaitReason, Workflow, policy};
+use retry_workflow::{Job, MemoryStore, Rate, Store, WaitReason, Workflow, policy};
 use tokio::time::Instant;
 
 use super::support::{Calls, Waits, refused};
@@ -102,8 +102,9 @@ async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_n
         });
     let looks = async {
         tokio::time::sleep(Duration::from_secs(100)).await;
-        let counts = store.counts("slow-1").await.unwrap();
-        Waiting::load(&store, "slow-1", &counts).await.unwrap().rate
+        let job = Job::get(&store, "slow-1").await.unwrap();
+        let counts = store.counts(&job.id).await.unwrap();
+        Waiting::load(&store, &job, &counts).await.unwrap().rate
     };
     let (report, seen) = tokio::join!(job, looks);
     assert_eq!(report.unwrap().succeeded(), 3);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retry_workflow::job::Moment;
+use retry_workflow::job::{Moment, Unit, Waits as Waiting};
 use retry_workflow::{
     DeadLetters, Filter, ItemState, Job, MemoryStore, Redrive, Store, WaitReason, Workflow, keyed,
     policy,
@@ -30,6 +30,14 @@ async fn no_item_begins_before_its_time_and_the_wait_is_told() {
     assert!(wait + Duration::from_secs(3) > HOUR, "{wait:?}");
 }
 
+/// What a job waits for, as its store tells everybody.
+async fn told(store: &MemoryStore, job: &str) -> Vec<String> {
+    let job = Job::get(store, job).await.unwrap();
+    let counts = store.counts(&job.id).await.unwrap();
+    let waits = Waiting::load(store, &job, &counts).await.unwrap();
+    waits.lines(&counts, Unit::Item, store.now()).into_iter().map(|(_, text)| text).collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_resumed_job_counts_from_its_creation() {
     let store = MemoryStore::new();
@@ -40,6 +48,8 @@ async fn a_resumed_job_counts_from_its_creation() {
         .await
         .unwrap();
     assert_eq!(stopped.succeeded(), 0);
+    let lines = told(&store, "later-1").await;
+    assert!(lines.len() == 1 && lines[0].starts_with("nothing begins before "), "{lines:?}");
     let began = Instant::now();
     let report = job().run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
     assert!(report.is_success() && began.elapsed() <= HOUR / 2, "{:?}", began.elapsed());
@@ -101,6 +111,7 @@ async fn a_job_waits_until_another_one_has_succeeded() {
     assert_eq!(report.dead(), 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "the import has failed");
+    assert_eq!(told(&store, "export-1").await, ["nothing begins before import has succeeded"]);
 
     let letters = DeadLetters::new(store.clone());
     letters.retry(&[Filter::default()], Redrive::new()).await.unwrap();

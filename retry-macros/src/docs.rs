@@ -24,12 +24,17 @@ enum Placement {
     /// Only in rustdoc, invisible to the `missing_docs` lint: the section does not say what the
     /// function is for.
     Rustdoc,
-    /// Nowhere: a method without documentation may inherit that of its trait.
+    /// Nowhere: nobody would read it, or a method without documentation may inherit that of its
+    /// trait.
     Nowhere,
 }
 
 fn placement(function: &Function) -> Placement {
     let documented = function.attrs.iter().any(|attr| attr.path().is_ident("doc"));
+    // From a compiled crate, rustdoc takes over only what its author documented.
+    if !documented && ide::compiler_asks() {
+        return Placement::Nowhere;
+    }
     let public = !matches!(function.vis, Visibility::Inherited);
     match (documented, public, function.sig.receiver().is_some()) {
         (true, ..) | (false, false, false) => Placement::Everywhere,

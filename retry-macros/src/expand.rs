@@ -48,8 +48,10 @@ mod verdict;
 
 pub(crate) use retrying::retrying;
 
-use proc_macro2::{TokenStream, TokenTree};
+use std::cell::LazyCell;
 
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::ToTokens as _;
 use retry_rules::{Field, Policy};
 use syn::{Expr, Ident, ReturnType, Type};
 
@@ -70,10 +72,9 @@ use crate::value::mentions;
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let parsed = item::parse(item);
+    let arguments = parsed.as_ref().map(signature::arguments).unwrap_or_default();
     let mut scope = match &parsed {
-        Ok(function) => {
-            Scope::new(&signature::arguments(function), signature::unchanging(function))
-        }
+        Ok(function) => Scope::new(&arguments, signature::unchanging(function)),
         Err(_) => Scope::default(),
     };
     let args = match &parsed {
@@ -92,7 +93,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match function.form() {
-        Ok(form) => expand(&args, &checked, function, form, errors),
+        Ok(form) => expand(&args, &checked, function, &arguments, form, errors),
         Err(error) => {
             errors.push(error);
             with_errors(&args, function, errors)
@@ -104,11 +105,12 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
 /// the compiler does not report it as unknown as well.
 fn with_errors(args: &Args, function: Function, errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
-    let private = policy::private(args);
     let context = args.context.as_ref().map(|context| {
+        let import = policy::import(args);
         quote! {
             let #context = {
-                fn context() -> &'static #private::Attempt { loop {} }
+                #import
+                fn context() -> &'static __retry::Attempt { loop {} }
                 context()
             };
         }
@@ -122,10 +124,11 @@ fn expand(
     args: &Args,
     checked: &Checked,
     mut function: Function,
+    arguments: &[Ident],
     form: Form,
     mut errors: Errors,
 ) -> TokenStream {
-    signature::check(args, &function, &form, &mut errors);
+    signature::check(args, &function, arguments, &form, &mut errors);
     let declared = match (&form, &function.sig.output) {
         (Form::Boxed(boxed), _) => boxed.output.clone(),
         (_, ReturnType::Type(_, ty)) => (**ty).clone(),
@@ -135,7 +138,7 @@ fn expand(
     };
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);
-    let expansion = Expansion::new(args, checked, &function, &form, declared);
+    let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(item::allow_what_clippy_is_expected_to_say);
     let (attempt, around) = match form {
@@ -155,10 +158,7 @@ fn expand(
             (attempt, Some((boxed, rebound.statements)))
         }
     };
-    let items = expansion.items();
-    let retry_loop = expansion.retry_loop(&attempt);
-    let errors = errors.into_tokens();
-    let code = quote!(#errors #items #retry_loop);
+    let code = expansion.code(errors, &attempt);
     let code = match around {
         None => code,
         Some((boxed, once)) => {
@@ -166,7 +166,16 @@ fn expand(
             quote!(#before (#keywords { #once #code }))
         }
     };
-    quote!(#(#attrs)* #vis #sig { #code })
+    let mut tokens = quote!(#(#attrs)* #vis #sig);
+    tokens.extend([block(code)]);
+    tokens
+}
+
+/// The code in braces. A template would copy all of it.
+fn block(code: TokenStream) -> TokenTree {
+    let mut block = Group::new(Delimiter::Brace, code);
+    block.set_span(Span::mixed_site());
+    block.into()
 }
 
 impl Args {
@@ -216,8 +225,6 @@ enum KeepsFailure {
 struct Expansion<'a> {
     args: &'a Args,
     checked: &'a Checked,
-    /// The runtime's module that the expansion calls.
-    private: TokenStream,
     /// The policy, as a constant expression.
     policy: TokenStream,
     name: Ident,
@@ -226,16 +233,16 @@ struct Expansion<'a> {
     /// What the body returns, if that differs because the function returns `RetryError<E>`.
     body_type: Option<Type>,
     /// The names that the arguments bind by value.
-    arguments: Vec<Ident>,
-    /// The names of values that a body could consume: not references, not numbers.
-    owned: Vec<String>,
-    /// The arguments that are cloned for each attempt, without unknown names.
-    clones: Vec<Ident>,
+    arguments: &'a [Ident],
+    /// The arguments that are cloned for each attempt, without unknown names, which are reported.
+    clones: Vec<&'a Ident>,
     /// Where compiler errors about the return type belong.
     return_place: SpanRange,
     /// Where compiler errors about the error type in it belong.
     error_place: SpanRange,
     is_async: bool,
+    /// Whether the body can be placed directly in the loop.
+    is_in_place: bool,
     cut: Timing,
     kept: KeepsFailure,
     /// What the caller gets in place of the last error.
@@ -254,6 +261,7 @@ impl<'a> Expansion<'a> {
         args: &'a Args,
         checked: &'a Checked,
         function: &Function,
+        arguments: &'a [Ident],
         form: &Form,
         declared: Type,
     ) -> Self {
@@ -297,11 +305,11 @@ impl<'a> Expansion<'a> {
         let mut generics: Vec<String> = vec!["Self".to_owned()];
         generics.extend(function.sig.generics.type_params().map(|param| param.ident.to_string()));
         generics.extend(function.sig.generics.const_params().map(|param| param.ident.to_string()));
-        let is_method = signature::is_method(function);
+        let is_method = LazyCell::new(|| signature::is_method(function));
         let is_parameter = |word: &str| {
             // A parameter of the impl around a method is not visible here; by convention, its name
             // is a single letter.
-            generics.iter().any(|name| name == word) || is_method && word.len() == 1
+            generics.iter().any(|name| name == word) || word.len() == 1 && *is_method
         };
         let body_type = match mapped {
             Some(error) => item::with_error(&erased, error),
@@ -309,43 +317,68 @@ impl<'a> Expansion<'a> {
         };
         // What is mapped is the error of the call.
         let body_type = body_type.or_else(|| map_error.is_some().then(|| erased.clone()));
-        let error = item::error_tokens(body_type.as_ref().unwrap_or(&erased));
-        let error_is_unknown = item::borrows(error.clone())
-            || is_method && item::may_name_parameter(error.clone())
-            || mentions(error, &|word| word == "_" || is_parameter(word));
-        let private = quote!(__retry);
-        let expression = policy::expression(&args.policy, checked.wrong, &private);
-        // Likewise, what looks like a constant may be a const parameter of the impl.
-        let may_be_parameter = |entry: &Entry<Policy>| {
-            let tokens = match &entry.value.part {
-                Some((_, tokens)) => tokens,
-                None => &entry.value.tokens,
-            };
-            is_method && is_constant(tokens.clone())
+        let is_unknown = |error: TokenStream| {
+            item::borrows(error.clone())
+                || item::may_name_parameter(error.clone()) && *is_method
+                || mentions(error, &|word| word == "_" || is_parameter(word))
         };
-        let generic = mentions(expression.clone(), &is_parameter)
-            || settings.entries.iter().any(may_be_parameter);
+        // Only a failure that a test plans needs to know it.
+        let error_is_known = cfg!(feature = "testing")
+            && !is_unknown(item::error_tokens(body_type.as_ref().unwrap_or(&erased)));
+        let expression = policy::expression(&args.policy, checked.wrong);
+        let is_generic = |entry: &Entry<Policy>| {
+            if entry.value.is_known() {
+                return false;
+            }
+            let tokens = &entry.value.tokens;
+            let innermost = entry.value.part.as_ref().map_or(tokens, |(_, tokens)| tokens);
+            entry.value.run_time.is_empty() && mentions(tokens.clone(), &is_parameter)
+                // Likewise, what looks like a constant may be a const parameter of the impl.
+                || is_constant(innermost.clone()) && *is_method
+        };
+        let hedged_by = settings.entry(Field::Hedge).and_then(|entry| entry.value.hedged_by);
+        let owned = signature::owned(args, function);
+        let body = match form {
+            Form::Boxed(boxed) => &boxed.attempt,
+            Form::Async | Form::Sync => &function.body,
+        };
+        let is_in_place = matches!(cut, Timing::Never | Timing::BetweenAttempts)
+            && hedged_by.is_none()
+            && !args.nested_once
+            && attempt::may_be_in_place(body, &owned);
+        let base_is_generic = args
+            .policy
+            .constant_base()
+            .is_some_and(|base| mentions(base.to_token_stream(), &is_parameter));
+        let generic = base_is_generic || settings.entries.iter().any(is_generic);
         Self {
             args,
             checked,
             name: function.sig.ident.clone(),
             body_type,
             declared: erased,
-            arguments: signature::arguments(function),
-            owned: signature::owned(args, function),
-            clones: signature::clones(args, function),
+            arguments,
+            clones: args.clone.iter().filter(|name| arguments.contains(name)).collect(),
             return_place,
             error_place,
             is_async,
+            is_in_place,
             kept,
             cut,
             map_error,
-            hedged_by: settings.entry(Field::Hedge).and_then(|entry| entry.value.hedged_by),
-            error_is_known: !error_is_unknown,
+            hedged_by,
+            error_is_known,
             generic,
-            private,
             policy: expression,
         }
+    }
+
+    /// The errors, the items and the loop around the `attempt`.
+    fn code(&self, errors: Errors, attempt: &TokenStream) -> TokenStream {
+        let mut code = errors.into_tokens();
+        code.extend(self.items());
+        code.extend(self.retry_loop(attempt));
+        code
     }
 
     /// Whether any part of the policy is known only at run time.
@@ -365,13 +398,11 @@ impl<'a> Expansion<'a> {
 
     /// A call to the runtime whose compiler errors belong on the return type.
     fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
-        let private = &self.private;
-        self.return_place.call(quote!(#private::#path), arguments)
+        self.return_place.call(quote!(__retry::#path), arguments)
     }
 
     /// Like [`on_return_type`](Self::on_return_type), for the path alone, without a call.
     fn on_return_type_path(&self, path: &TokenStream) -> TokenStream {
-        let private = &self.private;
-        self.return_place.locate(quote!(#private::#path))
+        self.return_place.locate(quote!(__retry::#path))
     }
 }

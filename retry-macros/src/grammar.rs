@@ -4,7 +4,7 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use retry_rules::suggest;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, Token};
+use syn::{Expr, ExprLit, Ident, Token};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
@@ -53,6 +53,13 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
 /// Parses the expression after `name`, including the `=`.
 pub(crate) fn assigned(name: &Ident, input: ParseStream, example: &str) -> syn::Result<Expr> {
     equals(name, input, example)?;
+    // Most values are literals, for which a parser of expressions is a long way round.
+    let is_literal = input.cursor().literal().is_some_and(|(_, rest)| {
+        rest.eof() || rest.punct().is_some_and(|(punct, _)| punct.as_char() == ',')
+    });
+    if is_literal {
+        return Ok(Expr::Lit(ExprLit { attrs: Vec::new(), lit: input.parse()? }));
+    }
     input.parse()
 }
 

@@ -85,23 +85,48 @@ pub(crate) fn steady(section: String) -> String {
     section + &" ".repeat(length.next_multiple_of(LENGTH) - length)
 }
 
-/// Whether the macro is run by rust-analyzer rather than by a compiler.
-fn editor_asks() -> bool {
-    static ASKS: OnceLock<bool> = OnceLock::new();
-
-    // There is no official way to tell (rust-lang/rust-analyzer#17766). The variable is one without
-    // which rust-analyzer's proc-macro server refuses to start; the executable is that server, or
-    // rust-analyzer itself acting as the server. If neither is found, there is merely no
-    // completion; on a false positive, a `cfg` disables all of this.
-    *ASKS.get_or_init(|| {
-        env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some()
-            || env::current_exe().is_ok_and(|path| is_rust_analyzer(&path))
-    })
+/// The program that runs the macro.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Editor,
+    /// A compiler, or clippy.
+    Compiler,
+    /// rustdoc, for one.
+    Other,
 }
 
-fn is_rust_analyzer(executable: &std::path::Path) -> bool {
-    let name = executable.file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with("rust-analyzer")
+impl Host {
+    fn get() -> Self {
+        static HOST: OnceLock<Host> = OnceLock::new();
+
+        *HOST.get_or_init(Self::find)
+    }
+
+    fn find() -> Self {
+        // There is no official way to tell (rust-lang/rust-analyzer#17766). The variable is one
+        // without which rust-analyzer's proc-macro server refuses to start; the executable is that
+        // server, or rust-analyzer itself acting as the server. If neither is found, there is
+        // merely no completion; on a false positive, a `cfg` disables all of this.
+        if env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some() {
+            return Self::Editor;
+        }
+        let executable = env::current_exe().unwrap_or_default();
+        let name = executable.file_stem().unwrap_or_default().to_string_lossy();
+        match &*name {
+            "rustc" | "clippy-driver" => Self::Compiler,
+            name if name.starts_with("rust-analyzer") => Self::Editor,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn editor_asks() -> bool {
+    Host::get() == Host::Editor
+}
+
+/// Whether a compiler runs the macro, which shows documentation to nobody.
+pub(crate) fn compiler_asks() -> bool {
+    Host::get() == Host::Compiler
 }
 
 /// The words inside `#[classify( … )]`, in an editor, as imports: in front of what the derive

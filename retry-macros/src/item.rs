@@ -19,10 +19,27 @@ pub(crate) struct Function {
 
 /// Parses the function, or reports why it is not one.
 pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
-    parse_function.parse2(item.clone()).map_err(|error| explain(item.clone(), error))
+    let mut tokens: Vec<TokenTree> = item.clone().into_iter().collect();
+    // Its body is not parsed, so the parser is not even given it.
+    let body = match tokens.pop().map(peel) {
+        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
+            let mut hollow = Group::new(Delimiter::Brace, TokenStream::new());
+            hollow.set_span(body.span());
+            tokens.push(hollow.into());
+            Some(body)
+        }
+        last => {
+            tokens.extend(last);
+            None
+        }
+    };
+    let parse = |input: ParseStream| parse_function(input, body);
+    let parsed = parse.parse2(tokens.into_iter().collect());
+    parsed.map_err(|error| explain(item.clone(), error))
 }
 
-fn parse_function(input: ParseStream) -> syn::Result<Function> {
+/// Parses the function, whose last token stands for the `body`.
+fn parse_function(input: ParseStream, body: Option<Group>) -> syn::Result<Function> {
     let mut attrs = input.call(Attribute::parse_outer)?;
     let vis = input.parse()?;
     let sig: Signature = input.parse()?;
@@ -33,12 +50,12 @@ fn parse_function(input: ParseStream) -> syn::Result<Function> {
             "this method has no body to retry: put `#[retry]` on its implementations",
         ));
     }
-    match peel(input.parse()?) {
-        TokenTree::Group(body) if body.delimiter() == Delimiter::Brace && input.is_empty() => {
-            let body = without_inner_attributes(&body, &mut attrs)?;
+    match (body, input.parse()?) {
+        (Some(body), TokenTree::Group(_)) if input.is_empty() => {
+            let body = without_inner_attributes(body, &mut attrs)?;
             Ok(Function { attrs, vis, sig, body })
         }
-        other => Err(syn::Error::new_spanned(other, "expected the body of the function")),
+        (_, other) => Err(syn::Error::new_spanned(other, "expected the body of the function")),
     }
 }
 
@@ -57,15 +74,17 @@ fn peel(token: TokenTree) -> TokenTree {
 
 /// Moves the inner attributes of a body, `#![…]`, to the function, because the body is about to
 /// become a block inside another.
-fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Result<Group> {
+fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Result<Group> {
+    let is_punct = |token: Option<TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
+    let mut tokens = body.stream().into_iter();
+    if !is_punct(tokens.next(), '#') || !is_punct(tokens.next(), '!') {
+        return Ok(body);
+    }
     let split = |input: ParseStream| {
         let inner = input.call(Attribute::parse_inner)?;
         Ok((inner, input.parse::<TokenStream>()?))
     };
     let (inner, statements) = split.parse2(body.stream())?;
-    if inner.is_empty() {
-        return Ok(body.clone());
-    }
     attrs.extend(inner.into_iter().map(|attr| Attribute { style: AttrStyle::Outer, ..attr }));
     let mut outer = Group::new(Delimiter::Brace, statements);
     outer.set_span(body.span());
@@ -485,16 +504,18 @@ pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
 
 /// `Result<T, E>` for a declared `Result<T, RetryError<E>>`: the type as which the body is checked.
 pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
+    let error = only_argument(error_of(ty)?, "RetryError")?;
     let Type::Path(path) = peel_type(ty) else { return None };
     let mut path = path.clone();
-    let segment = path.path.segments.last_mut().filter(|segment| segment.ident == "Result")?;
-    let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else { return None };
+    let PathArguments::AngleBracketed(arguments) = &mut path.path.segments.last_mut()?.arguments
+    else {
+        return None;
+    };
     let mut types = arguments.args.iter_mut().filter_map(|argument| match argument {
         GenericArgument::Type(ty) => Some(ty),
         _ => None,
     });
-    let (_, error) = (types.next()?, types.next()?);
-    *error = only_argument(error, "RetryError")?.clone();
+    *types.nth(1)? = error.clone();
     Some(Type::Path(path))
 }
 

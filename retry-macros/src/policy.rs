@@ -16,41 +16,45 @@ pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let args = Args::parse(tokens, Syntax::Policy, &mut Scope::default(), &mut errors);
     let checked = args.check(&mut errors);
-    let private = private(&args);
-    let policy = expression(&args.policy, checked.wrong, &private);
-    let assertions = assertions(&checked.unchecked, &private, false, |rules| {
-        let written = written(checked.written, &private);
-        quote!(#private::complaint_about_policy(&POLICY, #written, #rules))
+    let policy = expression(&args.policy, checked.wrong);
+    let assertions = assertions(&checked.unchecked, false, |rules| {
+        let written = written(checked.written);
+        quote!(__retry::complaint_about_policy(&POLICY, #written, #rules))
     });
+    let import = import(&args);
     let errors = errors.into_tokens();
     // Input:  attempts = N, jitter
-    // Output: { const POLICY: Policy = Policy::new().attempts(N).jitter(…);
+    // Output: { use retry_runtime::__private as __retry;
+    //           const POLICY: Policy = Policy::new().attempts(N).jitter(…);
     //           const _: () = /* the rules that read N */; POLICY }
     quote!({
         #errors
-        const POLICY: #private::Policy = #policy;
+        #import
+        const POLICY: __retry::Policy = #policy;
         #assertions
         POLICY
     })
 }
 
-/// The runtime's module that expansions call.
-pub(crate) fn private(args: &Args) -> TokenStream {
+/// Imports the runtime's module that expansions call, under a short name: tokens cost compile time.
+pub(crate) fn import(args: &Args) -> TokenStream {
     match &args.krate {
-        Some(path) => quote!(#path::__private),
-        None => quote!(::retry_runtime::__private),
+        Some(path) => quote!(use #path::__private as __retry;),
+        None => quote!(
+            use ::retry_runtime::__private as __retry;
+        ),
     }
 }
 
 /// The policy as a chain of builder calls, without the fields that are `wrong` or known only at run
 /// time.
-pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
+pub(crate) fn expression(args: &PolicyArgs, wrong: Fields) -> TokenStream {
     let start = match args.constant_base() {
         // Checked to be a `Policy` here, so that a mistake is reported on its own tokens.
-        Some(base) => SpanRange::of(base).call(quote!(#private::shared), base),
-        None => quote!(#private::Policy::new()),
+        Some(base) => SpanRange::of(base).call(quote!(__retry::shared), base),
+        None => quote!(__retry::Policy::new()),
     };
-    let calls = args.settings.calls(wrong, private);
+    let calls = args.settings.calls(wrong);
     quote!(#start #calls)
 }
 
@@ -59,13 +63,12 @@ pub(crate) fn run_time_expression(
     args: &PolicyArgs,
     wrong: Fields,
     constant: &TokenStream,
-    private: &TokenStream,
 ) -> TokenStream {
-    let run_time = args.settings.run_time_calls(wrong, private);
+    let run_time = args.settings.run_time_calls(wrong);
     match args.run_time_base() {
         Some(base) => {
             let base = base.evaluated();
-            let calls = args.settings.calls(wrong, private);
+            let calls = args.settings.calls(wrong);
             quote!(#base #calls #run_time)
         }
         None => quote!(#constant #run_time),
@@ -73,16 +76,15 @@ pub(crate) fn run_time_expression(
 }
 
 /// A set of fields as tokens.
-pub(crate) fn written(fields: Fields, private: &TokenStream) -> TokenStream {
+pub(crate) fn written(fields: Fields) -> TokenStream {
     let bits = fields.bits();
-    quote!(#private::Fields::from_bits(#bits))
+    quote!(__retry::Fields::from_bits(#bits))
 }
 
 /// Fails the build, with the error located at `blamed`, if `complaint` returns a message.
 pub(crate) fn assertion(
     blamed: &impl ToTokens,
     generic: bool,
-    private: &TokenStream,
     complaint: &TokenStream,
 ) -> TokenStream {
     let place = SpanRange::of(blamed);
@@ -90,8 +92,8 @@ pub(crate) fn assertion(
     // same hygiene, and `$crate` has a different one.
     let fail = place.call(quote!(__retry_fail), quote!(message));
     let assertion = quote! {
-        use #private::const_panic as __retry_fail;
-        if let ::core::option::Option::Some(message) = #complaint { #fail }
+        use __retry::const_panic as __retry_fail;
+        if let __retry::Some(message) = #complaint { #fail }
     };
     // An item cannot refer to the generic parameters around it, but a block can.
     if generic {
@@ -107,14 +109,13 @@ pub(crate) fn assertion(
 /// if one is broken.
 pub(crate) fn assertions(
     unchecked: &[(Rule, TokenStream)],
-    private: &TokenStream,
     generic: bool,
     complaint: impl Fn(TokenStream) -> TokenStream,
 ) -> TokenStream {
     let mut blamed: Vec<(String, &TokenStream, Vec<TokenStream>)> = Vec::new();
     for (rule, tokens) in unchecked {
         let name = quote::format_ident!("{rule:?}");
-        let path = quote!(#private::Rule::#name);
+        let path = quote!(__retry::Rule::#name);
         // Equal tokens may occur in two places, so their location is part of the key.
         let place = format!("{:?} {tokens}", tokens.span());
         match blamed.iter_mut().find(|(other, ..)| *other == place) {
@@ -126,7 +127,7 @@ pub(crate) fn assertions(
         .into_iter()
         .map(|(_, tokens, rules)| {
             let complaint = complaint(quote!(&[#(#rules),*]));
-            assertion(tokens, generic, private, &complaint)
+            assertion(tokens, generic, &complaint)
         })
         .collect()
 }

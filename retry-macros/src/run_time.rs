@@ -203,14 +203,15 @@ impl Scope {
     /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
     /// Whatever may be a constant is left to the compiler.
     pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
-        let written = plain(&expr.to_token_stream());
+        let written = || plain(&expr.to_token_stream());
         if !self.is_function {
             return if Self::of_block().is_mentioned(expr.to_token_stream()) {
                 Err(syn::Error::new_spanned(
                     expr,
                     format!(
-                        "`{written}` is no constant, which is needed here: build a policy at run time \
-                         with `Policy::new().attempts(…)`, or write the value in the attribute"
+                        "`{}` is no constant, which is needed here: build a policy at run time \
+                         with `Policy::new().attempts(…)`, or write the value in the attribute",
+                        written()
                     ),
                 ))
             } else {
@@ -224,7 +225,8 @@ impl Scope {
             expr,
             format!(
                 "this call is made at run time, though it mentions neither `self` nor an argument: \
-                 write `runtime({written})`"
+                 write `runtime({})`",
+                written()
             ),
         ))
     }

@@ -10,8 +10,14 @@ use crate::item::{self, Form, Function};
 use crate::options::matcher::Matcher;
 use crate::value::mentions;
 
-/// Checks the options against the function.
-pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
+/// Checks the options against the function with these `arguments`.
+pub(crate) fn check(
+    args: &Args,
+    function: &Function,
+    arguments: &[Ident],
+    form: &Form,
+    errors: &mut Errors,
+) {
     let sig = &function.sig;
     if let (Form::Sync, true, Some(timeout)) =
         (form, args.policy.settings.bounds(Field::Timeout), args.written("timeout"))
@@ -67,8 +73,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         }
     }
     classes_twice(args, errors);
-    let names = arguments(function);
-    if let Some(context) = args.context.as_ref().filter(|context| names.contains(context)) {
+    if let Some(context) = args.context.as_ref().filter(|context| arguments.contains(context)) {
         errors.at(
             context,
             format_args!(
@@ -77,8 +82,8 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         );
     }
     for clone in &args.clone {
-        if !names.contains(clone) {
-            let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        if !arguments.contains(clone) {
+            let listed: Vec<String> = arguments.iter().map(|name| format!("`{name}`")).collect();
             let which = if clone == "self" {
                 "`self` cannot be cloned here: take `&self`, and clone what the body consumes"
                     .to_owned()
@@ -179,13 +184,18 @@ pub(crate) fn is_method(function: &Function) -> bool {
 
 /// The names that the arguments bind by value.
 pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
-    let mut inputs = function.sig.inputs.clone();
+    let patterns = function.sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(argument) => Some(&*argument.pat),
+        FnArg::Receiver(_) => None,
+    });
+    patterns.flat_map(names).collect()
+}
+
+/// The names that a pattern binds by value.
+fn names(pattern: &Pat) -> Vec<Ident> {
+    let mut pattern = pattern.clone();
     let mut names = Vec::new();
-    for input in &mut inputs {
-        if let FnArg::Typed(argument) = input {
-            item::bindings(&mut argument.pat, &mut names);
-        }
-    }
+    item::bindings(&mut pattern, &mut names);
     names.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
@@ -222,9 +232,8 @@ pub(crate) fn unchanging(function: &Function) -> Vec<String> {
 /// The names of values that a body could consume, judging by the tokens: everything passed by value
 /// except references, numbers, and arguments that are cloned for each attempt.
 pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
-    let mut inputs = function.sig.inputs.clone();
     let mut owned = Vec::new();
-    for input in &mut inputs {
+    for input in &function.sig.inputs {
         match input {
             FnArg::Receiver(receiver) => {
                 if !matches!(receiver.kind, ReceiverKind::Reference(..)) {
@@ -233,21 +242,13 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
             }
             FnArg::Typed(argument) if item::is_copied(&argument.ty) => {}
             FnArg::Typed(argument) => {
-                let mut names = Vec::new();
-                item::bindings(&mut argument.pat, &mut names);
-                let names = names.iter().filter(|(name, _)| !args.clone.contains(name));
-                owned.extend(names.map(|(name, _)| name.to_string()));
+                let names = names(&argument.pat);
+                let names = names.iter().filter(|name| !args.clone.contains(name));
+                owned.extend(names.map(ToString::to_string));
             }
         }
     }
     owned
-}
-
-/// The arguments that are cloned for each attempt; names that are not arguments are reported by
-/// [`check`].
-pub(crate) fn clones(args: &Args, function: &Function) -> Vec<Ident> {
-    let names = arguments(function);
-    args.clone.iter().filter(|name| names.contains(name)).cloned().collect()
 }
 
 fn is_option(ty: &Type) -> bool {

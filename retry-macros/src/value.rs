@@ -44,6 +44,9 @@ impl Scope {
         expr: Expr,
         read: impl FnOnce(Expr) -> syn::Result<Value<T>>,
     ) -> syn::Result<Value<T>> {
+        if is_literal(&expr) {
+            return read(expr);
+        }
         match self.run_time(&expr).cloned() {
             Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
             None => {
@@ -250,7 +253,7 @@ impl ToTokens for Tokens<'_, Duration> {
         match self.0.known {
             Some(duration) => {
                 let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-                tokens.extend(quote!(::core::time::Duration::new(#secs, #nanos)));
+                tokens.extend(quote!(__retry::Duration::new(#secs, #nanos)));
             }
             None => match &self.0.run_time {
                 Some(run_time) => tokens.extend(run_time.evaluated()),

@@ -9,7 +9,9 @@ pub mod ide;
 pub mod ide_of_classify;
 
 use core::future::Future;
-use core::time::Duration;
+pub use core::option::Option::{None, Some};
+pub use core::result::Result::{self, Err, Ok};
+pub use core::time::Duration;
 
 pub use retry_rules::{
     Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,

@@ -27,7 +27,7 @@ impl Expansion<'_> {
     /// Adds `mut` to the arguments that the attempt captures mutably.
     pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
         let mut captures = Captures::default();
-        if self.is_in_place(body) || self.is_hedged() {
+        if self.is_in_place || self.is_hedged() {
             return captures;
         }
         for input in &mut sig.inputs {
@@ -106,7 +106,7 @@ impl Expansion<'_> {
         if boxed.once.is_empty() {
             return rebound;
         }
-        let in_place = self.is_in_place(&boxed.attempt) || self.is_hedged();
+        let in_place = self.is_in_place || self.is_hedged();
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
                 && !in_place
@@ -172,10 +172,9 @@ impl Expansion<'_> {
         mutable: &[Ident],
         body: &Group,
     ) -> TokenStream {
-        if self.is_in_place(body) {
+        if self.is_in_place {
             return self.attempt_in_place(mutable, body);
         }
-        let private = &self.private;
         let clones = self.clones(mutable);
         let touched = &captures.0;
         let body_type = self.body_type();
@@ -187,8 +186,8 @@ impl Expansion<'_> {
             body,
             quote! {
                 if false {
-                    #(#private::touch(&mut #touched);)*
-                    return #private::edge::<#body_type>();
+                    #(__retry::touch(&mut #touched);)*
+                    return __retry::edge::<#body_type>();
                 }
                 #injection
                 #context
@@ -200,12 +199,12 @@ impl Expansion<'_> {
         let asyncness = Token![async](body.span_open());
         let attempt = quote!(#asyncness #block);
         let attempt = if self.is_tracked() {
-            quote!(#private::TrackedAttempt::new(#attempt))
+            quote!(__retry::TrackedAttempt::new(#attempt))
         } else {
             attempt
         };
         let attempt = if self.args.nested_once {
-            quote!(#private::Inside::new(#private::Session::is_retrying(&session), #attempt))
+            quote!(__retry::Inside::new(__retry::Session::is_retrying(&session), #attempt))
         } else {
             attempt
         };
@@ -222,10 +221,9 @@ impl Expansion<'_> {
     }
 
     pub(super) fn sync_attempt(&self, mutable: &[Ident], body: &Group) -> TokenStream {
-        if self.is_in_place(body) {
+        if self.is_in_place {
             return self.attempt_in_place(mutable, body);
         }
-        let private = &self.private;
         let clones = self.clones(mutable);
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
@@ -234,29 +232,16 @@ impl Expansion<'_> {
         let attempt = quote!((#bars -> #body_type #block)());
         let attempt = if self.args.nested_once {
             quote!({
-                let _inside = #private::Guard::new(#private::Session::is_retrying(&session));
+                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&session));
                 #attempt
             })
         } else {
             attempt
         };
-        if self.is_tracked() { quote!(#private::tracked(#attempt)) } else { attempt }
-    }
-
-    /// Whether the body can be placed directly in the loop, because nothing in it can exit it
-    /// early: a separate future or closure costs more compile time than the rest of the loop. This
-    /// excludes bodies that consume an argument: the compiler's advice about a move in a loop is
-    /// useless to someone who cannot see the loop.
-    fn is_in_place(&self, body: &Group) -> bool {
-        matches!(self.cut, Timing::Never | Timing::BetweenAttempts)
-            && !self.is_hedged()
-            && !self.args.nested_once
-            && !may_leave(body.stream())
-            && !may_consume(body.stream(), &self.owned)
+        if self.is_tracked() { quote!(__retry::tracked(#attempt)) } else { attempt }
     }
 
     fn attempt_in_place(&self, mutable: &[Ident], body: &Group) -> TokenStream {
-        let private = &self.private;
         let clones = self.clones(mutable);
         let injection = self.injection(&quote!(break 'attempt injected;));
         let statements = item::statements_of(body);
@@ -268,7 +253,7 @@ impl Expansion<'_> {
         let body_type = self.body_type();
         quote!({
             let attempt: #body_type = #attempt;
-            #private::tracked(attempt)
+            __retry::tracked(attempt)
         })
     }
 
@@ -283,18 +268,17 @@ impl Expansion<'_> {
         if !cfg!(feature = "testing") {
             return None;
         }
-        let private = &self.private;
         let body_type = self.body_type();
         if !self.error_is_known {
-            return Some(
-                quote!(#private::for_tests! { #private::inject::reject_injection(&__RETRY_SITE); }),
-            );
+            return Some(quote!(
+                __retry::for_tests! { __retry::inject::reject_injection(&__RETRY_SITE); }
+            ));
         }
         Some(quote! {
-            #private::for_tests! {
-                if let ::core::option::Option::Some(injected) = {
+            __retry::for_tests! {
+                if let __retry::Some(injected) = {
                     #[allow(unused_imports)]
-                    use #private::inject::*;
+                    use __retry::inject::*;
                     (&Returns::<#body_type>::this()).__injected(&__RETRY_SITE)
                 } {
                     #leave
@@ -311,6 +295,14 @@ fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut block = Group::new(Delimiter::Brace, statements);
     block.set_span(body.span());
     block
+}
+
+/// Whether a body could stand directly in the loop, because nothing in it can exit it early: a
+/// separate future or closure costs more compile time than the rest of the loop. This excludes bodies
+/// that consume one of the `owned` values: the compiler's advice about a move in a loop is useless to
+/// someone who cannot see the loop.
+pub(super) fn may_be_in_place(body: &Group, owned: &[String]) -> bool {
+    !may_leave(body.stream()) && !may_consume(body.stream(), owned)
 }
 
 /// Whether anything in a body may exit it, judging by its tokens: a macro or an attribute may

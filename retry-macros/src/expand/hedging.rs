@@ -10,7 +10,6 @@ use crate::options::hedge::HedgedBy;
 impl Expansion<'_> {
     /// When attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
-        let private = &self.private;
         let by = self.hedged_by?;
         let plan = self.bare_plan();
         let policy = self.is_run_time().then(|| {
@@ -19,9 +18,9 @@ impl Expansion<'_> {
         });
         let hedging = match by {
             HedgedBy::Percentile(_) => {
-                quote!(#private::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES))
+                quote!(__retry::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES))
             }
-            HedgedBy::Policy => quote!(#private::Hedging::start(&#plan)),
+            HedgedBy::Policy => quote!(__retry::Hedging::start(&#plan)),
         };
         Some(quote! {
             let hedging = {
@@ -33,7 +32,6 @@ impl Expansion<'_> {
 
     /// An attempt that hedges may join, where `attempt` is the future of one of them.
     pub(super) fn hedged(&self, attempt: &TokenStream) -> TokenStream {
-        let private = &self.private;
         let goes_on = match &self.args.cancel {
             Some(_) => {
                 let is_cancelled = self.is_cancelled();
@@ -47,14 +45,14 @@ impl Expansion<'_> {
         let breaker = option(breaker);
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         let contexts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
-        let number = quote!(#private::Session::number(&session));
+        let number = quote!(__retry::Session::number(&session));
         quote! {
-            #private::Hedged::new(
+            __retry::Hedged::new(
                 &hedging,
-                #private::may_run_twice_at_once(|| #attempt),
+                __retry::may_run_twice_at_once(|| #attempt),
                 || #goes_on,
                 #judge,
-                || #private::Terms::of(&__RETRY_SITE, #number, #breaker, #quota, #contexts),
+                || __retry::Terms::of(&__RETRY_SITE, #number, #breaker, #quota, #contexts),
                 #permit,
             )
         }
@@ -62,8 +60,7 @@ impl Expansion<'_> {
 
     /// When an attempt begins whose time counts for the percentile that hedges follow.
     pub(super) fn start_measuring(&self) -> Option<TokenStream> {
-        let private = &self.private;
-        self.is_measured().then(|| quote!(let began = #private::Latencies::start();))
+        self.is_measured().then(|| quote!(let began = __retry::Latencies::start();))
     }
 
     /// Records the time of an attempt that has succeeded.
@@ -78,12 +75,11 @@ impl Expansion<'_> {
 
     /// A closure that judges the outcome of an attempt beside which others may run.
     fn judge(&self) -> TokenStream {
-        let private = &self.private;
         let failure = if self.args.has_ok() && !self.is_tracked() {
             quote!({
                 #[allow(unused_imports)]
-                use #private::shape::*;
-                (&#private::shape::Shape::of(outcome)).__shape().__failure(outcome)
+                use __retry::shape::*;
+                (&__retry::shape::Shape::of(outcome)).__shape().__failure(outcome)
             })
         } else {
             self.on_return_type(
@@ -95,41 +91,39 @@ impl Expansion<'_> {
             Some(is_retried) => {
                 let verdict = self.value_verdict(&quote!(value));
                 quote! {
-                    ::core::result::Result::Ok(value) => {
+                    __retry::Ok(value) => {
                         if !(#is_retried) {
-                            return #private::Judged::Success;
+                            return __retry::Judged::Success;
                         }
                         #verdict
                     }
                 }
             }
-            None => quote!(::core::result::Result::Ok(_) => return #private::Judged::Success,),
+            None => quote!(__retry::Ok(_) => return __retry::Judged::Success,),
         };
         let verdict = self.verdict_on_error();
         quote! {
             |outcome, member| {
                 let verdict = match #failure {
                     #on_value
-                    ::core::result::Result::Err(error) => #verdict,
+                    __retry::Err(error) => #verdict,
                 };
-                let verdict = #private::Member::rules(member, verdict);
-                #private::Member::failed(member, &verdict)
+                let verdict = __retry::Member::rules(member, verdict);
+                __retry::Member::failed(member, &verdict)
             }
         }
     }
 
     /// Binds the context of a hedged body, which finds out which of them it is when it begins.
     pub(super) fn context_of_hedge(&self) -> Option<TokenStream> {
-        let private = &self.private;
         let context = self.args.context.as_ref().filter(|_| self.is_hedged())?;
-        Some(quote!(let #context = #private::Contexts::begin(&attempt);))
+        Some(quote!(let #context = __retry::Contexts::begin(&attempt);))
     }
 
     /// The context of the attempt whose outcome counts.
     pub(super) fn decisive_context(&self) -> TokenStream {
-        let private = &self.private;
         if self.is_hedged() {
-            quote!(#private::Contexts::decisive(&attempt))
+            quote!(__retry::Contexts::decisive(&attempt))
         } else {
             quote!(&attempt)
         }

@@ -17,24 +17,20 @@ impl Expansion<'_> {
     /// The items of the function: its policy, its site, its own breaker, and the assertions for
     /// const evaluation.
     pub(super) fn items(&self) -> TokenStream {
-        let private = &self.private;
         let expression = &self.policy;
         let name = match &self.args.name {
             Some(name) => name.to_token_stream(),
             None => {
-                let name = self.name.unraw().to_string();
-                quote!(::core::concat!(::core::module_path!(), "::", #name))
+                let name = format!("::{}", self.name.unraw());
+                quote!(::core::concat!(::core::module_path!(), #name))
             }
         };
-        let written = policy::written(self.checked.written, private);
-        let path = policy::private(self.args);
-        // A short name for all that follows, because tokens cost compile time.
-        let mut items = quote!(use #path as __retry;);
+        let mut items = policy::import(self.args);
         if !self.is_async {
             let refused = SpanRange::of(&self.name).locate(quote!(::core::compile_error! {
                 "a wait would stop the page, which a browser does not allow: make it `async`"
             }));
-            items.extend(quote!(#private::in_browsers! { #refused }));
+            items.extend(quote!(__retry::in_browsers! { #refused }));
         }
         let name = match &self.args.name {
             // On its own, so that the error about a value that is not a string concerns nothing
@@ -47,73 +43,71 @@ impl Expansion<'_> {
         };
         let known = if self.generic {
             items.extend(
-                quote!(let __retry_policy: &'static #private::Policy = const { &(#expression) };),
+                quote!(let __retry_policy: &'static __retry::Policy = const { &(#expression) };),
             );
-            quote!(::core::option::Option::None)
+            quote!(__retry::None)
         } else if self.args.policy.run_time_base().is_some() {
             if self.reads_policy() {
-                items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
+                items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
             }
-            quote!(::core::option::Option::None)
+            quote!(__retry::None)
         } else if self.reads_policy() {
-            items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
-            quote!(::core::option::Option::Some(__RETRY_POLICY))
+            items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
+            quote!(__retry::Some(__RETRY_POLICY))
         } else {
-            quote!(::core::option::Option::Some(#expression))
+            quote!(__retry::Some(#expression))
         };
         let run_time = self.is_run_time().then(|| {
-            let fields = policy::written(self.checked.run_time, private);
+            let fields = policy::written(self.checked.run_time);
             quote!(.with_run_time(#fields))
         });
         items.extend(quote! {
-            #private::sites! {
-                #![linkme_macro = #private::sites]
-                static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known) #run_time;
+            __retry::sites! {
+                #![linkme_macro = __retry::sites]
+                static __RETRY_SITE: __retry::Site = __retry::Site::new(#name, #known) #run_time;
             }
         });
         // An inline const that checks the policy cannot refer to a `let`.
         let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
-        items.extend(policy::assertions(
-            &self.checked.unchecked,
-            private,
-            self.generic,
-            |rules| quote!(#private::complaint_about_policy(#checked, #written, #rules)),
-        ));
+        items.extend(policy::assertions(&self.checked.unchecked, self.generic, |rules| {
+            let written = policy::written(self.checked.written);
+            quote!(__retry::complaint_about_policy(#checked, #written, #rules))
+        }));
         if let (false, Some(base)) = (self.is_async, self.args.policy.constant_base()) {
-            let complaint = quote!(#private::complaint_about_timeout(#checked));
-            items.extend(policy::assertion(base, self.generic, private, &complaint));
+            let complaint = quote!(__retry::complaint_about_timeout(#checked));
+            items.extend(policy::assertion(base, self.generic, &complaint));
         }
         if let (false, Some(base)) = (self.is_hedged(), self.args.policy.constant_base()) {
-            let complaint = quote!(#private::complaint_about_hedge(#checked));
-            items.extend(policy::assertion(base, self.generic, private, &complaint));
+            let complaint = quote!(__retry::complaint_about_hedge(#checked));
+            items.extend(policy::assertion(base, self.generic, &complaint));
         }
         if let Some(HedgedBy::Percentile(percent)) = self.hedged_by {
             items.extend(quote! {
-                static __RETRY_LATENCIES: #private::Latencies = #private::Latencies::new(#percent);
+                static __RETRY_LATENCIES: __retry::Latencies = __retry::Latencies::new(#percent);
             });
         }
         items.extend(self.shared_are_statics());
         if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
-            let config = breaker.config(private);
-            let written = policy::written(breaker.written(), private);
+            let config = breaker.config();
+            let written = policy::written(breaker.written());
             items.extend(quote! {
-                const __RETRY_BREAKER_CONFIG: #private::BreakerConfig = #config;
-                static __RETRY_BREAKER: #private::CircuitBreaker =
-                    #private::breaker_in_place(#name, __RETRY_BREAKER_CONFIG);
+                const __RETRY_BREAKER_CONFIG: __retry::BreakerConfig = #config;
+                static __RETRY_BREAKER: __retry::CircuitBreaker =
+                    __retry::breaker_in_place(#name, __RETRY_BREAKER_CONFIG);
             });
             if cfg!(feature = "testing") {
                 items.extend(quote! {
-                    #private::for_tests! {
-                        #private::breakers! {
-                            #![linkme_macro = #private::breakers]
-                            static __RETRY_IN_PLACE: #private::InPlace =
-                                #private::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER };
+                    __retry::for_tests! {
+                        __retry::breakers! {
+                            #![linkme_macro = __retry::breakers]
+                            static __RETRY_IN_PLACE: __retry::InPlace =
+                                __retry::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER };
                         }
                     }
                 });
             }
-            items.extend(policy::assertions(breaker.unchecked(), private, false, |rules| {
-                quote!(#private::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
+            items.extend(policy::assertions(breaker.unchecked(), false, |rules| {
+                quote!(__retry::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
             }));
         }
         items
@@ -166,15 +160,14 @@ impl Expansion<'_> {
         let constant =
             if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
         let (policy, wrong) = (&self.args.policy, self.checked.wrong);
-        policy::run_time_expression(policy, wrong, &constant, &self.private)
+        policy::run_time_expression(policy, wrong, &constant)
     }
 
     /// Likewise, but the nearest one that can be obeyed.
     pub(super) fn evaluate(&self) -> TokenStream {
-        let private = &self.private;
         let policy = self.given_policy();
-        let written = policy::written(self.checked.written, private);
-        quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
+        let written = policy::written(self.checked.written);
+        quote!(__retry::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
     }
 
     /// Binds the policy of the call if it is known only at run time: as it was at the first
@@ -183,31 +176,28 @@ impl Expansion<'_> {
         if !self.is_run_time() {
             return None;
         }
-        let private = &self.private;
         let evaluate = self.evaluate();
         Some(quote! {
-            let policy = match #private::Session::policy(&session) {
-                ::core::option::Option::Some(policy) => policy,
-                ::core::option::Option::None => #evaluate,
+            let policy = match __retry::Session::policy(&session) {
+                __retry::Some(policy) => policy,
+                __retry::None => #evaluate,
             };
         })
     }
 
     /// The call's plan, as far as it is known before the call begins.
     pub(super) fn bare_plan(&self) -> TokenStream {
-        let private = &self.private;
         if self.is_run_time() {
-            quote!(#private::Plan::at_run_time(&__RETRY_SITE, &policy))
+            quote!(__retry::Plan::at_run_time(&__RETRY_SITE, &policy))
         } else if self.generic {
-            quote!(#private::Plan::by(&__RETRY_SITE, __retry_policy))
+            quote!(__retry::Plan::by(&__RETRY_SITE, __retry_policy))
         } else {
-            quote!(#private::Plan::of(&__RETRY_SITE))
+            quote!(__retry::Plan::of(&__RETRY_SITE))
         }
     }
 
     /// The call's complete plan, for the runtime.
     pub(super) fn plan(&self) -> TokenStream {
-        let private = &self.private;
         let mut plan = self.bare_plan();
         if let Some(breaker) = self.breaker() {
             let breaker = breaker.named("breaker");
@@ -227,7 +217,7 @@ impl Expansion<'_> {
             Timing::Never => {}
             Timing::BetweenAttempts => plan.extend(quote!(.timing(timing))),
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
-                plan.extend(quote!(.timing(#private::CallTiming::timing(&cut))));
+                plan.extend(quote!(.timing(__retry::CallTiming::timing(&cut))));
             }
         }
         plan
@@ -254,24 +244,22 @@ impl Expansion<'_> {
 
     /// The breaker that admits the attempts.
     pub(super) fn breaker(&self) -> Option<Protection> {
-        let private = &self.private;
         self.args.breaker.as_ref().map(|breaker| match breaker {
             Breaker::Shared(breaker) if self.is_held(breaker) => {
-                Protection::of(breaker, quote!(#private::LendsBreaker::lend))
+                Protection::of(breaker, quote!(__retry::LendsBreaker::lend))
             }
-            Breaker::Shared(breaker) => Protection::of(breaker, quote!(#private::breaker)),
-            Breaker::InPlace(_) => Protection::Path(quote!(#private::breaker(&__RETRY_BREAKER))),
+            Breaker::Shared(breaker) => Protection::of(breaker, quote!(__retry::breaker)),
+            Breaker::InPlace(_) => Protection::Path(quote!(__retry::breaker(&__RETRY_BREAKER))),
         })
     }
 
     /// The quota that pays for the retries.
     pub(super) fn quota(&self) -> Option<Protection> {
-        let private = &self.private;
         self.args.quota.as_ref().map(|quota| {
             if self.is_held(quota) {
-                Protection::of(quota, quote!(#private::LendsQuota::lend))
+                Protection::of(quota, quote!(__retry::LendsQuota::lend))
             } else {
-                Protection::of(quota, quote!(#private::quota))
+                Protection::of(quota, quote!(__retry::quota))
             }
         })
     }
@@ -340,7 +328,7 @@ impl Protection {
 /// `Some(…)` or `None` as tokens.
 pub(super) fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
+        Some(value) => quote!(__retry::Some(#value)),
+        None => quote!(__retry::None),
     }
 }

@@ -13,8 +13,7 @@ use crate::policy;
 /// blanket implementation with a method of the same name.
 impl Expansion<'_> {
     pub(super) fn retry_loop(&self, attempt: &TokenStream) -> TokenStream {
-        let private = &self.private;
-        let before = self.before();
+        let mut code = self.before();
         let plan = self.plan();
         let context = self.context();
         let admit = self.admit();
@@ -24,20 +23,20 @@ impl Expansion<'_> {
         let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
         let on_value = if self.is_tracked() {
             let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
-            quote!(::core::result::Result::Ok(#value) => #verdict,)
+            quote!(__retry::Ok(#value) => #verdict,)
         } else {
             self.on_value()
         };
         let verdict = self.verdict_on_error();
         let ruled = self.args.context.as_ref().map(|_| {
             let attempt = self.decisive_context();
-            quote!(let verdict = #private::Verdict::ruled_by(verdict, #attempt);)
+            quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
         });
         let adjusted = self.adjusted(&failure);
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
         let policy = self.bind_policy();
-        let keep = self.keeps().then(|| quote!(#private::Session::keep(&mut session, outcome);));
+        let keep = self.keeps().then(|| quote!(__retry::Session::keep(&mut session, outcome);));
         let close = self.close();
         let finish = self.finish();
         let wait = self.wait(&quote!(session.close().last()));
@@ -53,17 +52,17 @@ impl Expansion<'_> {
                     #outcome
                     let verdict = match #failure {
                         #on_value
-                        ::core::result::Result::Err(error) => #verdict,
+                        __retry::Err(error) => #verdict,
                     };
                     #adjusted
                     #ruled
                     #policy
-                    match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
-                        #private::Next::Wait => {
+                    match __retry::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
+                        __retry::Next::Wait => {
                             #on_retry
                             #keep
                         }
-                        #private::Next::GiveUp(ended) => {
+                        __retry::Next::GiveUp(ended) => {
                             #close
                             #finish
                         }
@@ -72,45 +71,42 @@ impl Expansion<'_> {
                 #wait
             }
         };
-        let end = match &self.args.on_failure {
+        code.extend(match &self.args.on_failure {
             OnFailure::Fallback(fallback) => self.fall_back(fallback, &retry_loop),
             OnFailure::Stop | OnFailure::Continue => retry_loop,
-        };
-        quote!(#before #end)
+        });
+        code
     }
 
     /// Lets `retry_after = |error, wait| …` replace the wait after a `failure`.
     fn adjusted(&self, failure: &TokenStream) -> Option<TokenStream> {
-        let private = &self.private;
         let adjust = self.args.adjust_wait.as_ref()?;
-        let path = quote!(#private::adjusted);
+        let path = quote!(__retry::adjusted);
         let adjusted = SpanRange::of(adjust).call(path, quote!(error, wait, #adjust));
         let failed = if self.is_tracked() {
-            quote!(#private::AttemptError::Error(error))
+            quote!(__retry::AttemptError::Error(error))
         } else {
             quote!(error)
         };
         Some(quote! {
             let adjust = |wait| match #failure {
-                ::core::result::Result::Err(#failed) => #adjusted,
-                _ => ::core::option::Option::None,
+                __retry::Err(#failed) => #adjusted,
+                _ => __retry::None,
             };
-            let verdict = #private::Verdict::adjusted(verdict, &adjust);
+            let verdict = __retry::Verdict::adjusted(verdict, &adjust);
         })
     }
 
     /// What may cancel the call, created once, so that it sees what happens during an attempt.
     fn bind_cancel(&self) -> Option<TokenStream> {
-        let private = &self.private;
         let cancel = self.args.cancel.as_ref()?;
-        let cancel = SpanRange::of(cancel).call(quote!(#private::cancel), cancel);
+        let cancel = SpanRange::of(cancel).call(quote!(__retry::cancel), cancel);
         Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
     /// Whether the call has been cancelled.
     pub(super) fn is_cancelled(&self) -> TokenStream {
-        let private = &self.private;
-        quote!(#private::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
+        quote!(__retry::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
     }
 
     /// Tells a plan whether the call has been cancelled.
@@ -124,7 +120,6 @@ impl Expansion<'_> {
     /// type cannot represent that, the attempt is made.
     fn end_if_cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
-        let private = &self.private;
         let is_cancelled = self.is_cancelled();
         let interrupted = self.how_to_interrupt(false);
         let wrapped = self.wrapped();
@@ -132,15 +127,15 @@ impl Expansion<'_> {
         Some(quote! {
             if #is_cancelled {
                 let interrupted = #interrupted.map(|interrupted| {
-                    let outcome = interrupted(#private::Interrupted::Cancelled);
+                    let outcome = interrupted(__retry::Interrupted::Cancelled);
                     #wrapped
                     outcome
                 });
-                if let ::core::option::Option::Some(outcome) =
-                    #private::Session::take_last_or(&mut session, interrupted)
+                if let __retry::Some(outcome) =
+                    __retry::Session::take_last_or(&mut session, interrupted)
                 {
                     #policy
-                    let ended = #private::Session::cancelled_before_attempt(&session, &#plan);
+                    let ended = __retry::Session::cancelled_before_attempt(&session, &#plan);
                     let _ = session.close();
                     #finish
                 }
@@ -150,16 +145,15 @@ impl Expansion<'_> {
 
     /// The wait that was decided. If it is cancelled, the call ends with the `last` outcome.
     fn wait(&self, last: &TokenStream) -> TokenStream {
-        let private = &self.private;
         if !self.is_async {
-            return quote!(#private::Session::wait_blocking(&mut session, &__RETRY_SITE););
+            return quote!(__retry::Session::wait_blocking(&mut session, &__RETRY_SITE););
         }
         let wait = match self.quota() {
             Some(quota) => {
                 let quota = quota.named("quota");
-                quote!(#private::Session::wait_with_quota(&mut session, #quota))
+                quote!(__retry::Session::wait_with_quota(&mut session, #quota))
             }
-            None => quote!(#private::Session::wait(&mut session)),
+            None => quote!(__retry::Session::wait(&mut session)),
         };
         self.unless_cancelled(&wait, last)
     }
@@ -167,28 +161,26 @@ impl Expansion<'_> {
     /// Like [`wait`](Self::wait), after a refusal of the breaker, which ends the wait when it admits
     /// the call.
     fn wait_for_breaker(&self, last: &TokenStream) -> TokenStream {
-        let private = &self.private;
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
         if !self.is_async {
             let arguments = quote!(&mut session, &__RETRY_SITE, #breaker);
-            return quote!(#private::until_admitted_blocking(#arguments););
+            return quote!(__retry::until_admitted_blocking(#arguments););
         }
         let quota = option(self.quota().map(|quota| quota.named("quota")));
-        let wait = quote!(#private::until_admitted(&mut session, #breaker, #quota));
+        let wait = quote!(__retry::until_admitted(&mut session, #breaker, #quota));
         self.unless_cancelled(&wait, last)
     }
 
     /// Awaits `wait`. If it is cancelled, the call ends with the `last` outcome.
     fn unless_cancelled(&self, wait: &TokenStream, last: &TokenStream) -> TokenStream {
-        let private = &self.private;
         if self.args.cancel.is_none() {
             return quote!(#wait.await;);
         }
         let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
         quote! {
-            if #private::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
+            if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
-                let ended = #private::Session::cancelled(&session, &#plan);
+                let ended = __retry::Session::cancelled(&session, &#plan);
                 let outcome = #last;
                 #finish
             }
@@ -197,20 +189,19 @@ impl Expansion<'_> {
 
     /// What the whole call shares.
     fn before(&self) -> TokenStream {
-        let private = &self.private;
         let plan = self.bare_plan();
         let locals = &self.args.policy.locals;
         let mut before = quote!(#(#locals)*);
         before.extend(match self.kept {
-            KeepsFailure::Never => quote!(let mut session = #private::Session::<()>::new();),
+            KeepsFailure::Never => quote!(let mut session = __retry::Session::<()>::new();),
             KeepsFailure::Always => {
-                quote!(let mut session = #private::Session::<#private::LastFailure<_>>::new();)
+                quote!(let mut session = __retry::Session::<__retry::LastFailure<_>>::new();)
             }
             KeepsFailure::ByPolicy => {
                 let has_deadline = self.ask_policy(&quote!(has_deadline));
                 quote! {
-                    let mut session = #private::Session::<
-                        <#private::Is<{ #has_deadline }> as #private::PickFailureSlot>::Slot<_>,
+                    let mut session = __retry::Session::<
+                        <__retry::Is<{ #has_deadline }> as __retry::PickFailureSlot>::Slot<_>,
                     >::new();
                 }
             }
@@ -228,13 +219,13 @@ impl Expansion<'_> {
                 quote! {
                     let timing = if #is_timed {
                         let policy = #evaluate;
-                        #private::Timing::start(&#plan)
+                        __retry::Timing::start(&#plan)
                     } else {
-                        #private::Timing::NONE
+                        __retry::Timing::NONE
                     };
                 }
             }
-            Timing::BetweenAttempts => quote!(let timing = #private::Timing::start(&#plan);),
+            Timing::BetweenAttempts => quote!(let timing = __retry::Timing::start(&#plan);),
             Timing::AtRunTime { is_demanded } => {
                 let is_timed = self.is_timed_at_run_time();
                 let evaluate = self.evaluate();
@@ -242,9 +233,9 @@ impl Expansion<'_> {
                 quote! {
                     let mut cut = if #is_timed {
                         let policy = #evaluate;
-                        #private::RunTimeTimer::start(&#plan, #how)
+                        __retry::RunTimeTimer::start(&#plan, #how)
                     } else {
-                        #private::RunTimeTimer::UNTIMED
+                        __retry::RunTimeTimer::UNTIMED
                     };
                 }
             }
@@ -253,17 +244,16 @@ impl Expansion<'_> {
                 quote! {
                     let mut cut = {
                         let policy = #evaluate;
-                        #private::Timed::start(&#plan)
+                        __retry::Timed::start(&#plan)
                     };
                 }
             }
-            Timing::Always => quote!(let mut cut = #private::Timed::start(&#plan);),
+            Timing::Always => quote!(let mut cut = __retry::Timed::start(&#plan);),
             Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
                 let has_max_elapsed = self.ask_policy(&quote!(has_max_elapsed));
-                let asked =
-                    quote!((#private::Is<{ #is_timed }>, #private::Is<{ #has_max_elapsed }>));
-                quote!(let mut cut = <#asked as #private::PickTimer>::Timer::start(&#plan);)
+                let asked = quote!((__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>));
+                quote!(let mut cut = <#asked as __retry::PickTimer>::Timer::start(&#plan);)
             }
         });
         before
@@ -288,15 +278,14 @@ impl Expansion<'_> {
 
     /// How an interrupted attempt ends, if the return type can represent that.
     fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
-        let private = &self.private;
         if is_demanded || self.is_tracked() {
             let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
-            return quote!(::core::option::Option::Some(#interrupted));
+            return quote!(__retry::Some(#interrupted));
         }
         let declared = &self.declared;
         quote!({
             #[allow(unused_imports)]
-            use #private::interruption::*;
+            use __retry::interruption::*;
             (&Returns::<#declared>::this()).__interruption()
         })
     }
@@ -311,23 +300,22 @@ impl Expansion<'_> {
     }
 
     fn context(&self) -> Option<TokenStream> {
-        let private = &self.private;
         let plan = self.bare_plan();
         let context = self.args.context.as_ref()?;
         // Of a policy known only at run time, without looking for the nearest one that can be
         // obeyed: an attempt only tells how many there are.
         let attempt = if self.is_run_time() {
             let policy = self.given_policy();
-            let written = policy::written(self.checked.written, private);
+            let written = policy::written(self.checked.written);
             quote!({
                 let policy = #policy;
-                #private::Session::context_at_run_time(&session, &#plan, #written)
+                __retry::Session::context_at_run_time(&session, &#plan, #written)
             })
         } else {
-            quote!(#private::Session::context(&session, &#plan))
+            quote!(__retry::Session::context(&session, &#plan))
         };
         if self.is_hedged() {
-            return Some(quote!(let attempt = #private::Contexts::of(#attempt);));
+            return Some(quote!(let attempt = __retry::Contexts::of(#attempt);));
         }
         Some(quote! {
             let attempt = #attempt;
@@ -338,7 +326,6 @@ impl Expansion<'_> {
     /// The breaker's permit for the attempt, or the end of the call.
     fn admit(&self) -> Option<TokenStream> {
         self.args.breaker.as_ref()?;
-        let private = &self.private;
         let plan = self.plan();
         let interrupted =
             self.on_return_type(&quote!(Interruptible::interrupted), &quote!(rejected));
@@ -350,24 +337,24 @@ impl Expansion<'_> {
             let wait = self.wait_for_breaker(&last);
             let cancelled = self.cancelled();
             quote! {
-                let ended = match #private::Session::refused(&mut session, &#plan #cancelled, &rejected) {
-                    #private::Next::Wait => {
+                let ended = match __retry::Session::refused(&mut session, &#plan #cancelled, &rejected) {
+                    __retry::Next::Wait => {
                         #wait
                         continue;
                     }
-                    #private::Next::GiveUp(ended) => ended,
+                    __retry::Next::GiveUp(ended) => ended,
                 };
             }
         } else {
-            quote!(let ended = #private::Session::rejected(&session, &#plan, &rejected);)
+            quote!(let ended = __retry::Session::rejected(&session, &#plan, &rejected);)
         };
         // The permit of a hedge may take its place.
         let mutability = self.is_hedged().then(|| quote!(mut));
         Some(quote! {
             let #mutability permit = match #breaker.try_acquire() {
-                ::core::result::Result::Ok(permit) => permit,
-                ::core::result::Result::Err(rejected) => {
-                    let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
+                __retry::Ok(permit) => permit,
+                __retry::Err(rejected) => {
+                    let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
                     #ended
                     let outcome = #last;
@@ -385,9 +372,9 @@ impl Expansion<'_> {
             let succeed = self.succeed(&quote!(&value));
             return quote! {
                 let outcome = match #attempt {
-                    ::core::result::Result::Ok(value) #guard => {
+                    __retry::Ok(value) #guard => {
                         #succeed
-                        return ::core::result::Result::Ok(value);
+                        return __retry::Ok(value);
                     }
                     outcome => outcome,
                 };
@@ -402,15 +389,14 @@ impl Expansion<'_> {
 
     /// Turns what an attempt returned into an `Outcome`, if `ok(…)` allows it to be of any type.
     fn wrapped(&self) -> Option<TokenStream> {
-        let private = &self.private;
         if self.is_tracked() || !self.args.has_ok() {
             return None;
         }
         Some(quote! {
             let outcome = {
                 #[allow(unused_imports)]
-                use #private::shape::*;
-                (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
+                use __retry::shape::*;
+                (&__retry::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
             };
         })
     }
@@ -422,11 +408,11 @@ impl Expansion<'_> {
         let succeed = quote!(#succeed return #returned;);
         let Some(is_retried) = self.ok_condition(&quote!(value)) else {
             let value = self.counted_value();
-            return quote!(::core::result::Result::Ok(#value) => { #succeed });
+            return quote!(__retry::Ok(#value) => { #succeed });
         };
         let verdict = self.value_verdict(&quote!(value));
         quote! {
-            ::core::result::Result::Ok(value) => {
+            __retry::Ok(value) => {
                 if !(#is_retried) { #succeed }
                 #verdict
             }
@@ -440,10 +426,9 @@ impl Expansion<'_> {
 
     /// The verdict on a value that is retried.
     pub(super) fn value_verdict(&self, value: &TokenStream) -> TokenStream {
-        let private = &self.private;
         match self.ok_counts(value) {
-            Some(counts) => quote!(#private::Verdict { failure: #counts, ..#private::VALUE }),
-            None => quote!(#private::VALUE),
+            Some(counts) => quote!(__retry::Verdict { failure: #counts, ..__retry::VALUE }),
+            None => quote!(__retry::VALUE),
         }
     }
 
@@ -466,24 +451,22 @@ impl Expansion<'_> {
 
     fn on_retry(&self) -> Option<TokenStream> {
         let on_retry = self.args.on_retry.as_ref()?;
-        let private = &self.private;
         // With the quota, which gets its tokens back if the listener panics.
         let plan = if self.args.quota.is_some() { self.plan() } else { self.bare_plan() };
         let error = if self.is_tracked() {
-            quote!(#private::tracked_failure(&outcome))
+            quote!(__retry::tracked_failure(&outcome))
         } else {
-            quote!(#private::failure(&outcome))
+            quote!(__retry::failure(&outcome))
         };
-        let event = quote!(&#private::Session::event(&session, &#plan, #error));
+        let event = quote!(&__retry::Session::event(&session, &#plan, #error));
         let place = SpanRange::of(on_retry);
-        let call = place.call(quote!(#private::call_on_retry), quote!(#event, #on_retry));
+        let call = place.call(quote!(__retry::call_on_retry), quote!(#event, #on_retry));
         Some(quote!(#call;))
     }
 
     /// The end of the session. If the deadline has cut an attempt off, the error of the attempt
     /// before it is more informative.
     fn close(&self) -> TokenStream {
-        let private = &self.private;
         if !self.keeps() {
             return quote!(session.close(););
         }
@@ -491,7 +474,7 @@ impl Expansion<'_> {
             Timing::Never | Timing::BetweenAttempts => quote!(let _ = session.close();),
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => quote! {
                 let kept = session.close();
-                let outcome = if #private::CallTiming::timing(&cut).is_cut() {
+                let outcome = if __retry::CallTiming::timing(&cut).is_cut() {
                     kept.last_or_else(|| outcome)
                 } else {
                     outcome

@@ -34,21 +34,18 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
     }
     let function = block.as_function();
     let form = if block.asyncness.is_some() { Form::Async } else { Form::Sync };
-    signature::check(&args, &function, &form, &mut errors);
+    signature::check(&args, &function, &[], &form, &mut errors);
     let ReturnType::Type(_, declared) = function.sig.output.clone() else {
         return errors.into_tokens();
     };
-    let expansion = Expansion::new(&args, &checked, &function, &form, *declared);
+    let expansion = Expansion::new(&args, &checked, &function, &[], &form, *declared);
     let attempt = match form {
         Form::Sync => expansion.sync_attempt(&[], &block.body),
         Form::Async | Form::Boxed(_) => {
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    let items = expansion.items();
-    let retry_loop = expansion.retry_loop(&attempt);
-    let errors = errors.into_tokens();
-    block.with(&quote!(#errors #items #retry_loop))
+    block.with(&expansion.code(errors, &attempt))
 }
 
 impl Args {

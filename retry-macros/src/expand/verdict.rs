@@ -25,10 +25,9 @@ impl Expansion<'_> {
         matchers: impl Iterator<Item = &'m Matcher>,
         value: &TokenStream,
     ) -> Option<TokenStream> {
-        let private = &self.private;
         let conditions: Vec<TokenStream> = matchers
             .filter_map(|matcher| match matcher {
-                Matcher::Ok(predicate) => Some(call(predicate, quote!(#private::is), value)),
+                Matcher::Ok(predicate) => Some(call(predicate, quote!(__retry::is), value)),
                 _ => None,
             })
             .collect();
@@ -42,11 +41,10 @@ impl Expansion<'_> {
             return typed;
         }
         let interrupted = self.verdict(false);
-        let private = &self.private;
         quote! {
             match error {
-                #private::AttemptError::Error(error) => #typed,
-                #private::AttemptError::Interrupted(error) => #interrupted,
+                __retry::AttemptError::Error(error) => #typed,
+                __retry::AttemptError::Interrupted(error) => #interrupted,
             }
         }
     }
@@ -54,7 +52,6 @@ impl Expansion<'_> {
     /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
     /// user's type, and typed matchers do not match it.
     pub(super) fn verdict(&self, typed: bool) -> TokenStream {
-        let private = &self.private;
         let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         let mut lets = TokenStream::new();
@@ -81,7 +78,7 @@ impl Expansion<'_> {
         };
         lets.extend(quote!(let probed = #probed;));
         if let Some(classify) = judged {
-            let said = call(classify, quote!(#private::kind_of), quote!(error));
+            let said = call(classify, quote!(__retry::kind_of), quote!(error));
             lets.extend(quote!(let said = #said;));
         }
         if needs_text {
@@ -116,8 +113,8 @@ impl Expansion<'_> {
         });
         let hint = self.args.retry_after.as_ref().filter(|_| typed);
         let verdict = match (&self.args.breaker_on, hint) {
-            (None, None) if class.is_none() => quote!(#private::judged(probed, #retry)),
-            (None, None) => quote!(#private::Verdict { #class ..#private::judged(probed, #retry) }),
+            (None, None) if class.is_none() => quote!(__retry::judged(probed, #retry)),
+            (None, None) => quote!(__retry::Verdict { #class ..__retry::judged(probed, #retry) }),
             (breaker_on, hint) => {
                 let failure = match breaker_on {
                     Some(matchers) => self.any_of(matchers, typed),
@@ -125,13 +122,13 @@ impl Expansion<'_> {
                 };
                 let hint = match hint {
                     Some(hint) => {
-                        let hint = call(hint, quote!(#private::hint), quote!(error));
+                        let hint = call(hint, quote!(__retry::hint), quote!(error));
                         quote!(#hint.or_else(|| probed.classifier.retry_after()))
                     }
                     None => quote!(probed.classifier.retry_after()),
                 };
                 lets.extend(quote!(let retry = #retry;));
-                quote!(#private::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..#private::VALUE })
+                quote!(__retry::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..__retry::VALUE })
             }
         };
         quote!({ #lets #verdict })
@@ -147,9 +144,8 @@ impl Expansion<'_> {
 
     /// Probes what the type of `error` offers: see `retry_runtime`'s `probe`.
     pub(super) fn probe(&self, how: &str, what: &str, typed: bool) -> TokenStream {
-        let private = &self.private;
         let how = format_ident!("{how}");
-        self.probe_by(&quote!(#private::probe::#how), what, typed)
+        self.probe_by(&quote!(__retry::probe::#how), what, typed)
     }
 
     /// Probes with the function at `how`.
@@ -161,13 +157,12 @@ impl Expansion<'_> {
     }
 
     pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {
-        let private = &self.private;
         let classes: Vec<TokenStream> = matchers
             .iter()
             .filter_map(|matcher| match matcher {
                 Matcher::Class(name) => {
                     let class = Ident::new(&name.to_string().to_uppercase(), Span::mixed_site());
-                    Some(quote!(#private::Class::#class))
+                    Some(quote!(__retry::Class::#class))
                 }
                 _ => None,
             })
@@ -180,8 +175,8 @@ impl Expansion<'_> {
         for matcher in matchers {
             match matcher {
                 Matcher::Pattern(text) => conditions.push(quote!({
-                    static __RETRY_PATTERN: #private::Pattern = #private::Pattern::new(#text);
-                    view.any_text(|text| #private::Pattern::is_match(&__RETRY_PATTERN, text))
+                    static __RETRY_PATTERN: __retry::Pattern = __retry::Pattern::new(#text);
+                    view.any_text(|text| __retry::Pattern::is_match(&__RETRY_PATTERN, text))
                 })),
                 Matcher::Matches { pattern, guard } if typed => {
                     let guard = guard.as_ref().map(|guard| quote!(if #guard));
@@ -191,7 +186,7 @@ impl Expansion<'_> {
                     }));
                 }
                 Matcher::When(predicate) if typed => {
-                    conditions.push(call(predicate, quote!(#private::is), quote!(error)));
+                    conditions.push(call(predicate, quote!(__retry::is), quote!(error)));
                 }
                 _ => {}
             }

@@ -83,14 +83,13 @@ impl BackoffKind {
         }
     }
 
-    /// The backoff as an expression in the expansion. `private` is the runtime's module that
-    /// expansions call.
-    pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
+    /// The backoff as an expression in the expansion.
+    pub(crate) fn expression(&self) -> TokenStream {
         let variant = match self {
             Self::RunTime(expr) => return expr.evaluated(),
             Self::Custom(delays) if delays.iter().any(|delay| delay.run_time.is_some()) => {
                 let delays = delays.iter().map(Tokens);
-                return quote!(#private::run_time::custom(&[#(#delays),*]));
+                return quote!(__retry::run_time::custom(&[#(#delays),*]));
             }
             Self::Fixed => quote!(Fixed),
             Self::Linear(increment) => {
@@ -108,7 +107,7 @@ impl BackoffKind {
                 quote!(Custom(&[#(#delays),*]))
             }
         };
-        quote!(#private::Backoff::#variant)
+        quote!(__retry::Backoff::#variant)
     }
 }
 

@@ -44,9 +44,9 @@ impl BreakerArgs {
     }
 
     /// The settings as a `const` expression, without those known to be wrong.
-    pub(crate) fn config(&self, private: &TokenStream) -> TokenStream {
-        let calls = self.settings.calls(self.checked.wrong, private);
-        quote!(#private::BreakerConfig::new() #calls)
+    pub(crate) fn config(&self) -> TokenStream {
+        let calls = self.settings.calls(self.checked.wrong);
+        quote!(__retry::BreakerConfig::new() #calls)
     }
 
     /// The rules that only const evaluation can check, each with the expression to blame.

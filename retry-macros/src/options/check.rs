@@ -112,10 +112,12 @@ pub(crate) fn check_settings<C: Configuration>(
         }
     }
 
-    let left = Rule::ALL.iter().filter(|rule| rule.settings() == C::SETTINGS).filter(|rule| {
+    let is_left = |rule: &Rule| {
         let fields = Fields::from_slice(rule.fields());
         fields.intersects(unknown) && !fields.intersects(wrong) && !fields.intersects(run_time)
-    });
+    };
+    let rules = if unknown.is_empty() { &[] } else { Rule::ALL };
+    let left = rules.iter().filter(|rule| rule.settings() == C::SETTINGS && is_left(rule));
     let unchecked = left
         .filter_map(|rule| {
             let expression = rule.fields().iter().find(|field| constant.contains(**field));

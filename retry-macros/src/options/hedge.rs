@@ -85,11 +85,11 @@ impl HedgeArg {
     }
 
     /// The calls that set it in a policy.
-    pub(crate) fn calls(&self, private: &TokenStream) -> TokenStream {
+    pub(crate) fn calls(&self) -> TokenStream {
         let mut calls = match &self.after {
             After::Policy => TokenStream::new(),
-            After::Percentile(_) => quote!(.with_hedge(#private::Bound::None)),
-            After::Never => quote!(.with_hedge(#private::Bound::Unlimited)),
+            After::Percentile(_) => quote!(.with_hedge(__retry::Bound::None)),
+            After::Never => quote!(.with_hedge(__retry::Bound::Unlimited)),
             After::Time(Value { run_time: Some(run_time), .. }) => {
                 let bound = run_time.evaluated();
                 quote!(.with_hedge(#bound))

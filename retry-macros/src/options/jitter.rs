@@ -52,9 +52,8 @@ impl JitterKind {
         matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.run_time.is_some())
     }
 
-    /// The jitter as an expression in the expansion. `private` is the runtime's module that
-    /// expansions call.
-    pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
+    /// The jitter as an expression in the expansion.
+    pub(crate) fn expression(&self) -> TokenStream {
         let variant = match self {
             Self::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
             Self::Named(Jitter::Full) => quote!(Full),
@@ -63,7 +62,7 @@ impl JitterKind {
             Self::Named(Jitter::Added { least, most }) => {
                 let time = |time: &Duration| {
                     let (secs, nanos) = (time.as_secs(), time.subsec_nanos());
-                    quote!(::core::time::Duration::new(#secs, #nanos))
+                    quote!(__retry::Duration::new(#secs, #nanos))
                 };
                 let (least, most) = (time(least), time(most));
                 quote!(Added { least: #least, most: #most })
@@ -78,7 +77,7 @@ impl JitterKind {
                 quote!(Proportional(#factor))
             }
         };
-        quote!(#private::Jitter::#variant)
+        quote!(__retry::Jitter::#variant)
     }
 }
 

@@ -180,7 +180,7 @@ impl<C: 'static> Setting<C> {
                 let backoff = backoff::read(input, scope, errors)?;
                 let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
                 let (list, run_time) = (backoff.kind.delays(), backoff.kind.run_time());
-                let call = Call::In(Box::new(move |private| backoff.kind.expression(private)));
+                let call = Call::Value(backoff.kind.expression());
                 Written { part, list, run_time, ..Written::new(&backoff.tokens, set, call) }
             }
             SettingKind::Jitter(set) => {
@@ -191,7 +191,7 @@ impl<C: 'static> Setting<C> {
                 } else {
                     Fields::NONE
                 };
-                let call = Call::In(Box::new(move |private| jitter.kind.expression(private)));
+                let call = Call::Value(jitter.kind.expression());
                 Written { part, run_time, ..Written::new(&jitter.tokens, set, call) }
             }
             SettingKind::HalfOpen(set) => {
@@ -208,7 +208,7 @@ impl<C: 'static> Setting<C> {
                         ));
                     }
                 };
-                let call = Call::In(Box::new(move |private| quote!(#private::HalfOpen::#variant)));
+                let call = Call::Value(quote!(__retry::HalfOpen::#variant));
                 Written::new(&expr, known(Some(half_open), set), call)
             }
             SettingKind::Hedge(set) => {
@@ -220,16 +220,15 @@ impl<C: 'static> Setting<C> {
                 // The rules would miss the delay of a percentile, which no policy holds.
                 let by_percentile = matches!(hedge.hedged_by(), Some(HedgedBy::Percentile(_)));
                 let max = hedge.max().filter(|_| !by_percentile);
-                let written = Written {
+                let call = Call::Other(hedge.calls());
+                Written {
                     part: max.map(|max| (Field::MaxHedges, max)),
                     run_time: self.if_run_time(limit.is_some()),
                     limit,
                     hedged_by: hedge.hedged_by(),
                     is_inherited: hedge.is_inherited(),
-                    ..Written::new(&hedge.tokens, known, Call::Unlimited)
-                };
-                let call = Call::All(Box::new(move |private| hedge.calls(private)));
-                Written { call, ..written }
+                    ..Written::new(&hedge.tokens, known, call)
+                }
             }
         })
     }
@@ -262,15 +261,16 @@ enum Call {
     Value(TokenStream),
     /// As a limit that is explicitly unlimited.
     Unlimited,
-    /// Like `Value`, with a value that refers to the runtime's module that expansions call.
-    In(Box<dyn Fn(&TokenStream) -> TokenStream>),
-    /// By making this call.
+    /// By making these calls.
     Other(TokenStream),
-    /// Likewise, with calls that refer to the runtime's module.
-    All(Box<dyn Fn(&TokenStream) -> TokenStream>),
 }
 
 impl<C: 'static> Written<C> {
+    /// Whether all of it is known at expansion.
+    pub(crate) fn is_known(&self) -> bool {
+        self.set.is_some()
+    }
+
     fn new(tokens: &impl ToTokens, set: Option<Box<dyn Fn(C) -> C>>, call: Call) -> Self {
         let tokens = tokens.to_token_stream();
         Self {
@@ -462,22 +462,16 @@ impl<C: Copy + Default> Settings<C> {
     }
 
     /// The builder calls that set the constant values, except for the fields that are `wrong`.
-    /// `private` is the runtime's module that expansions call.
-    pub(crate) fn calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
-        self.calls_of(wrong, private, |entry| entry.value.run_time.is_empty())
+    pub(crate) fn calls(&self, wrong: Fields) -> TokenStream {
+        self.calls_of(wrong, |entry| entry.value.run_time.is_empty())
     }
 
     /// Like [`calls`](Self::calls), for the values known only at run time.
-    pub(crate) fn run_time_calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
-        self.calls_of(wrong, private, |entry| !entry.value.run_time.is_empty())
+    pub(crate) fn run_time_calls(&self, wrong: Fields) -> TokenStream {
+        self.calls_of(wrong, |entry| !entry.value.run_time.is_empty())
     }
 
-    fn calls_of(
-        &self,
-        wrong: Fields,
-        private: &TokenStream,
-        is_wanted: impl Fn(&Entry<C>) -> bool,
-    ) -> TokenStream {
+    fn calls_of(&self, wrong: Fields, is_wanted: impl Fn(&Entry<C>) -> bool) -> TokenStream {
         let right = self.entries.iter().filter(|entry| {
             is_wanted(entry) && !wrong.contains(entry.field()) && !wrong.contains(entry.innermost())
         });
@@ -488,14 +482,9 @@ impl<C: Copy + Default> Settings<C> {
                     Call::Value(value) => quote!(.#method(#value)),
                     Call::Unlimited => {
                         let method = quote::format_ident!("with_{method}");
-                        quote!(.#method(#private::Bound::Unlimited))
+                        quote!(.#method(__retry::Bound::Unlimited))
                     }
-                    Call::In(value) => {
-                        let value = value(private);
-                        quote!(.#method(#value))
-                    }
-                    Call::Other(call) => call.clone(),
-                    Call::All(calls) => calls(private),
+                    Call::Other(calls) => calls.clone(),
                 }
             })
             .collect()

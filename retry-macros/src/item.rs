@@ -546,6 +546,16 @@ pub(crate) fn with_error(ty: &Type, error: &Type) -> Option<Type> {
     Some(Type::Verbatim(quote!(::core::result::Result<#value, #error>)))
 }
 
+/// Whether the type is a `Result`, or an alias of that name, judging by its tokens.
+pub(crate) fn is_result(ty: &Type) -> bool {
+    match peel_type(ty) {
+        Type::Path(path) => {
+            path.path.segments.last().is_some_and(|segment| segment.ident == "Result")
+        }
+        _ => false,
+    }
+}
+
 /// The type without surrounding parentheses and invisible groups.
 pub(crate) fn peel_type(ty: &Type) -> &Type {
     match ty {

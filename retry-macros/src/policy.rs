@@ -52,7 +52,7 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields) -> TokenStream {
     let start = match args.constant_base() {
         // Checked to be a `Policy` here, so that a mistake is reported on its own tokens.
         Some(base) => SpanRange::of(base).call(quote!(__retry::shared), base),
-        None => quote!(__retry::Policy::new()),
+        None => quote!(__retry::POLICY),
     };
     let calls = args.settings.calls(wrong);
     quote!(#start #calls)

@@ -253,7 +253,7 @@ impl ToTokens for Tokens<'_, Duration> {
         match self.0.known {
             Some(duration) => {
                 let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-                tokens.extend(quote!(__retry::Duration::new(#secs, #nanos)));
+                tokens.extend(quote!(__retry::time(#secs, #nanos)));
             }
             None => match &self.0.run_time {
                 Some(run_time) => tokens.extend(run_time.evaluated()),

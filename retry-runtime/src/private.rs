@@ -9,9 +9,10 @@ pub mod ide;
 pub mod ide_of_classify;
 
 use core::future::Future;
+use core::time::Duration;
+
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::{self, Err, Ok};
-pub use core::time::Duration;
 
 pub use retry_rules::{
     Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,
@@ -32,7 +33,7 @@ pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFai
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::run_time_timer::RunTimeTimer;
-pub use crate::call::session::{Next, Session, Verdict};
+pub use crate::call::session::{Next, Session, Verdict, Wait};
 pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure};
 pub use crate::classify::Class;
 #[cfg(feature = "pattern")]
@@ -82,6 +83,54 @@ pub use crate::__retry_for_tests as for_tests;
 pub use crate::__retry_in_browsers as in_browsers;
 #[cfg(feature = "macros")]
 pub use retry_macros::{policy, retrying};
+
+// What every function does. Functions rather than methods: the compiler finds them at once, while it
+// would look for a method, or a type's own function, anew in each function of a program.
+
+/// The policy that options change.
+pub const POLICY: Policy = Policy::new();
+
+/// The value of an option.
+pub const fn time(secs: u64, nanos: u32) -> Duration {
+    Duration::new(secs, nanos)
+}
+
+/// The site of a function.
+#[track_caller]
+pub const fn site(name: &'static str, policy: Option<Policy>) -> Site {
+    Site::new(name, policy)
+}
+
+/// A call that keeps no failure.
+#[inline(always)]
+pub const fn session() -> Session {
+    Session::new()
+}
+
+/// A call without protection and time limits has failed.
+#[cold]
+#[inline(never)]
+pub fn failed(session: &mut Session, site: &'static Site, verdict: Verdict<'_>) -> Next {
+    session.failed(&Plan::of(site), None, verdict)
+}
+
+/// A call has succeeded.
+#[inline(always)]
+pub fn succeeded<K>(session: Session<K>, site: &'static Site) {
+    session.succeeded(site);
+}
+
+/// A call has ended without success.
+#[inline(always)]
+pub fn close<K: FailureSlot>(session: Session<K>) -> K {
+    session.close()
+}
+
+/// A call sleeps for the wait that has been decided.
+#[inline(always)]
+pub fn wait<K>(session: &mut Session<K>) -> Wait<'_, K> {
+    session.wait()
+}
 
 /// The verdict on a value that `ok(…)` treats as a failure.
 pub const VALUE: Verdict<'static> = Verdict {

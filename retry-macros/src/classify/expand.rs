@@ -149,5 +149,8 @@ fn bind(field: &Field) -> (TokenStream, Ident) {
 /// What the type of a field offers; a type that offers nothing is blamed where it stands.
 fn probe(field: &Field, name: &Ident, private: &TokenStream) -> TokenStream {
     let method = Ident::new("__probe", field.ty.span().resolved_at(Span::mixed_site()));
-    quote!(#private::probe::strict(#name).#method())
+    quote!({
+        use #private::probe::Rung as _;
+        #private::probe::strict(#name).#method()
+    })
 }

@@ -26,6 +26,9 @@ impl Expansion<'_> {
             }
         };
         let mut items = policy::import(self.args);
+        items.extend(quote!(
+            use __retry::probe::Rung as _;
+        ));
         if !self.is_async {
             let refused = SpanRange::of(&self.name).locate(quote!(::core::compile_error! {
                 "a wait would stop the page, which a browser does not allow: make it `async`"
@@ -64,7 +67,7 @@ impl Expansion<'_> {
         items.extend(quote! {
             __retry::sites! {
                 #![linkme_macro = __retry::sites]
-                static __RETRY_SITE: __retry::Site = __retry::Site::new(#name, #known) #run_time;
+                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time;
             }
         });
         // An inline const that checks the policy cannot refer to a `let`.

@@ -5,8 +5,9 @@ use retry_rules::Field;
 
 use super::items::option;
 use super::{Expansion, KeepsFailure, Timing};
-use crate::args::OnFailure;
+use crate::args::{Args, OnFailure};
 use crate::hygiene::{SpanRange, quote};
+use crate::item;
 use crate::policy;
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
@@ -14,13 +15,11 @@ use crate::policy;
 impl Expansion<'_> {
     pub(super) fn retry_loop(&self, attempt: &TokenStream) -> TokenStream {
         let mut code = self.before();
-        let plan = self.plan();
         let context = self.context();
         let admit = self.admit();
         let outcome = self.outcome(attempt);
         let start_measuring = self.start_measuring();
-        let outcome_place = self.return_place.locate(quote!(&outcome));
-        let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
+        let failure = self.failure();
         let on_value = if self.is_tracked() {
             let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
             quote!(__retry::Ok(#value) => #verdict,)
@@ -33,15 +32,14 @@ impl Expansion<'_> {
             quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
         });
         let adjusted = self.adjusted(&failure);
-        let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
+        let next = self.next();
         let on_retry = self.on_retry();
         let policy = self.bind_policy();
         let keep = self.keeps().then(|| quote!(__retry::Session::keep(&mut session, outcome);));
         let close = self.close();
         let finish = self.finish();
-        let wait = self.wait(&quote!(session.close().last()));
+        let wait = self.wait(&quote!(__retry::close(session).last()));
         let end_if_cancelled = self.end_if_cancelled();
-        let cancelled = self.cancelled();
         let retry_loop = quote! {
             loop {
                 #end_if_cancelled
@@ -57,7 +55,7 @@ impl Expansion<'_> {
                     #adjusted
                     #ruled
                     #policy
-                    match __retry::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
+                    match #next {
                         __retry::Next::Wait => {
                             #on_retry
                             #keep
@@ -76,6 +74,35 @@ impl Expansion<'_> {
             OnFailure::Stop | OnFailure::Continue => retry_loop,
         });
         code
+    }
+
+    /// The failure of an attempt, or its value, as a `Result`. The outcome itself where it is one by
+    /// its name: no trait has to be asked.
+    fn failure(&self) -> TokenStream {
+        let outcome = self.return_place.locate(quote!(&outcome));
+        if self.is_tracked() || !self.args.has_ok() && item::is_result(&self.declared) {
+            return outcome;
+        }
+        self.on_return_type(&quote!(Outcome::failure), &outcome)
+    }
+
+    /// What comes after a failure.
+    fn next(&self) -> TokenStream {
+        if self.is_plain() {
+            return quote!(__retry::failed(&mut session, &__RETRY_SITE, verdict));
+        }
+        let (plan, cancelled) = (self.plan(), self.cancelled());
+        let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
+        quote!(__retry::Session::failed(&mut session, &#plan #cancelled, #permit, verdict))
+    }
+
+    /// Whether the site alone says what comes after a failure.
+    fn is_plain(&self) -> bool {
+        let Args { breaker, quota, cancel, .. } = self.args;
+        let is_protected = breaker.is_some() || quota.is_some();
+        matches!((&self.cut, &self.kept), (Timing::Never, KeepsFailure::Never))
+            && !(is_protected || cancel.is_some() || self.generic)
+            && !(self.is_run_time() || self.is_hedged())
     }
 
     /// Lets `retry_after = |error, wait| …` replace the wait after a `failure`.
@@ -136,7 +163,7 @@ impl Expansion<'_> {
                 {
                     #policy
                     let ended = __retry::Session::cancelled_before_attempt(&session, &#plan);
-                    let _ = session.close();
+                    let _ = __retry::close(session);
                     #finish
                 }
             }
@@ -153,7 +180,7 @@ impl Expansion<'_> {
                 let quota = quota.named("quota");
                 quote!(__retry::Session::wait_with_quota(&mut session, #quota))
             }
-            None => quote!(__retry::Session::wait(&mut session)),
+            None => quote!(__retry::wait(&mut session)),
         };
         self.unless_cancelled(&wait, last)
     }
@@ -193,7 +220,7 @@ impl Expansion<'_> {
         let locals = &self.args.policy.locals;
         let mut before = quote!(#(#locals)*);
         before.extend(match self.kept {
-            KeepsFailure::Never => quote!(let mut session = __retry::Session::<()>::new();),
+            KeepsFailure::Never => quote!(let mut session = __retry::session();),
             KeepsFailure::Always => {
                 quote!(let mut session = __retry::Session::<__retry::LastFailure<_>>::new();)
             }
@@ -332,7 +359,7 @@ impl Expansion<'_> {
         let finish = self.finish();
         let policy = self.bind_policy();
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
-        let last = quote!(session.close().last_or_else(|| #interrupted));
+        let last = quote!(__retry::close(session).last_or_else(|| #interrupted));
         let ended = if self.args.waits_for_breaker {
             let wait = self.wait_for_breaker(&last);
             let cancelled = self.cancelled();
@@ -443,7 +470,7 @@ impl Expansion<'_> {
                 let quota = quota.named("quota");
                 quote!(session.succeeded_with_quota(&__RETRY_SITE, #quota);)
             }
-            None => quote!(session.succeeded(&__RETRY_SITE);),
+            None => quote!(__retry::succeeded(session, &__RETRY_SITE);),
         };
         let measured = self.measured();
         quote!(#permit #measured #session)
@@ -468,12 +495,12 @@ impl Expansion<'_> {
     /// before it is more informative.
     fn close(&self) -> TokenStream {
         if !self.keeps() {
-            return quote!(session.close(););
+            return quote!(__retry::close(session););
         }
         match self.cut {
-            Timing::Never | Timing::BetweenAttempts => quote!(let _ = session.close();),
+            Timing::Never | Timing::BetweenAttempts => quote!(let _ = __retry::close(session);),
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => quote! {
-                let kept = session.close();
+                let kept = __retry::close(session);
                 let outcome = if __retry::CallTiming::timing(&cut).is_cut() {
                     kept.last_or_else(|| outcome)
                 } else {

@@ -6,6 +6,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, Ident};
 
 use super::Expansion;
+use crate::args::Args;
 use crate::hygiene::{SpanRange, quote};
 use crate::options::matcher::Matcher;
 
@@ -52,6 +53,10 @@ impl Expansion<'_> {
     /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
     /// user's type, and typed matchers do not match it.
     pub(super) fn verdict(&self, typed: bool) -> TokenStream {
+        if self.asks_nothing() {
+            let probed = self.probe("lenient", "__probe", typed);
+            return quote!(__retry::judged(#probed, true));
+        }
         let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         let mut lets = TokenStream::new();
@@ -132,6 +137,15 @@ impl Expansion<'_> {
             }
         };
         quote!({ #lets #verdict })
+    }
+
+    /// Whether no option looks at a failure: all are retried.
+    fn asks_nothing(&self) -> bool {
+        let Args { retry_on, abort_on, breaker, quota, retry_after, classify, .. } = self.args;
+        let is_listed = retry_on.is_some() || abort_on.is_some();
+        let is_protected = breaker.is_some() || quota.is_some();
+        let is_read = retry_after.is_some() || classify.is_some();
+        !(is_listed || is_protected || is_read) && self.args.policy.run_time_base().is_none()
     }
 
     /// The class of `error`.

@@ -62,7 +62,7 @@ impl JitterKind {
             Self::Named(Jitter::Added { least, most }) => {
                 let time = |time: &Duration| {
                     let (secs, nanos) = (time.as_secs(), time.subsec_nanos());
-                    quote!(__retry::Duration::new(#secs, #nanos))
+                    quote!(__retry::time(#secs, #nanos))
                 };
                 let (least, most) = (time(least), time(most));
                 quote!(Added { least: #least, most: #most })

@@ -125,7 +125,10 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        self.decide(|so_far| so_far.failed(plan, permit, &verdict))
+        match &mut self.waiting {
+            Some(waiting) => waiting.as_mut().project().so_far.failed(plan, permit, &verdict),
+            None => self.decide_first(|so_far| so_far.failed(plan, permit, &verdict)),
+        }
     }
 
     /// The policy of the call, if it was evaluated at run time after a failed attempt.
@@ -194,7 +197,10 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        self.decide(|so_far| so_far.refused(plan, rejected))
+        match &mut self.waiting {
+            Some(waiting) => waiting.as_mut().project().so_far.refused(plan, rejected),
+            None => self.decide_first(|so_far| so_far.refused(plan, rejected)),
+        }
     }
 
     /// The call was cancelled while it waited.
@@ -212,18 +218,8 @@ impl<K> Session<K> {
         self.so_far().rejected(plan, Reason::Cancelled, error)
     }
 
-    /// Decides whether the call goes on, and if so, stores its progress.
-    fn decide(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
-    where
-        K: FailureSlot,
-    {
-        match &mut self.waiting {
-            Some(waiting) => decide(waiting.as_mut().project().so_far),
-            None => self.decide_first(decide),
-        }
-    }
-
-    /// Not part of [`decide`](Self::decide), whose other path needs no stack of its own.
+    /// Decides for the first time whether the call goes on, and if so, stores its progress. Apart,
+    /// because later decisions need no stack of their own.
     #[cold]
     #[inline(never)]
     fn decide_first(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next

@@ -4,9 +4,11 @@
 //! A ladder ([`lenient`], [`strict`]) serves the attribute's expansion, which sees tokens and no
 //! types. It uses method resolution to pick the best that the type offers: each rung is a type that
 //! derefs to the rung below it, and has the method only for errors that satisfy its bounds, so the
-//! highest rung whose bounds hold is found first ("autoderef specialisation"). It works with
-//! whatever bounds are in scope, even in generic functions, and needs no imports. The compiler
-//! examines each rung at once, unlike with the variant that uses traits on stacked references.
+//! highest rung whose bounds hold is found first ("autoderef specialisation"). A rung has a second
+//! place: the method of a trait, [`Rung`], which is found where its own method is not. It works with
+//! whatever bounds are in scope, even in generic functions. The compiler examines each rung at once,
+//! unlike with the variant that uses traits on stacked references, and two places cost it less than
+//! two rungs.
 //!
 //! [`Fault`] serves the closure API, where the type is a parameter and a bound has to be named.
 //! Both produce a [`Classifier`], so nothing behind them depends on the error's type.
@@ -14,7 +16,6 @@
 use core::any::type_name;
 use core::error::Error;
 use core::fmt::{self, Debug, Display};
-use core::marker::PhantomData;
 use core::ops::Deref;
 use core::time::Duration;
 use std::borrow::Cow;
@@ -179,23 +180,19 @@ pub const fn lenient<E>(error: &E) -> ByItself<'_, E, false> {
     ByItself::above(error)
 }
 
-/// The bottom of the ladder: an error of any type.
-#[derive(Debug)]
-pub struct Base<'a, E, const STRICT: bool>(PhantomData<&'a E>);
+/// What a rung answers with, in the second place: its own methods come first.
+pub trait Rung<'a> {
+    /// Probes the error.
+    fn __probe(&self) -> Probed<'a>;
 
-impl<'a, E, const STRICT: bool> Base<'a, E, STRICT> {
-    const fn above(_: &'a E) -> Self {
-        Self(PhantomData)
-    }
-
-    /// Only the name of the type.
-    fn nothing() -> Probed<'a> {
-        Probed {
-            classifier: Classifier::View(ErrorView::Nothing),
-            display: ErrorDisplay::Type(type_name::<E>()),
-        }
-    }
+    /// Returns what can be read from the error.
+    fn __view(&self) -> ErrorView<'a>;
 }
+
+/// The bottom of the ladder: an error of any type, of which only the `Debug` can be shown, if it has
+/// one.
+#[derive(Debug)]
+pub struct Base<'a, E, const STRICT: bool>(&'a E);
 
 impl<'a, E> Base<'a, E, true> {
     /// Always a compile error: no type satisfies the bound.
@@ -203,7 +200,7 @@ impl<'a, E> Base<'a, E, true> {
     where
         E: Classifiable,
     {
-        Self::nothing()
+        unreachable!("there is no such error")
     }
 
     /// Always a compile error: no type satisfies the bound.
@@ -211,18 +208,26 @@ impl<'a, E> Base<'a, E, true> {
     where
         E: Readable,
     {
-        ErrorView::Nothing
+        unreachable!("there is no such error")
     }
 }
 
-impl<'a, E> Base<'a, E, false> {
-    /// Nothing is known.
+impl<'a, E: Debug> Base<'a, E, false> {
+    /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
-        Self::nothing()
+        let classifier = Classifier::View(ErrorView::Nothing);
+        Probed { classifier, display: ErrorDisplay::Debug(self.0) }
+    }
+}
+
+/// Nothing is known but the name of the type.
+impl<'a, E> Rung<'a> for Base<'a, E, false> {
+    fn __probe(&self) -> Probed<'a> {
+        let classifier = Classifier::View(ErrorView::Nothing);
+        Probed { classifier, display: ErrorDisplay::Type(type_name::<E>()) }
     }
 
-    /// Nothing is known.
-    pub fn __view(&self) -> ErrorView<'a> {
+    fn __view(&self) -> ErrorView<'a> {
         ErrorView::Nothing
     }
 }
@@ -251,57 +256,38 @@ pub trait Classifiable {}
 )]
 pub trait Readable {}
 
-/// A rung of the ladder: errors that satisfy its bounds are answered here, others fall through to
-/// the rung below.
-macro_rules! rung {
-    ($(#[$doc:meta])* $Rung:ident above $Below:ident) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $Rung<'a, E, const STRICT: bool> {
-            error: &'a E,
-            below: $Below<'a, E, STRICT>,
-        }
-
-        impl<'a, E, const STRICT: bool> $Rung<'a, E, STRICT> {
-            const fn above(error: &'a E) -> Self {
-                Self { error, below: $Below::above(error) }
-            }
-        }
-
-        impl<'a, E, const STRICT: bool> Deref for $Rung<'a, E, STRICT> {
-            type Target = $Below<'a, E, STRICT>;
-
-            fn deref(&self) -> &Self::Target {
-                &self.below
-            }
-        }
-    };
+/// Probes an error that is judged from outside, as `view`.
+const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a> {
+    Probed { classifier: Classifier::View(view), display: ErrorDisplay::Display(error) }
 }
 
-/// The methods of a rung that judges errors from outside, given the expression for its view.
-macro_rules! answers_by_view {
-    ($Rung:ident where E: $($bound:path),+; $error:ident => $view:expr) => {
-        impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
-            /// Returns what can be read from the error.
-            pub fn __view(&self) -> ErrorView<'a> {
-                let $error = self.error;
-                $view
-            }
-
-            /// Probes the error.
-            pub fn __probe(&self) -> Probed<'a> {
-                let classifier = Classifier::View(self.__view());
-                Probed { classifier, display: ErrorDisplay::Display(self.error) }
-            }
-        }
-    };
+/// The highest rung: the error classifies itself, or its own type is a known one, or it is a pointer
+/// to any error; in the second place, it is any other error.
+///
+/// Most errors end here: each rung above costs compile time in every function. There is none for
+/// `'static` errors: method resolution ignores lifetimes, and a `'static` bound would reject errors
+/// that borrow. Types worth inspecting are covered by the first place; only where the error is a
+/// type parameter does its own type remain unknown, and its text is read instead. What it wraps is
+/// inspected either way.
+#[derive(Debug)]
+pub struct ByItself<'a, E, const STRICT: bool> {
+    error: &'a E,
+    below: ByText<'a, E, STRICT>,
 }
 
-rung!(
-    /// The highest rung: the error classifies itself, or its own type is a known one, or it is a
-    /// pointer to any error.
-    ByItself above ByError
-);
+impl<'a, E, const STRICT: bool> ByItself<'a, E, STRICT> {
+    const fn above(error: &'a E) -> Self {
+        Self { error, below: ByText { error, below: Base(error) } }
+    }
+}
+
+impl<'a, E, const STRICT: bool> Deref for ByItself<'a, E, STRICT> {
+    type Target = ByText<'a, E, STRICT>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.below
+    }
+}
 
 impl<'a, E: Judged, const STRICT: bool> ByItself<'a, E, STRICT> {
     /// Probes the error.
@@ -317,44 +303,54 @@ impl<'a, E: Typed, const STRICT: bool> ByItself<'a, E, STRICT> {
     }
 }
 
-rung!(
-    /// Any other error. Most errors end here, so this rung is near the top: each rung above costs
-    /// compile time in every function. There is no rung for `'static` errors: method resolution
-    /// ignores lifetimes, and a `'static` bound would reject errors that borrow. Types worth
-    /// inspecting are covered by the rung above; only where the error is a type parameter does its
-    /// own type remain unknown, and its text is read instead. What it wraps is inspected either
-    /// way.
-    ByError above ByDyn
-);
-answers_by_view!(ByError where E: Error; error => ErrorView::Borrowed(error));
+impl<'a, E: Error, const STRICT: bool> Rung<'a> for ByItself<'a, E, STRICT> {
+    fn __probe(&self) -> Probed<'a> {
+        probed(self.error, ErrorView::Borrowed(self.error))
+    }
 
-rung!(
-    /// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send +
-    /// Sync>`.
-    ByDyn above ByText
-);
-answers_by_view!(
-    ByDyn where E: AsRef<dyn Error + Send + Sync>, Display; error => ErrorView::Typed(error.as_ref())
-);
+    fn __view(&self) -> ErrorView<'a> {
+        ErrorView::Borrowed(self.error)
+    }
+}
 
-rung!(
-    /// The error is only a text.
-    ByText above ByDebug
-);
-answers_by_view!(ByText where E: Display; error => ErrorView::Text(error));
+/// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`; in
+/// the second place, it is only a text.
+#[derive(Debug)]
+pub struct ByText<'a, E, const STRICT: bool> {
+    error: &'a E,
+    below: Base<'a, E, STRICT>,
+}
 
-rung!(
-    /// The error has only a `Debug`, and nothing is known of its class.
-    ByDebug above Base
-);
+impl<'a, E, const STRICT: bool> Deref for ByText<'a, E, STRICT> {
+    type Target = Base<'a, E, STRICT>;
 
-impl<'a, E: Debug> ByDebug<'a, E, false> {
+    fn deref(&self) -> &Self::Target {
+        &self.below
+    }
+}
+
+impl<'a, E, const STRICT: bool> ByText<'a, E, STRICT>
+where
+    E: AsRef<dyn Error + Send + Sync> + Display,
+{
     /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
-        Probed {
-            classifier: Classifier::View(ErrorView::Nothing),
-            display: ErrorDisplay::Debug(self.error),
-        }
+        probed(self.error, self.__view())
+    }
+
+    /// Returns what can be read from the error.
+    pub fn __view(&self) -> ErrorView<'a> {
+        ErrorView::Typed(self.error.as_ref())
+    }
+}
+
+impl<'a, E: Display, const STRICT: bool> Rung<'a> for ByText<'a, E, STRICT> {
+    fn __probe(&self) -> Probed<'a> {
+        probed(self.error, ErrorView::Text(self.error))
+    }
+
+    fn __view(&self) -> ErrorView<'a> {
+        ErrorView::Text(self.error)
     }
 }
 

@@ -216,8 +216,11 @@ impl SoFar {
                 None => verdict.report(permit),
             }
         }
-        if let (0, Some(quota)) = (self.made, plan.quota) {
-            quota.call_ended();
+        // One question after the other: a tuple of them is built before any is asked.
+        if self.made == 0 {
+            if let Some(quota) = plan.quota {
+                quota.call_ended();
+            }
         }
         if let Some(more) = self.moments.attempt_ended() {
             let before = self.rare().inside.take().map_or(0, |before| before.attempts);
@@ -225,8 +228,10 @@ impl SoFar {
             self.rare().inside = Some(InnerCalls { attempts, ..more });
         }
         self.site = plan.origin.site;
-        if let (Some(site), false) = (plan.origin.site, plan.is_evaluated) {
-            site.learn(plan.policy);
+        if !plan.is_evaluated {
+            if let Some(site) = plan.origin.site {
+                site.learn(plan.policy);
+            }
         }
         let policy = &*plan.obeyed();
         observe::many_delay_lists(plan.origin.name, policy);
@@ -316,8 +321,10 @@ impl SoFar {
         if !verdict.least.is_zero() {
             delay = delay.max(verdict.least);
         }
-        if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
-            delay = delay.max(open_for(breaker)?);
+        if plan.waits_for_breaker {
+            if let Some(breaker) = plan.breaker {
+                delay = delay.max(open_for(breaker)?);
+            }
         }
         self.allows_wait(plan, policy, delay)?;
         let reservation = match plan.quota {

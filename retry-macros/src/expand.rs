@@ -8,21 +8,21 @@
 //! // Output:
 //! async fn fetch(id: u64) -> Result<User, Error> {
 //!     use ::retry_runtime::__private as __retry;
-//!     sites! { static SITE: Site = Site::new(concat!(module_path!(), "::fetch"), Some(Policy::new().attempts(5))); }
-//!     let mut session = Session::new();
+//!     sites! { static SITE: Site = site(concat!(module_path!(), "::fetch"), Some(POLICY.attempts(5))); }
+//!     let mut session = session();
 //!     loop {
 //!         {
 //!             let outcome: Result<User, Error> = { body };
-//!             let verdict = match Outcome::failure(&outcome) {
-//!                 Ok(_) => { session.succeeded(&SITE); return outcome; }
-//!                 Err(error) => Verdict { … },
+//!             let verdict = match &outcome {
+//!                 Ok(_) => { succeeded(session, &SITE); return outcome; }
+//!                 Err(error) => judged(lenient(error).__probe(), true),
 //!             };
-//!             match session.failed(&Plan::of(&SITE), None, verdict) {
+//!             match failed(&mut session, &SITE, verdict) {
 //!                 Next::Wait => {}
 //!                 Next::GiveUp(_) => return outcome,
 //!             }
 //!         }
-//!         session.wait().await;
+//!         wait(&mut session).await;
 //!     }
 //! }
 //! ```
@@ -221,6 +221,14 @@ enum KeepsFailure {
     ByPolicy,
 }
 
+/// Where the body stands.
+enum BodyPlace {
+    /// Directly in the loop.
+    Loop,
+    /// In a future or a closure of its own.
+    Apart,
+}
+
 /// What the parts of one expansion share.
 struct Expansion<'a> {
     args: &'a Args,
@@ -241,8 +249,7 @@ struct Expansion<'a> {
     /// Where compiler errors about the error type in it belong.
     error_place: SpanRange,
     is_async: bool,
-    /// Whether the body can be placed directly in the loop.
-    is_in_place: bool,
+    body_place: BodyPlace,
     cut: Timing,
     kept: KeepsFailure,
     /// What the caller gets in place of the last error.
@@ -342,7 +349,7 @@ impl<'a> Expansion<'a> {
             Form::Boxed(boxed) => &boxed.attempt,
             Form::Async | Form::Sync => &function.body,
         };
-        let is_in_place = matches!(cut, Timing::Never | Timing::BetweenAttempts)
+        let may_be_in_place = matches!(cut, Timing::Never | Timing::BetweenAttempts)
             && hedged_by.is_none()
             && !args.nested_once
             && attempt::may_be_in_place(body, &owned);
@@ -362,7 +369,7 @@ impl<'a> Expansion<'a> {
             return_place,
             error_place,
             is_async,
-            is_in_place,
+            body_place: if may_be_in_place { BodyPlace::Loop } else { BodyPlace::Apart },
             kept,
             cut,
             map_error,
@@ -379,6 +386,11 @@ impl<'a> Expansion<'a> {
         code.extend(self.items());
         code.extend(self.retry_loop(attempt));
         code
+    }
+
+    /// Whether the body stands directly in the loop.
+    fn is_in_place(&self) -> bool {
+        matches!(self.body_place, BodyPlace::Loop)
     }
 
     /// Whether any part of the policy is known only at run time.

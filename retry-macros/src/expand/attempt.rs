@@ -27,7 +27,7 @@ impl Expansion<'_> {
     /// Adds `mut` to the arguments that the attempt captures mutably.
     pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
         let mut captures = Captures::default();
-        if self.is_in_place || self.is_hedged() {
+        if self.is_in_place() || self.is_hedged() {
             return captures;
         }
         for input in &mut sig.inputs {
@@ -106,7 +106,7 @@ impl Expansion<'_> {
         if boxed.once.is_empty() {
             return rebound;
         }
-        let in_place = self.is_in_place || self.is_hedged();
+        let in_place = self.is_in_place() || self.is_hedged();
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
                 && !in_place
@@ -172,7 +172,7 @@ impl Expansion<'_> {
         mutable: &[Ident],
         body: &Group,
     ) -> TokenStream {
-        if self.is_in_place {
+        if self.is_in_place() {
             return self.attempt_in_place(mutable, body);
         }
         let clones = self.clones(mutable);
@@ -221,7 +221,7 @@ impl Expansion<'_> {
     }
 
     pub(super) fn sync_attempt(&self, mutable: &[Ident], body: &Group) -> TokenStream {
-        if self.is_in_place {
+        if self.is_in_place() {
             return self.attempt_in_place(mutable, body);
         }
         let clones = self.clones(mutable);

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 
 use super::Expansion;
 use super::items::option;
+use super::retry_loop::is_cancelled;
 use crate::hygiene::quote;
 use crate::options::hedge::HedgedBy;
 
@@ -34,7 +35,7 @@ impl Expansion<'_> {
     pub(super) fn hedged(&self, attempt: &TokenStream) -> TokenStream {
         let goes_on = match &self.args.cancel {
             Some(_) => {
-                let is_cancelled = self.is_cancelled();
+                let is_cancelled = is_cancelled();
                 quote!(!#is_cancelled)
             }
             None => quote!(true),

@@ -131,15 +131,10 @@ impl Expansion<'_> {
         Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
-    /// Whether the call has been cancelled.
-    pub(super) fn is_cancelled(&self) -> TokenStream {
-        quote!(__retry::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
-    }
-
     /// Tells a plan whether the call has been cancelled.
     fn cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
-        let is_cancelled = self.is_cancelled();
+        let is_cancelled = is_cancelled();
         Some(quote!(.cancelled(#is_cancelled)))
     }
 
@@ -147,7 +142,7 @@ impl Expansion<'_> {
     /// type cannot represent that, the attempt is made.
     fn end_if_cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
-        let is_cancelled = self.is_cancelled();
+        let is_cancelled = is_cancelled();
         let interrupted = self.how_to_interrupt(false);
         let wrapped = self.wrapped();
         let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
@@ -513,4 +508,9 @@ impl Expansion<'_> {
     fn keeps(&self) -> bool {
         !matches!(self.kept, KeepsFailure::Never)
     }
+}
+
+/// Whether the call has been cancelled.
+pub(super) fn is_cancelled() -> TokenStream {
+    quote!(__retry::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
 }

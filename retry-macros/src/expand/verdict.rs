@@ -13,26 +13,12 @@ use crate::options::matcher::Matcher;
 impl Expansion<'_> {
     /// Whether `ok(…)` retries `value`, a reference.
     pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
-        self.any_ok(self.args.matchers(), value)
+        any_ok(self.args.matchers(), value)
     }
 
     /// Whether a breaker counts `value`, a reference, as a failure.
     pub(super) fn ok_counts(&self, value: &TokenStream) -> Option<TokenStream> {
-        self.any_ok(self.args.breaker_on.iter().flatten(), value)
-    }
-
-    fn any_ok<'m>(
-        &self,
-        matchers: impl Iterator<Item = &'m Matcher>,
-        value: &TokenStream,
-    ) -> Option<TokenStream> {
-        let conditions: Vec<TokenStream> = matchers
-            .filter_map(|matcher| match matcher {
-                Matcher::Ok(predicate) => Some(call(predicate, quote!(__retry::is), value)),
-                _ => None,
-            })
-            .collect();
-        (!conditions.is_empty()).then(|| quote!(#(#conditions)||*))
+        any_ok(self.args.breaker_on.iter().flatten(), value)
     }
 
     /// The verdict on `error`, the failure of an attempt.
@@ -207,6 +193,20 @@ impl Expansion<'_> {
         }
         if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
     }
+}
+
+/// Whether an `ok(…)` among the matchers applies to `value`, a reference.
+fn any_ok<'m>(
+    matchers: impl Iterator<Item = &'m Matcher>,
+    value: &TokenStream,
+) -> Option<TokenStream> {
+    let conditions: Vec<TokenStream> = matchers
+        .filter_map(|matcher| match matcher {
+            Matcher::Ok(predicate) => Some(call(predicate, quote!(__retry::is), value)),
+            _ => None,
+        })
+        .collect();
+    (!conditions.is_empty()).then(|| quote!(#(#conditions)||*))
 }
 
 /// Calls `path` with `value` and a callable of the user's; if the callable does not fit, the

@@ -8,6 +8,7 @@ mod check;
 mod claim;
 mod clock;
 mod dead;
+mod durations;
 mod layout;
 mod place;
 mod read;
@@ -28,8 +29,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_workflow::store::{
-    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
-    Settled, Settlement, Start, StoreCheck, StoreFuture,
+    Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page,
+    Selection, Settled, Settlement, Start, StoreCheck, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -411,6 +412,10 @@ impl Store for PostgresStore {
 
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
         Box::pin(run!(self, summary::minutes, [job = job.to_owned()], [since]))
+    }
+
+    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
+        Box::pin(run!(self, durations::durations, [job = job.to_owned()], [since]))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {

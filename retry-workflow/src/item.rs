@@ -10,4 +10,5 @@ pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod priority;
 pub(crate) mod record;
+pub(crate) mod durations;
 pub(crate) mod summary;

@@ -132,6 +132,7 @@ pub mod work {
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
+    pub use crate::item::record::StepTime;
 }
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.

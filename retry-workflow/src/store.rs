@@ -28,11 +28,14 @@ pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
+pub use crate::item::durations::{
+    DURATIONS_KEPT, Durations, Histogram, MAX_STEPS, OTHER_STEPS, StepDurations,
+};
 use crate::item::failure::Failure;
 pub use crate::item::priority::{PRIORITIES, Priorities};
 pub use crate::item::record::{
     AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
-    Selection, Settled, Settlement, Start,
+    Selection, Settled, Settlement, Start, StepTime,
 };
 use crate::item::record::{Counts, Filter, ItemRecord};
 pub use crate::item::summary::{Group, HourCount, JobRow, Minute, Overview};
@@ -95,7 +98,7 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 /// | what it keeps | methods |
 /// | --- | --- |
 /// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
-/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `jobs` |
+/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `durations`, `jobs` |
 /// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert` |
 ///
@@ -232,6 +235,35 @@ pub trait Store: Send + Sync + 'static {
     /// in the minute of its settlement, and an imported row in the minute in which its attempt
     /// ended.
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>>;
+
+    /// Returns how long attempts of a job took, by step, from the minute that `since` is in.
+    /// Cheap, however many items there are.
+    ///
+    /// They count in the same minutes as the rows of history in [`minutes`](Self::minutes); step
+    /// times count with their settlement. When a lease is settled, minutes that began more than
+    /// [`DURATIONS_KEPT`] before that may be forgotten. Steps beyond [`MAX_STEPS`] in a minute may
+    /// count as [`OTHER_STEPS`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_workflow::{MemoryStore, Store, Workflow};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let workflow = Workflow::new("import").store(store.clone());
+    /// let report = workflow
+    ///     .run([17, 18], |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    ///
+    /// let since = store.now() - Duration::from_secs(600);
+    /// for step in store.durations(&report.job.id, since).await?.steps() {
+    ///     println!("{:?}: {:?}", step.step, step.took.percentile(95));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations>;
 
     /// Returns jobs with their counts, the newest first; the first `max` after `after`.
     ///

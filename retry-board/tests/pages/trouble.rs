@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retry_workflow::store::{
-    Choose, Cursor, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page, Selection,
-    Settlement, Start, StoreFuture,
+    Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page,
+    Selection, Settlement, Start, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
@@ -38,6 +38,7 @@ macro_rules! broken_otherwise {
             fn overview(job: &'a str, most_waiting: u64) -> Overview;
             fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
             fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
+            fn durations(job: &'a str, since: Timestamp) -> Durations;
             fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
             fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
             fn purge(filter: &'a Filter) -> u64;

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
+use super::durations::Imported;
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
 use super::shared::{Shared, Values};
@@ -230,12 +231,14 @@ async fn import_some(
     let mut columns = Columns::default();
     // No lease has token 0, so these rows come before all others.
     let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
+    let mut durations = Imported::default();
     for row in &added {
         let (job, number) = (column(row, 0)?, column(row, 2)?);
         let id: &str = row.try_get(1)?;
         let Some(item) = places.get(&(job, id)).and_then(|at| items.get(*at)) else { continue };
         columns.push(number, job, item)?;
         minutes.add(job, item);
+        durations.add(job, item);
         for (part, attempt) in item.history.iter().enumerate() {
             let by = shared.worker(client, &attempt.worker).await?;
             rows.push((number, 0), part, attempt, by)?;
@@ -265,6 +268,7 @@ async fn import_some(
     add_priorities(client, shared, &columns).await?;
     rows.write(client, shared).await?;
     minutes.write(client, shared).await?;
+    durations.write(client, shared).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Step {
 }
 
 /// The layout that this program reads and writes.
-pub(crate) const VERSION: i32 = 4;
+pub(crate) const VERSION: i32 = 5;
 
 /// In the order of their numbers.
 pub(crate) const STEPS: &[Step] = &[
@@ -23,6 +23,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { number: 2, sql: SECOND },
     Step { number: 3, sql: THIRD },
     Step { number: 4, sql: FOURTH },
+    Step { number: 5, sql: FIFTH },
 ];
 
 /// How many rows count each job, so that those who settle at the same time seldom collide.
@@ -209,7 +210,7 @@ pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
 /// The privileges of a role that works on jobs, and does not own the tables.
 pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
      GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
-     @history, @failures, @vals, @groups, @minutes TO $role;\n\
+     @history, @failures, @vals, @groups, @minutes, @durations TO $role;\n\
      GRANT SELECT ON @layout TO $role;\n";
 
 /// `suspect` says where an item waits, or will wait if its lease expires unsettled: 0 if it is new
@@ -255,6 +256,35 @@ pub(crate) fn place(queue: i16, priority: i8) -> i16 {
 pub(crate) fn priority(place: i16) -> i8 {
     i8::try_from(place.div_euclid(4)).unwrap_or_default()
 }
+
+/// `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
+/// their duration is in. An attempt as a whole has the step `''`. They begin with what is settled
+/// from now on: the last minutes are of interest, and older ones are deleted. Sharded as `minutes`.
+const FIFTH: &str = r#"
+CREATE TABLE @durations (
+    job bigint NOT NULL,
+    minute bigint NOT NULL,
+    count bigint NOT NULL,
+    shard smallint NOT NULL,
+    bucket smallint NOT NULL,
+    step text COLLATE "C" NOT NULL,
+    PRIMARY KEY (job, minute, shard, step, bucket)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+DO $grants$
+DECLARE worker text;
+BEGIN
+    FOR worker IN
+        SELECT a.grantee::regrole::text
+        FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+        WHERE c.oid = to_regclass('@states') AND a.privilege_type = 'INSERT'
+            AND a.grantee NOT IN (0, c.relowner)
+    LOOP
+        EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON @durations TO ' || worker;
+    END LOOP;
+END
+$grants$;
+"#;
 
 pub(crate) const PENDING: i16 = 0;
 pub(crate) const SUCCEEDED: i16 = 2;

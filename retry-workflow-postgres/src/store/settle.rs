@@ -11,6 +11,7 @@ use retry_workflow::{Failure, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::durations::{self, Sums};
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values};
 use super::summary;
@@ -212,7 +213,7 @@ const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
         CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_back, #4 = 2 AS is_deferred, #5 AS attempts,
-        #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed#TEXTS
+        #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed, u.place#TEXTS
     #FROM
 ), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
@@ -255,13 +256,29 @@ WITH wanted AS MATERIALIZED (
     @GROUPED
 ), minuted AS (
     @MINUTED
+), took AS (
+    SELECT n.job, u.step, u.bucket, u.count
+    FROM summed n CROSS JOIN unnest($10::text[], $11::smallint[], $12::bigint[])
+        AS u(step, bucket, count)
+    WHERE n.leased = -cardinality($1::bigint[])
+    UNION ALL
+    SELECT h.job, ($10::text[])[u.sum], ($11::smallint[])[u.sum], count(*)
+    FROM unnest($13::bigint[], $14::integer[]) AS u(place, sum) JOIN held h ON h.place = u.place
+    WHERE NOT EXISTS (SELECT 1 FROM summed n WHERE n.leased = -cardinality($1::bigint[]))
+    GROUP BY h.job, u.sum
+), timed AS (
+    @TIMED
+), tidied AS (
+    DELETE FROM @durations d WHERE d.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM summed n JOIN @durations o ON o.job = n.job
+        WHERE o.minute < $15::bigint FOR UPDATE OF o SKIP LOCKED))
 )
 SELECT item, token, job, state FROM held";
 
 /// With texts, and without.
 static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
-    [Some((10, 15)), None].map(|texts| {
+    [Some((16, 21)), None].map(|texts| {
         let names = ["checkpoint", "output", "class", "signature", "failure"];
         let wanted = with_texts(SETTLE, 1, &names, texts.map(|(first, _)| first));
         let sql = with_numbers(&wanted, 2)
@@ -270,7 +287,11 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
                 "@GROUPED",
                 &summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)"),
             )
-            .replace("@MINUTED", &summary::add_to_minutes_sql("summed"));
+            .replace("@MINUTED", &summary::add_to_minutes_sql("summed"))
+            .replace(
+                "@TIMED",
+                &durations::add_sql("(SELECT t.*, $4::bigint AS minute FROM took t)"),
+            );
         counted(&sql)
     })
 });
@@ -309,6 +330,8 @@ pub(crate) async fn settle(
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
+    let sums = Sums::new(&ordered);
+    let kept_since = shared.tidies(now.minute()).map(|since| since.as_micros());
     let (now, minute) = (now.as_micros(), now.minute().as_micros());
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,
@@ -320,6 +343,12 @@ pub(crate) async fn settle(
         &starts.at,
         &rows.item,
         &rows.numbers,
+        &sums.step,
+        &sums.bucket,
+        &sums.count,
+        &sums.place,
+        &sums.sum,
+        &kept_since,
     ];
     let [with_texts, without] = &*SETTLE_SQL;
     let sql = if ends.has_texts || rows.has_texts { with_texts } else { without };

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+use retry_workflow::Timestamp;
+use retry_workflow::store::DURATIONS_KEPT;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
@@ -27,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) clock: ServerClock,
     pub(crate) places: Places,
     pub(crate) waking: Waking,
+    /// The last minute in which old durations were deleted.
+    tidied: AtomicI64,
     names: Mutex<Names>,
 }
 
@@ -50,6 +55,7 @@ impl Shared {
             clock,
             places: Places::default(),
             waking: Waking::new(plain),
+            tidied: AtomicI64::new(i64::MIN),
             names: Mutex::default(),
         }
     }
@@ -109,6 +115,12 @@ impl Shared {
     ) -> Result<u64, PostgresError> {
         let statement = client.prepare_cached(&self.sql(sql)).await?;
         Ok(client.execute(&statement, values).await?)
+    }
+
+    /// Which durations are old, if it is time to delete them: once a minute is often enough.
+    pub(crate) fn tidies(&self, minute: Timestamp) -> Option<Timestamp> {
+        let before = self.tidied.swap(minute.as_micros(), Ordering::Relaxed);
+        (before != minute.as_micros()).then(|| minute - DURATIONS_KEPT)
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {

@@ -94,6 +94,7 @@ async fn a_store_of_each_layout_opens() {
         include_str!("../data/layout-1.sql"),
         include_str!("../data/layout-2.sql"),
         include_str!("../data/layout-3.sql"),
+        include_str!("../data/layout-5.sql"),
     ] {
         let Some(place) = Place::new() else { return };
         execute(&place.url, &dump.replace("the_schema", &place.schema)).await;
@@ -114,6 +115,10 @@ async fn a_store_of_each_layout_opens() {
         let [minute] = minutes[..] else { panic!("{minutes:?}") };
         assert_eq!((minute.succeeded, minute.dead, minute.skipped), (1, 1, 1));
         assert_eq!((minute.attempts, minute.failed), (3, 2));
+        // How long attempts take is kept from now on; the last layout has it already.
+        let durations = store.durations("orders-1", Timestamp::from_micros(0)).await.unwrap();
+        let has_it = dump.contains("INSERT INTO the_schema.durations");
+        assert_eq!(durations.steps().len(), if has_it { 2 } else { 0 }, "{durations:?}");
         // What was begun then comes before what is new.
         let new = vec![NewItem::new("new", "1")];
         assert_eq!(store.enqueue("orders-1", new, Timestamp::from_micros(1)).await, Ok(1));

@@ -45,6 +45,8 @@ async fn fill(store: &PostgresStore, url: &str) {
              FROM generate_series(1, 20000) n; \
          INSERT INTO retry.minutes \
              SELECT 9, n, 0, 1, 1, 1, 1, 1 FROM generate_series(1, 20000) n; \
+         INSERT INTO retry.durations \
+             SELECT 9, n, 1, 0, 1, 'load' FROM generate_series(1, 20000) n; \
          INSERT INTO retry.vals SELECT 'key-' || n, 1, '' FROM generate_series(1, 10000) n"
     );
     execute(url, &sql).await;
@@ -150,7 +152,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         assert!(!plans.is_empty(), "{what} has a plan");
         for plan in &plans {
             let tables = ["states", "items", "history", "failures", "vals", "counts"];
-            for table in tables.into_iter().chain(["groups", "minutes"]) {
+            for table in tables.into_iter().chain(["groups", "minutes", "durations"]) {
                 let is_scanned = plan.contains(&format!("Seq Scan on {table}"))
                     || plan.contains(&format!("Seq Scan on retry.{table}"));
                 assert!(!is_scanned, "{what} looks at all rows: {plan}");
@@ -238,6 +240,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("groups of some dead letters", "Index", f64::from(ITEMS) * 0.06);
     assert_eq!(store.minutes("job", at(0)).await.unwrap().len(), 1);
     of_the_job("minutes", "minutes_pkey", 16.0);
+    assert_eq!(store.durations("job", at(0)).await.unwrap().steps().len(), 1);
+    of_the_job("durations", "durations_pkey", 16.0);
     assert_eq!(store.jobs(None, 100).await.unwrap().items.len(), 1);
     of_the_job("jobs", "counts_pkey", 200.0);
     let long = store.list(&job().states([ItemState::Succeeded]).class("none"), None, 9).await;

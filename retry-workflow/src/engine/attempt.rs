@@ -21,7 +21,9 @@ use crate::engine::work::{
 use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
+use crate::item::record::{
+    AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement, StepTime,
+};
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
@@ -70,7 +72,7 @@ pub(super) struct Completion {
 impl Completion {
     /// Releases an item that was not started.
     pub(super) fn released(key: LeaseKey) -> Self {
-        let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
+        let settlement = Settlement::new(key, Settled::Released, Vec::new());
         Self {
             settlement: Some(settlement),
             history: Vec::new(),
@@ -84,7 +86,7 @@ impl Completion {
     /// Skips an item that was not started.
     pub(super) fn skipped(key: LeaseKey, id: String, failure: Failure) -> Self {
         let end = Settled::Skipped(Some(failure));
-        let settlement = Settlement { lease: key, end, history: Vec::new() };
+        let settlement = Settlement::new(key, end, Vec::new());
         let state = Some(ItemState::Skipped);
         Self { settlement: Some(settlement), id, state, ..Self::released(key) }
     }
@@ -93,7 +95,7 @@ impl Completion {
     pub(super) fn deferred(lease: Lease, due: Timestamp) -> Self {
         let Lease { key, id, checkpoint, .. } = lease;
         let end = Settled::Deferred { due, checkpoint };
-        let settlement = Settlement { lease: key, end, history: Vec::new() };
+        let settlement = Settlement::new(key, end, Vec::new());
         Self { settlement: Some(settlement), id, ..Self::released(key) }
     }
 
@@ -182,7 +184,7 @@ impl Process {
             Err(panic) => {
                 let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));
                 let end = Settled::Dead(failure);
-                let settlement = Settlement { lease: key, end, history: Vec::new() };
+                let settlement = Settlement::new(key, end, Vec::new());
                 Completion {
                     settlement: Some(settlement),
                     history: Vec::new(),
@@ -206,14 +208,14 @@ impl Process {
             let message =
                 format!("{strikes} workers in a row died while working on this item alone");
             let failure = Failure::new("lost", message);
-            return self.failed(item, &payload, rounds, failure, Vec::new()).await;
+            return self.failed(item, &payload, rounds, failure, Measured::default()).await;
         }
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
             && rounds.expired_by(self.item_retries.policy(), &self.worker).is_some()
         {
             // Its time ran out while no process was working on it.
             let settled = Settled::Dead(rounds.failure.clone());
-            return self.finished(item, settled, Vec::new(), None);
+            return self.finished(item, settled, Measured::default(), None);
         }
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
             None => None,
@@ -244,7 +246,8 @@ impl Process {
                 AttemptReport::failed(timer, failure, Reason::NotRetryable)
             }
         };
-        let AttemptReport { outcome, records } = report;
+        let AttemptReport { outcome, records, step_times } = report;
+        let measured = Measured { records, step_times };
         if let Some(permit) = permit {
             tell(permit, &outcome);
         }
@@ -253,27 +256,27 @@ impl Process {
                 if let Some(rounds) = &rounds {
                     rounds.succeeded(&self.item_retries);
                 }
-                self.finished(item, Settled::Succeeded(output), records, None)
+                self.finished(item, Settled::Succeeded(output), measured, None)
             }
             WorkOutcome::Skipped(failure) => {
-                self.finished(item, Settled::Skipped(Some(failure)), records, None)
+                self.finished(item, Settled::Skipped(Some(failure)), measured, None)
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::Postponed { wait } => {
                 let due = (self.clock)() + wait;
                 let checkpoint = Checkpoint { rounds, ..Checkpoint::default() }.write();
-                self.finished(item, Settled::RetryAt { due, checkpoint }, records, None)
+                self.finished(item, Settled::RetryAt { due, checkpoint }, measured, None)
             }
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
                     let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
-                    self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
+                    self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(wait))
                 }
                 Err(error) => {
                     let message = format!("the checkpoint of the attempt is not JSON: {error}");
                     let failure = Failure::new("other", message);
-                    self.failed(item, &payload, rounds, failure, records).await
+                    self.failed(item, &payload, rounds, failure, measured).await
                 }
             },
             WorkOutcome::Failed { reason, .. }
@@ -283,10 +286,10 @@ impl Process {
                 let due = (self.clock)() + open_for;
                 let checkpoint =
                     Checkpoint { rounds, probes: probes + 1, ..Checkpoint::default() }.write();
-                self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(open_for))
+                self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
-                self.failed(item, &payload, rounds, failure, records).await
+                self.failed(item, &payload, rounds, failure, measured).await
             }
         }
     }
@@ -298,7 +301,7 @@ impl Process {
         payload: &str,
         rounds: Option<RetryState>,
         failure: Failure,
-        records: Vec<StepRecord>,
+        measured: Measured,
     ) -> Completion {
         let mut event = ItemFailure {
             job: Arc::clone(&self.job),
@@ -359,7 +362,7 @@ impl Process {
             // An item that is put back is reported once it ends.
             failure: (!puts_back).then_some(event),
             stops,
-            ..self.finished(item, end, records, wait)
+            ..self.finished(item, end, measured, wait)
         }
     }
 
@@ -367,7 +370,7 @@ impl Process {
         &self,
         item: Item,
         mut end: Settled,
-        records: Vec<StepRecord>,
+        measured: Measured,
         wait: Option<std::time::Duration>,
     ) -> Completion {
         // The history has it already.
@@ -375,6 +378,7 @@ impl Process {
             failure.output = None;
         }
         let Item { key, run, attempt, id, .. } = item;
+        let Measured { records, step_times } = measured;
         let last = records.len().saturating_sub(1);
         let history = records.into_iter().enumerate().map(|(at, record)| AttemptRecord {
             run,
@@ -394,9 +398,16 @@ impl Process {
             Settled::Skipped(_) => Some(ItemState::Skipped),
             Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => None,
         };
-        let settlement = Settlement { lease: key, end, history: history.collect() };
+        let settlement = Settlement { step_times, ..Settlement::new(key, end, history.collect()) };
         Completion { id, state, settlement: Some(settlement), ..Completion::released(key) }
     }
+}
+
+/// What an attempt reports beside its outcome.
+#[derive(Default)]
+struct Measured {
+    records: Vec<StepRecord>,
+    step_times: Vec<StepTime>,
 }
 
 /// Identifies an item.

@@ -262,11 +262,8 @@ impl Drop for Leases {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (store, keys) = (Arc::clone(&self.store), self.keys());
         runtime.spawn(async move {
-            let released = keys.into_iter().map(|lease| Settlement {
-                lease,
-                end: Settled::Released,
-                history: Vec::new(),
-            });
+            let released =
+                keys.into_iter().map(|lease| Settlement::new(lease, Settled::Released, Vec::new()));
             // A failure can no longer be reported; the leases expire by themselves.
             let now = store.now();
             drop(store.settle(released.collect(), Vec::new(), now).await);

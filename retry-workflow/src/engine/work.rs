@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::item::clock::Timestamp;
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::AttemptOutcome;
+use crate::item::record::{AttemptOutcome, StepTime};
 
 /// A kind of work: what is done with each item of a job.
 ///
@@ -127,18 +127,39 @@ pub struct AttemptReport {
     /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts) counts
     /// these.
     pub records: Vec<StepRecord>,
+    /// How long steps took that succeeded, and have no record of their own:
+    /// [`Store::durations`](crate::Store::durations) counts them as well.
+    pub step_times: Vec<StepTime>,
 }
 
 impl AttemptReport {
     /// Creates a report without records.
     pub fn new(outcome: WorkOutcome) -> Self {
-        Self { outcome, records: Vec::new() }
+        Self { outcome, records: Vec::new(), step_times: Vec::new() }
     }
 
     /// Adds a record to the history.
     #[must_use]
     pub fn record(mut self, record: StepRecord) -> Self {
         self.records.push(record);
+        self
+    }
+
+    /// Adds the time that a step took which succeeded.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_workflow::work::{AttemptReport, AttemptTimer};
+    ///
+    /// let timer = AttemptTimer::start();
+    /// let report = AttemptReport::succeeded(timer, None)
+    ///     .step_time("download", Duration::from_secs(2))
+    ///     .step_time("unpack", Duration::from_millis(300));
+    /// assert_eq!(report.step_times.len(), 2);
+    /// ```
+    #[must_use]
+    pub fn step_time(mut self, step: impl Into<String>, took: Duration) -> Self {
+        self.step_times.push(StepTime::new(step, took));
         self
     }
 
@@ -168,6 +189,11 @@ impl AttemptTimer {
         Self { started: Timestamp::now(), began: Instant::now() }
     }
 
+    /// Returns how long it has taken so far.
+    pub fn elapsed(self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// Creates the record of an attempt or a step that succeeded just now.
     pub fn succeeded(self) -> StepRecord {
         self.record(AttemptOutcome::Succeeded, None)
@@ -179,7 +205,7 @@ impl AttemptTimer {
     }
 
     fn record(self, outcome: AttemptOutcome, failure: Option<Failure>) -> StepRecord {
-        let duration = self.began.elapsed();
+        let duration = self.elapsed();
         StepRecord { step: None, started: self.started, duration, outcome, failure, output: None }
     }
 }

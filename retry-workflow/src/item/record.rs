@@ -321,12 +321,52 @@ pub struct Settlement {
     pub end: Settled,
     /// Rows of its history, in order.
     pub history: Vec<AttemptRecord>,
+    /// How long steps took that have no row there, because they succeeded.
+    pub step_times: Vec<StepTime>,
 }
 
 impl Settlement {
-    /// Creates the settlement of a lease.
+    /// Creates the settlement of a lease, without step times.
     pub fn new(lease: LeaseKey, end: Settled, history: Vec<AttemptRecord>) -> Self {
-        Self { lease, end, history }
+        Self { lease, end, history, step_times: Vec::new() }
+    }
+
+    /// Returns how long each attempt took, with its step if it has one: the rows of the history
+    /// that are not lost, and the step times.
+    ///
+    /// For your own stores, in [`Store::durations`](crate::Store::durations).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_workflow::store::{LeaseKey, Settled, Settlement, StepTime};
+    ///
+    /// let key = LeaseKey { item: 7, token: 1 };
+    /// let mut settlement = Settlement::new(key, Settled::Succeeded(None), Vec::new());
+    /// settlement.step_times = vec![StepTime::new("download", Duration::from_secs(2))];
+    /// let took: Vec<_> = settlement.took().collect();
+    /// assert_eq!(took, [(Some("download"), Duration::from_secs(2))]);
+    /// ```
+    pub fn took(&self) -> impl Iterator<Item = (Option<&str>, Duration)> {
+        let rows = self.history.iter().filter_map(AttemptRecord::took);
+        rows.chain(self.step_times.iter().map(|one| (Some(&*one.step), one.took)))
+    }
+}
+
+/// How long a step took that succeeded: it has no row in the history, where an attempt that succeeds
+/// has one for all of its steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepTime {
+    /// The step's name.
+    pub step: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl StepTime {
+    /// Creates the time that a step took.
+    pub fn new(step: impl Into<String>, took: Duration) -> Self {
+        Self { step: step.into(), took }
     }
 }
 
@@ -405,6 +445,11 @@ impl AttemptRecord {
             failure: None,
             output: None,
         }
+    }
+
+    /// How long it took, and its step; `None` if it was lost, because nobody knows when it ended.
+    pub(crate) fn took(&self) -> Option<(Option<&str>, Duration)> {
+        (self.outcome != AttemptOutcome::Lost).then_some((self.step.as_deref(), self.duration))
     }
 }
 

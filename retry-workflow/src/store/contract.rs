@@ -132,6 +132,11 @@ macro_rules! store_contract {
             groups_have_their_hours
             groups_follow_the_items
             minutes_have_what_ended_in_them
+            durations_are_counted_by_step
+            durations_of_a_refused_settlement_do_not_count
+            durations_of_the_last_hour_are_kept
+            many_steps_are_bounded
+            durations_of_several_jobs_in_one_settlement_are_apart
             summaries_are_those_of_the_items
             a_job_that_was_removed_has_no_summaries
             jobs_are_listed_with_the_newest_first

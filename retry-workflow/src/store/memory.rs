@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
 use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
+use crate::item::durations::{DURATIONS_KEPT, Durations};
 use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
 use crate::item::record::{
@@ -102,6 +103,8 @@ struct Job {
     counts: Counts,
     /// By the time at which each minute begins.
     minutes: BTreeMap<Timestamp, Minute>,
+    /// The same for how long attempts took.
+    durations: BTreeMap<Timestamp, Durations>,
 }
 
 /// Where an item waits until it is claimed.
@@ -284,6 +287,14 @@ impl Job {
 
     fn settle(&mut self, item: &mut Item, settlement: Settlement, now: Timestamp) {
         let number = settlement.lease.item;
+        if settlement.took().next().is_some() {
+            let minute = now.minute();
+            self.durations.entry(minute).or_default().settled(&settlement);
+            let kept = minute - DURATIONS_KEPT;
+            while let Some(first) = self.durations.first_entry().filter(|it| *it.key() < kept) {
+                first.remove();
+            }
+        }
         for row in settlement.history {
             self.minute(now.minute()).tried(&row);
             self.write(item, row);
@@ -364,6 +375,7 @@ impl Tables {
         for row in &record.history {
             wrote(&mut job.counts, row);
             job.minute(minute_of(row)).tried(row);
+            job.durations.entry(minute_of(row)).or_default().tried(row);
         }
         if let Some(ended) = record.ended {
             job.minute(ended.minute()).ended(record.state);
@@ -656,6 +668,17 @@ impl Store for MemoryStore {
             let since = since.minute();
             let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
             Ok(minutes.map(|(_, minute)| *minute).filter(is_meant).collect())
+        })
+    }
+
+    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
+        self.with(move |tables| {
+            let mut durations = Durations::new();
+            if let Some(job) = tables.jobs.get(job) {
+                let meant = job.durations.range(since.minute()..);
+                meant.for_each(|(_, minute)| durations.merge(minute));
+            }
+            Ok(durations)
         })
     }
 

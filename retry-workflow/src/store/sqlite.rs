@@ -31,6 +31,7 @@ use self::thread::patience::Patience;
 use self::transaction::{Access, Transaction};
 use super::{Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult};
 use crate::item::clock::Timestamp;
+use crate::item::durations::Durations;
 use crate::item::failure::Failure;
 use crate::item::record::{
     Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
@@ -548,6 +549,11 @@ impl Store for SqliteStore {
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
         let job = job.to_owned();
         Box::pin(self.0.reader.run_if_wanted(move |tx| summary::minutes(tx, &job, since)))
+    }
+
+    fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
+        let job = job.to_owned();
+        Box::pin(self.0.reader.run_if_wanted(move |tx| summary::durations(tx, &job, since)))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {

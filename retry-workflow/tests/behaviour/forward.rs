@@ -15,6 +15,7 @@ macro_rules! forward {
             fn list(filter: &'a retry_workflow::Filter, after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::ItemRecord>;
             fn stats(filter: &'a retry_workflow::Filter) -> Vec<retry_workflow::store::Group>;
             fn minutes(job: &'a str, since: retry_workflow::Timestamp) -> Vec<retry_workflow::store::Minute>;
+            fn durations(job: &'a str, since: retry_workflow::Timestamp) -> retry_workflow::store::Durations;
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
             fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration) -> u64;
             fn purge(filter: &'a retry_workflow::Filter) -> u64;

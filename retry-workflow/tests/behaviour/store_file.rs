@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
-    Minute, NewItem, Selection, Settled, Settlement, SqliteStore, Store, StoreError, Summary,
-    Synchronous,
+    AttemptOutcome, AttemptRecord, Minute, NewItem, Selection, Settled, Settlement, SqliteStore,
+    Store, StoreError, Summary, Synchronous,
 };
 use retry_workflow::{Filter, ItemState, Job, Timestamp};
 use rusqlite::Connection;
@@ -125,7 +125,7 @@ async fn a_newer_layout_is_left_alone() {
     other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
     drop(other);
     let error = refused(&path);
-    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 5 });
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 6 });
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     store.claim("job", "w", now, Selection::Items { max: 2, starts: 2 }, minute).await.unwrap();
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
-        DROP TABLE groups; DROP TABLE minutes; ALTER TABLE history DROP COLUMN output;
+        DROP TABLE groups; DROP TABLE minutes; DROP TABLE durations; ALTER TABLE history DROP COLUMN output;
         DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect;
         ALTER TABLE jobs DROP COLUMN priorities; PRAGMA user_version = 1;
         CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
@@ -333,6 +333,24 @@ async fn what_was_begun_in_a_file_of_layout_3_comes_before_what_is_new() {
     let after = SqliteStore::check(&path).unwrap();
     assert_eq!((after.layout, after.items), (after.newest, 8));
     assert!(after.is_sound(), "{after:?}");
+}
+
+/// What the last layout does not have: how long attempts take, which is counted from then on.
+#[tokio::test]
+async fn durations_are_kept_from_the_migration_on() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, LAYOUT_3).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    let now: Timestamp = "2026-11-23T19:30:00Z".parse().unwrap();
+    let before = store.durations("import-1", Timestamp::from_micros(0)).await.unwrap();
+    assert!(before.is_empty(), "{before:?}");
+    let one = Selection::Items { max: 1, starts: 1 };
+    let leases = store.claim("import-1", "w", now, one, Duration::from_secs(60)).await.unwrap();
+    let row = AttemptRecord::new("w", now, AttemptOutcome::Succeeded);
+    let end = Settlement::new(leases[0].key, Settled::Succeeded(None), vec![row]);
+    assert_eq!(store.settle(vec![end], Vec::new(), now).await, Ok(vec![true]));
+    let after = store.durations("import-1", now).await.unwrap();
+    assert_eq!((after.steps().len(), after.steps()[0].took.count()), (1, 1));
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, HourCount, JobRow, Lease, LeaseKey, Minute, NewItem,
-    SUSPECT_AFTER, Selection, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, DURATIONS_KEPT, Durations, HourCount, JobRow, Lease, LeaseKey,
+    Minute, NewItem, SUSPECT_AFTER, Selection, Settled, Settlement, Start, StepTime,
 };
 use retry_workflow::{Counts, Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 
@@ -219,6 +219,10 @@ struct Model {
     forgotten: BTreeMap<String, Vec<AttemptRecord>>,
     /// All events in order: the job, the minute, and an attempt or the new state of an item.
     events: Vec<(String, Timestamp, Event)>,
+    /// The job, the minute, the step and the duration of each attempt that was not lost.
+    took: Vec<(String, Timestamp, Option<String>, Duration)>,
+    /// The latest time of a settlement.
+    settled: Option<Timestamp>,
     /// In order of arrival.
     jobs: Vec<String>,
     values: BTreeMap<String, u64>,
@@ -239,6 +243,9 @@ impl Model {
         for row in &seen.history {
             let minute = (row.started + row.duration).minute();
             self.events.push((seen.job.clone(), minute, Event::Tried(row.outcome)));
+            if row.outcome != AttemptOutcome::Lost {
+                self.took.push((seen.job.clone(), minute, row.step.clone(), row.duration));
+            }
         }
         if let Some(ended) = seen.ended {
             self.events.push((seen.job.clone(), ended.minute(), Event::Ended(seen.state)));
@@ -333,12 +340,13 @@ impl Model {
         &mut self,
         held: (usize, u64),
         end: &Settled,
-        rows: &[AttemptRecord],
+        (rows, step_times): (&[AttemptRecord], &[StepTime]),
         now: Timestamp,
     ) -> bool {
         if !self.holds(held) {
             return false;
         }
+        self.settled = self.settled.max(Some(now));
         let Entry { seen, lost, dropped, is_deferred, .. } = &mut self.entries[held.0];
         seen.history.extend_from_slice(rows);
         (seen.due, seen.ended) = (None, Some(now));
@@ -375,6 +383,10 @@ impl Model {
             happened.push(Event::Ended(seen.state));
         }
         let job = seen.job.clone();
+        let rows = rows.iter().filter(|row| row.outcome != AttemptOutcome::Lost);
+        let took = rows.map(|row| (row.step.clone(), row.duration));
+        let took = took.chain(step_times.iter().map(|one| (Some(one.step.clone()), one.took)));
+        self.took.extend(took.map(|(step, took)| (job.clone(), now.minute(), step, took)));
         self.events.extend(happened.into_iter().map(|one| (job.clone(), now.minute(), one)));
         true
     }
@@ -457,6 +469,16 @@ impl Model {
             }
         }
         minutes.into_values().filter(|minute| *minute != Minute::new(minute.minute)).collect()
+    }
+
+    fn durations(&self, job: &str, since: Timestamp) -> Durations {
+        let mut durations = Durations::new();
+        for (of, minute, step, took) in &self.took {
+            if of == job && *minute >= since.minute() {
+                durations.add(step.as_deref(), *took);
+            }
+        }
+        durations
     }
 
     fn next_due(&self, job: &str) -> Option<Timestamp> {
@@ -631,8 +653,13 @@ impl<S: Store> Stage<S> {
                     row
                 })
                 .collect();
-            expected.push(model.settle(held, &end, &history, now));
-            settlements.push(Settlement::new(lease, end, history));
+            let step_times: Vec<_> = (0..rows / 2)
+                .map(|part| StepTime::new(format!("{part}"), Duration::from_secs(part.into())))
+                .collect();
+            expected.push(model.settle(held, &end, (&history, &step_times), now));
+            let mut settlement = Settlement::new(lease, end, history);
+            settlement.step_times = step_times;
+            settlements.push(settlement);
         }
         assert_eq!(store.settle(settlements, starts, now).await, Ok(expected));
     }
@@ -738,6 +765,10 @@ impl<S: Store> Stage<S> {
         assert_eq!(rows, jobs);
         for job in JOBS {
             assert_eq!(store.minutes(job, at(-999)).await, Ok(self.model.minutes(job)));
+            // Older minutes may be gone.
+            let since = self.model.settled.unwrap_or(at(0)) - DURATIONS_KEPT;
+            let durations = store.durations(job, since).await;
+            assert_eq!(durations, Ok(self.model.durations(job, since)));
         }
         let value = |(key, revision): (&String, &u64)| (key.clone(), format!("{}", revision - 1));
         let values = self.model.values.iter().map(value).collect();

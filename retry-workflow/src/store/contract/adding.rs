@@ -123,11 +123,8 @@ pub async fn anything_can_be_an_id(store: &Arc<dyn Store>) {
                 failure: Some(why.clone()),
                 ..row(lease, 0, true)
             };
-            let settlement = Settlement {
-                lease: lease.key,
-                end: Settled::Dead(why.clone()),
-                history: vec![row.clone()],
-            };
+            let settlement =
+                Settlement::new(lease.key, Settled::Dead(why.clone()), vec![row.clone()]);
             assert_eq!(store.settle(vec![settlement], Vec::new(), at(1)).await, Ok(vec![true]));
             let item = store.item(job, text).await.expect("read").expect("there");
             assert_eq!((item.job.as_str(), item.id.as_str()), (job, text));

@@ -261,7 +261,7 @@ pub async fn a_start_is_written_with_a_settlement_or_an_extension(store: &Arc<dy
     let leases = prefetch(store, 0, 3, 1).await;
     let start = |place: usize, now| vec![Start::new(leases[place].key, at(now))];
     let end = Settled::Succeeded(None);
-    let settlement = Settlement { lease: leases[0].key, end, history: Vec::new() };
+    let settlement = Settlement::new(leases[0].key, end, Vec::new());
     assert_eq!(store.settle(vec![settlement], start(1, 7), at(8)).await, Ok(vec![true]));
     assert_eq!(store.extend(vec![leases[1].key], start(2, 9), at(90)).await, Ok(vec![true]));
     let again = claim(store, 100, 3).await;
@@ -408,7 +408,7 @@ pub async fn what_was_never_leased_is_counted_as_waiting(store: &Arc<dyn Store>)
     assert_eq!(waiting(store, 9).await, 1);
     settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
     settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
-    let release = Settlement { lease: leases[2].key, end: Settled::Released, history: Vec::new() };
+    let release = Settlement::new(leases[2].key, Settled::Released, Vec::new());
     assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
     assert_eq!(waiting(store, 9).await, 2);
     assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));

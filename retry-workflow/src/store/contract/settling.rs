@@ -42,7 +42,7 @@ pub async fn a_stale_settlement_writes_nothing(store: &Arc<dyn Store>) {
     // Nor beside a valid settlement of the same item.
     let both = [&stale, &held].map(|lease| {
         let history = vec![row(lease, 102, false)];
-        Settlement { lease: lease.key, end: Settled::Succeeded(None), history }
+        Settlement::new(lease.key, Settled::Succeeded(None), history)
     });
     assert_eq!(store.settle(both.into(), Vec::new(), at(102)).await, Ok(vec![false, true]));
     assert_eq!(found(store, "a").await.history.len(), 2, "the one that was lost, and this one");
@@ -53,8 +53,7 @@ pub async fn a_lease_is_settled_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let end = || Settled::RetryAt { due: at(500), checkpoint: None };
-    let settlement =
-        || Settlement { lease: lease.key, end: end(), history: vec![row(&lease, 1, true)] };
+    let settlement = || Settlement::new(lease.key, end(), vec![row(&lease, 1, true)]);
     assert_eq!(
         store.settle(vec![settlement(), settlement()], Vec::new(), at(1)).await,
         Ok(vec![true, false])
@@ -74,7 +73,7 @@ pub async fn an_unknown_lease_is_refused(store: &Arc<dyn Store>) {
         LeaseKey { token: 0, ..lease.key },
         LeaseKey { token: u64::MAX, ..lease.key },
     ] {
-        let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
+        let settlement = Settlement::new(key, Settled::Released, Vec::new());
         assert_eq!(
             store.settle(vec![settlement], Vec::new(), at(1)).await,
             Ok(vec![false]),
@@ -147,7 +146,7 @@ pub async fn a_skipped_item_needs_no_reason(store: &Arc<dyn Store>) {
 pub async fn a_release_takes_the_attempt_back(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
+    let release = Settlement::new(lease.key, Settled::Released, Vec::new());
     assert_eq!(store.settle(vec![release.clone()], Vec::new(), at(7)).await, Ok(vec![true]));
     let item = found(store, "a").await;
     assert_eq!((item.state, item.attempt, item.due), (ItemState::Pending, 0, Some(at(7))));
@@ -167,7 +166,7 @@ pub async fn a_release_keeps_losses_and_checkpoint(store: &Arc<dyn Store>) {
     claim_one(store, 1).await;
     let lease = claim_one(store, 100).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
-    let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
+    let release = Settlement::new(lease.key, Settled::Released, Vec::new());
     assert_eq!(store.settle(vec![release], Vec::new(), at(101)).await, Ok(vec![true]));
     let lease = claim_one(store, 101).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
@@ -181,7 +180,7 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     let checkpoint = Some("slot".to_owned());
     let defer = async |lease: &Lease, now, due, checkpoint| {
         let end = Settled::Deferred { due: at(due), checkpoint };
-        let settlement = Settlement { lease: lease.key, end, history: Vec::new() };
+        let settlement = Settlement::new(lease.key, end, Vec::new());
         assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
     };
     defer(&lease, 1, 30, checkpoint.clone()).await;
@@ -247,10 +246,12 @@ pub async fn settlements_answer_in_their_order(store: &Arc<dyn Store>) {
     settle(store, &leases[1], 1, Settled::Succeeded(None)).await;
     let settlements: Vec<_> = leases
         .iter()
-        .map(|lease| Settlement {
-            lease: lease.key,
-            end: Settled::Dead(failure("other", "no")),
-            history: vec![row(lease, 2, true)],
+        .map(|lease| {
+            Settlement::new(
+                lease.key,
+                Settled::Dead(failure("other", "no")),
+                vec![row(lease, 2, true)],
+            )
         })
         .collect();
     assert_eq!(store.settle(settlements, Vec::new(), at(2)).await, Ok(vec![true, false, true]));
@@ -320,7 +321,7 @@ pub async fn attempts_are_kept_in_their_order(store: &Arc<dyn Store>) {
             } else {
                 Settled::RetryAt { due: at(now), checkpoint: None }
             };
-            let settlement = Settlement { lease: lease.key, end, history: rows };
+            let settlement = Settlement::new(lease.key, end, rows);
             assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
         }
         let due = at(run * 1000 + 1000);

@@ -117,8 +117,7 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
     long.wait = Duration::MAX;
     (long.run, long.attempt) = (u32::MAX, u32::MAX);
     let history = vec![long.clone(), long];
-    let settlement =
-        Settlement { lease: leases[0].key, end: Settled::Dead(failure("other", "no")), history };
+    let settlement = Settlement::new(leases[0].key, Settled::Dead(failure("other", "no")), history);
     assert_eq!(store.settle(vec![settlement], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
     let longest = Duration::from_micros(i64::MAX.unsigned_abs());
     let counts = counts(store).await;

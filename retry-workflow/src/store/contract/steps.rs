@@ -86,7 +86,7 @@ pub(super) async fn try_settle(
 ) -> bool {
     let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
     let history = vec![row(lease, now, failed)];
-    let settlements = vec![Settlement { lease: lease.key, end, history }];
+    let settlements = vec![Settlement::new(lease.key, end, history)];
     let settled = store.settle(settlements, Vec::new(), at(now)).await.expect("settled or refused");
     assert_eq!(settled.len(), 1);
     settled[0]

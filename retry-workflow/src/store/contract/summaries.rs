@@ -1,5 +1,5 @@
-//! What a store summarizes: failures by hour, what ended in each minute, jobs; and lists that end
-//! early.
+//! What a store summarizes: failures by hour, what ended in each minute, how long attempts took,
+//! jobs; and lists that end early.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,10 @@ use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, kill, new, row,
     settle,
 };
+use crate::item::durations::{DURATIONS_KEPT, Durations, Histogram, MAX_STEPS, OTHER_STEPS};
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, NewItem, Settled, Settlement,
+    AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, Lease, NewItem, Selection,
+    Settled, Settlement, StepTime,
 };
 use crate::item::summary::{Group, HourCount, Minute};
 use crate::store::{MAX_ROWS_SCANNED, Store};
@@ -153,6 +155,183 @@ pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {
     assert_eq!(store.import(vec![item], at(900)).await, Ok(1));
     let expected = [minute(240, [0, 0, 0, 2, 1]), minute(300, [1, 0, 0, 0, 0])];
     assert_eq!(store.minutes("copy", at(0)).await.as_deref(), Ok(&expected[..]));
+}
+
+/// The settlement of a lease with attempts at these steps that took so many milliseconds; the first
+/// of them failed.
+fn with_steps(lease: &Lease, steps: &[(Option<&str>, u64)]) -> Settlement {
+    let mut history = Vec::new();
+    for (step, millis) in steps {
+        let mut row = row(lease, 1, history.is_empty());
+        row.step = step.map(ToOwned::to_owned);
+        row.duration = Duration::from_millis(*millis);
+        history.push(row);
+    }
+    Settlement::new(lease.key, Settled::Succeeded(None), history)
+}
+
+async fn durations(store: &Arc<dyn Store>, job: &str, since: i64) -> Durations {
+    store.durations(job, at(since)).await.expect("durations")
+}
+
+/// Durations of so many milliseconds by step.
+fn took(steps: &[(Option<&str>, u64)]) -> Durations {
+    let mut durations = Durations::new();
+    for (step, millis) in steps {
+        durations.add(*step, Duration::from_millis(*millis));
+    }
+    durations
+}
+
+/// Rows of history and step times count, in the minute of their settlement; lost attempts do not.
+pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
+    assert!(durations(store, "job", 0).await.is_empty(), "nobody knows the job");
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    let leases = claim(store, 0, 3).await;
+    let first = with_steps(&leases[0], &[(Some("load"), 20), (Some("load"), 21), (None, 5_000)]);
+    let mut second = with_steps(&leases[1], &[(Some("sa\\ve 'é\0'"), 3)]);
+    second.step_times = vec![
+        StepTime::new("load", Duration::from_millis(700)),
+        StepTime::new("", Duration::from_secs(6)),
+    ];
+    let ends = vec![first, second];
+    assert_eq!(store.settle(ends, Vec::new(), at(59)).await, Ok(vec![true, true]));
+    let early = took(&[
+        (Some("load"), 20),
+        (Some("load"), 20),
+        (Some("load"), 700),
+        (Some("sa\\ve 'é\0'"), 3),
+        (None, 5_000),
+        (None, 6_000),
+    ]);
+    assert_eq!(durations(store, "job", 0).await, early);
+    // Its attempt is lost, and a release has none.
+    let again = claim(store, 90, 2).await;
+    settle(store, &again[0], 90, Settled::Succeeded(None)).await;
+    let release = Settlement::new(again[1].key, Settled::Released, Vec::new());
+    assert_eq!(store.settle(vec![release], Vec::new(), at(91)).await, Ok(vec![true]));
+    let late = took(&[(None, 1_000)]);
+    assert_eq!(durations(store, "job", 60).await, late);
+    assert_eq!(durations(store, "job", 119).await, late, "the whole minute");
+    let mut both = early;
+    both.merge(&late);
+    assert_eq!(durations(store, "job", 59).await, both);
+    assert!(durations(store, "job", 120).await.is_empty());
+    assert!(durations(store, "other", 0).await.is_empty());
+    // What becomes of the items changes nothing.
+    store.redrive(&failed(), None, at(100), MINUTE).await.expect("re-driven");
+    store.purge(&failed()).await.expect("purged");
+    assert_eq!(durations(store, "job", 0).await, both);
+
+    // Imported attempts count when they ended elsewhere.
+    let mut item = ItemRecord::new("copy", "a", "1");
+    (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
+    item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
+        .map(|outcome| AttemptRecord {
+            duration: MINUTE,
+            ..AttemptRecord::new("w", at(230), outcome)
+        })
+        .into();
+    assert_eq!(store.import(vec![item.clone()], at(900)).await, Ok(1));
+    assert_eq!(store.import(vec![item], at(900)).await, Ok(0), "it is there");
+    assert_eq!(durations(store, "copy", 0).await, took(&[(None, 60_000), (None, 60_000)]));
+    assert!(durations(store, "copy", 300).await.is_empty());
+
+    // A job that is removed counts from nothing.
+    assert_eq!(store.remove("job", 9, Vec::new()).await, Ok(4));
+    assert!(durations(store, "job", 0).await.is_empty());
+    assert!(!durations(store, "copy", 0).await.is_empty(), "it is another job");
+}
+
+/// A batch counts what was settled, and nothing else.
+pub async fn durations_of_a_refused_settlement_do_not_count(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let stale = claim_one(store, 0).await;
+    let leases = claim(store, 100, 3).await;
+    assert_eq!(leases.len(), 3);
+    let again = leases.iter().find(|lease| lease.id == stale.id).expect("it was claimed again");
+    let other = leases.iter().find(|lease| lease.id != stale.id).expect("another one");
+    let ends = vec![
+        with_steps(&stale, &[(Some("load"), 1_000), (Some("stale"), 1_000)]),
+        with_steps(again, &[(Some("load"), 20), (None, 20)]),
+        with_steps(other, &[(Some("load"), 21), (Some("save"), 300)]),
+        with_steps(other, &[(Some("twice"), 1_000)]),
+    ];
+    let settled = store.settle(ends, Vec::new(), at(101)).await;
+    assert_eq!(settled, Ok(vec![false, true, true, false]));
+    let steps = [(Some("load"), 20), (Some("load"), 20), (Some("save"), 300), (None, 20)];
+    assert_eq!(durations(store, "job", 0).await, took(&steps));
+    let alone = with_steps(&stale, &[(Some("load"), 1_000)]);
+    assert_eq!(store.settle(vec![alone], Vec::new(), at(102)).await, Ok(vec![false]));
+    assert_eq!(durations(store, "job", 0).await, took(&steps));
+}
+
+/// One settlement may be about several jobs.
+pub async fn durations_of_several_jobs_in_one_settlement_are_apart(store: &Arc<dyn Store>) {
+    let mut ends = Vec::new();
+    for (job, millis) in [("job", 20), ("other", 300)] {
+        enqueue(store, job, &["a", "b"]).await;
+        let two = Selection::Items { max: 2, starts: 2 };
+        let leases = store.claim(job, "worker", at(0), two, MINUTE).await.expect("claimed");
+        ends.extend(leases.iter().map(|lease| {
+            with_steps(lease, &[(Some("load"), millis), (Some(job), millis), (None, millis)])
+        }));
+    }
+    let settled = store.settle(ends, Vec::new(), at(1)).await;
+    assert_eq!(settled, Ok(vec![true; 4]));
+    for (job, millis) in [("job", 20), ("other", 300)] {
+        let one = took(&[(Some("load"), millis), (Some(job), millis), (None, millis)]);
+        let mut two = one.clone();
+        two.merge(&one);
+        assert_eq!(durations(store, job, 0).await, two);
+    }
+}
+
+/// Older minutes may be gone, but not those of the last hour, however long nothing was settled.
+pub async fn durations_of_the_last_hour_are_kept(store: &Arc<dyn Store>) {
+    let minute = |number: i64| number * 60;
+    for number in [0, 30, 60, 61, 90, 150] {
+        let id = format!("item-{number}");
+        enqueue(store, "job", &[&id]).await;
+        let lease = claim_one(store, minute(number)).await;
+        let end = with_steps(&lease, &[(Some(&id), 20)]);
+        let settled = store.settle(vec![end], Vec::new(), at(minute(number))).await;
+        assert_eq!(settled, Ok(vec![true]));
+    }
+    let kept = durations(store, "job", minute(90)).await;
+    assert_eq!(kept, took(&[(Some("item-90"), 20), (Some("item-150"), 20)]));
+    assert_eq!(DURATIONS_KEPT, Duration::from_secs(3_600));
+}
+
+/// Names of steps may be made of ids: they do not make a summary as large as the history.
+pub async fn many_steps_are_bounded(store: &Arc<dyn Store>) {
+    let count = |durations: &Durations| -> u64 {
+        durations.steps().iter().map(|step| step.took.count()).sum()
+    };
+    let mut expected = 0;
+    for batch in 0..3_u64 {
+        let ids: Vec<_> = (0..60).map(|number| format!("item-{batch}-{number}")).collect();
+        enqueue(store, "job", &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let leases = claim(store, 0, 60).await;
+        let ends = leases.iter().map(|lease| {
+            let long = format!("{}{}", "x".repeat(4_000), lease.id);
+            with_steps(lease, &[(Some(&lease.id), 20), (None, 300), (Some(&long), 20)])
+        });
+        assert_eq!(store.settle(ends.collect(), Vec::new(), at(1)).await, Ok(vec![true; 60]));
+        expected += 180;
+    }
+    let durations = durations(store, "job", 0).await;
+    assert_eq!(count(&durations), expected, "nothing is left out");
+    let found = |name: Option<&str>| -> Option<&Histogram> {
+        let found = durations.steps().iter().find(|known| known.step.as_deref() == name);
+        found.map(|known| &known.took)
+    };
+    assert_eq!(found(None).map(Histogram::count), Some(180));
+    assert!(durations.steps().len() <= MAX_STEPS + 2, "{}", durations.steps().len());
+    let others = found(Some(OTHER_STEPS)).map_or(0, Histogram::count);
+    assert!(others >= 80, "{others}");
+    let long = durations.steps().iter().filter_map(|known| known.step.as_ref().map(String::len));
+    assert!(long.max().is_some_and(|longest| longest == 200));
 }
 
 /// The summaries match after many random operations.

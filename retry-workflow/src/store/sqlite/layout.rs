@@ -18,7 +18,7 @@ pub(super) const SUMMARIES_SINCE: usize = 3;
 
 /// Each step migrates a store to the layout with its number, counted from 1; the first one starts
 /// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5];
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5, LAYOUT_6];
 
 /// The columns of all tables in a file, as `table.column`.
 pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
@@ -221,6 +221,20 @@ UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT N
 /// Programs that had the store open before claim what has priority 0.
 const LAYOUT_5: &str = "
 ALTER TABLE jobs ADD COLUMN priorities INTEGER NOT NULL DEFAULT 0;
+";
+
+/// `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
+/// their duration is in. An attempt as a whole has the step `''`. They begin with what is settled
+/// from now on: the last minutes are of interest, and older ones are deleted.
+const LAYOUT_6: &str = "
+CREATE TABLE durations (
+    job INTEGER NOT NULL,
+    minute INTEGER NOT NULL,
+    step TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (job, minute, step, bucket)
+) WITHOUT ROWID;
 ";
 
 /// What the column `suspect` holds of an item that waits there, with this priority.

@@ -19,11 +19,12 @@ pub(super) fn settle(
     now: Timestamp,
 ) -> Result<Vec<bool>> {
     write_starts(tx, started)?;
+    tx.summaries().settled_in(now.minute());
     settlements.iter().map(|settlement| settle_one(tx, settlement, now)).collect()
 }
 
 fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp) -> Result<bool> {
-    let Settlement { lease, end, history } = settlement;
+    let Settlement { lease, end, history, step_times } = settlement;
     // A `SELECT` and then an `UPDATE` is a third faster than `UPDATE … RETURNING`.
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
     let state = match end {
@@ -37,6 +38,9 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     write_state(tx, lease.item, end, now)?;
     for (part, row) in history.iter().enumerate() {
         write_row(tx, job, (lease.item, lease.token), part, row, now.minute())?;
+    }
+    for one in step_times {
+        tx.summaries().took(job, one, now.minute());
     }
     if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = end {
         write_failure(tx, (job, state), lease.item, failure, now)?;

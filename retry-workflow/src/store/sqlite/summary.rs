@@ -1,4 +1,5 @@
-//! Reads the summaries of a file: failures that are alike, by hour, and what ended in each minute.
+//! Reads the summaries of a file: failures that are alike, by hour, what ended in each minute, and
+//! how long attempts took.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use super::selection::Summed;
 use super::transaction::Transaction;
 use super::transaction::columns::Json;
 use crate::item::clock::Timestamp;
+use crate::item::durations::Durations;
 use crate::item::failure::Failure;
 use crate::item::signature::Signature;
 use crate::item::summary::{Group, HourCount, Minute};
@@ -124,4 +126,23 @@ pub(super) fn minutes(
         })
     })?
     .collect()
+}
+
+/// How long attempts of a job took, from the minute of `since` on.
+pub(super) fn durations(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    since: Timestamp,
+) -> Result<Durations> {
+    let mut durations = Durations::new();
+    let Some(job) = tx.find_job(job)? else { return Ok(durations) };
+    let mut statement = tx.prepare(
+        "SELECT step, bucket, sum(count) FROM durations \
+         WHERE job = ?1 AND minute >= ?2 GROUP BY step, bucket ORDER BY step, bucket",
+    )?;
+    let mut rows = statement.query((job, since.minute().as_micros()))?;
+    while let Some(row) = rows.next()? {
+        durations.add_to(Some(row.get_ref(0)?.as_str()?), row.get(1)?, row.get(2)?);
+    }
+    Ok(durations)
 }

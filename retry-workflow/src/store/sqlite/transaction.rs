@@ -2,6 +2,7 @@
 //! once when it ends.
 
 pub(super) mod columns;
+mod durations;
 mod summaries;
 
 use std::collections::{BTreeSet, HashMap};

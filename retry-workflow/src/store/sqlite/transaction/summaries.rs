@@ -5,9 +5,11 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Result};
 
+use super::durations;
 use crate::item::clock::Timestamp;
+use crate::item::durations::Durations;
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, ItemState};
+use crate::item::record::{AttemptRecord, ItemState, StepTime};
 use crate::item::summary::Minute;
 use crate::store::sqlite::layout::code;
 
@@ -16,6 +18,9 @@ use crate::store::sqlite::layout::code;
 pub(in crate::store::sqlite) struct Summaries {
     groups: HashMap<Key, Change>,
     minutes: HashMap<(i64, Timestamp), Minute>,
+    durations: HashMap<(i64, Timestamp), Durations>,
+    /// The minute of the settlements.
+    settled: Option<Timestamp>,
 }
 
 /// The key of a row of `groups`.
@@ -96,6 +101,17 @@ impl Summaries {
         minute: Timestamp,
     ) {
         self.minute(job, minute).tried(row);
+        self.durations.entry((job, minute)).or_default().tried(row);
+    }
+
+    /// Counts how long a step took that has no row of history, in this minute.
+    pub(in crate::store::sqlite) fn took(&mut self, job: i64, one: &StepTime, minute: Timestamp) {
+        self.durations.entry((job, minute)).or_default().add(Some(&one.step), one.took);
+    }
+
+    /// Says that leases are settled in this minute: much older durations are not kept.
+    pub(in crate::store::sqlite) fn settled_in(&mut self, minute: Timestamp) {
+        self.settled = self.settled.max(Some(minute));
     }
 
     /// Deletes all summaries of a job.
@@ -106,7 +122,8 @@ impl Summaries {
     ) -> Result<()> {
         self.groups.retain(|key, _| key.job != job);
         self.minutes.retain(|(of, _), _| *of != job);
-        for table in ["groups", "minutes"] {
+        self.durations.retain(|(of, _), _| *of != job);
+        for table in ["groups", "minutes", "durations"] {
             connection
                 .prepare_cached(&format!("DELETE FROM {table} WHERE job = ?1"))?
                 .execute((job,))?;
@@ -159,6 +176,11 @@ impl Summaries {
                      attempts = attempts + excluded.attempts, failed = failed + excluded.failed",
                 )?
                 .execute((job, minute.as_micros(), succeeded, dead, skipped, attempts, failed))?;
+        }
+        for (&(job, minute), durations) in &self.durations {
+            // Not by the minutes of imported rows, whose clock may have been another one.
+            let tidies = self.settled == Some(minute);
+            durations::write(connection, (job, minute), durations, tidies)?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Scope};
 use crate::template::shell::Script;
 use retry_workflow::work::{
-    AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, WorkItem, WorkOutcome,
+    AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, StepTime, WorkItem, WorkOutcome,
 };
 use retry_workflow::{Failure, ItemContext, Work};
 
@@ -125,6 +125,8 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
+    /// How long each step took that succeeded.
+    step_times: Vec<StepTime>,
     /// The end of the output of successful commands, without secrets.
     printed: String,
     /// Commands of this attempt have run.
@@ -177,10 +179,19 @@ impl Steps {
             }
         };
         let (began, ran) = (Instant::now(), checkpoint.ran);
-        let (records, is_stopped) = (Vec::new(), false);
         let (has_written, printed) = (false, String::new());
-        let mut attempt =
-            Attempt { workspace, cx, records, printed, has_written, is_stopped, began, limit, ran };
+        let mut attempt = Attempt {
+            workspace,
+            cx,
+            records: Vec::new(),
+            step_times: Vec::new(),
+            printed,
+            has_written,
+            is_stopped: false,
+            began,
+            limit,
+            ran,
+        };
         let mut outputs = None;
         let ended = attempt.list(self, scope, checkpoint).await;
         if attempt.is_stopped {
@@ -209,7 +220,8 @@ impl Steps {
             }
             ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
         };
-        let report = AttemptReport::new(outcome);
+        let mut report = AttemptReport::new(outcome);
+        report.step_times = attempt.step_times;
         let report = attempt.records.into_iter().fold(report, AttemptReport::record);
         Attempted { report, outputs }
     }
@@ -494,6 +506,7 @@ impl Attempt<'_> {
                 if let Some(kept) = kept {
                     kept.succeeded(retrier);
                 }
+                self.step_times.push(StepTime::new(&*step.label, timer.elapsed()));
                 return StepEnd::Done(output, captured);
             }
             Err(error) => error,
@@ -565,13 +578,15 @@ impl Attempt<'_> {
         script: &Script,
         scope: &Scope,
     ) -> Result<String, Failure> {
+        let label = format!("{}, fallback", step.label);
         let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
         match self.run(step, &command, scope, step.timeout, 0).await {
-            Ok(written) => Ok(written.output),
-            Err(mut error) => {
-                Err(self.failed(&format!("{}, fallback", step.label), timer, &mut error))
+            Ok(written) => {
+                self.step_times.push(StepTime::new(label, timer.elapsed()));
+                Ok(written.output)
             }
+            Err(mut error) => Err(self.failed(&label, timer, &mut error)),
         }
     }
 

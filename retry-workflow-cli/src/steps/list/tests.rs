@@ -106,6 +106,29 @@ commands:
     assert_eq!(runner.read("first"), "once\n");
 }
 
+/// A step that succeeds has no record, but its time is reported; so is that of a fallback.
+#[tokio::test]
+async fn each_step_that_succeeds_says_how_long_it_took() {
+    let text = r#"
+commands:
+  - name: wait
+    shell: sleep 0.05
+  - shell: "true"
+    on_success: { shell: "true" }
+  - name: broken
+    shell: "false"
+    retry_config: { attempts: 1, on_failure: { fallback: { command: "true" } } }
+  - name: left out
+    shell: "true"
+    when: "1 > 2"
+"#;
+    let ended = Runner::new().run(text).await;
+    let steps: Vec<_> = ended.step_times.iter().map(|one| &*one.step).collect();
+    assert_eq!(steps, ["wait", "step 2", "on_success, step 1", "broken, fallback"]);
+    assert!(ended.step_times[0].took >= Duration::from_millis(50), "{:?}", ended.step_times);
+    assert_eq!(labels(&ended), ["broken", "done"]);
+}
+
 #[tokio::test]
 async fn a_failure_says_which_step_it_was_and_why() {
     let text =

@@ -602,7 +602,7 @@ impl Engine {
         let leases = &mut self.leases;
         let is_heard = self.collector.is_heard();
         #[cfg(feature = "metrics")]
-        let metrics = &self.metrics;
+        let metrics = &mut self.metrics;
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
             if is_heard {
@@ -613,6 +613,7 @@ impl Engine {
             #[cfg(feature = "metrics")]
             if finished.state.is_some() || !settlement.history.is_empty() {
                 metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
+                metrics.took(&settlement);
             }
             leases.settle_with(&mut settlement);
             Some(settlement)

@@ -7,28 +7,54 @@
 //! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
 //! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long an item has been due without any attempt having ended; 0 if none is due |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
+//! | `retry_job_step_seconds` | histogram | `workflow`, `job_id`, `step` | how long attempts took in this process, by step; `step` is empty for attempts as a whole |
 //!
 //! The gauges are set about once a second while this process works on the job. When it leaves the
 //! job, `retry_job_items` keeps its value; the others are 0. All processes that work on a job
 //! report the same items, so take the `max` of them, and the `sum` of handlers and attempts.
 //!
+//! A duration is recorded when its attempt ends, failed or not; a step that succeeds counts as well,
+//! although it has no row in the history. Of a job, the first 100 steps are told apart; further ones
+//! are the step `other`. To aggregate durations over several processes, configure buckets in the
+//! exporter, such as [`STEP_SECONDS`]: without them, some exporters produce quantiles instead.
+//!
 //! The label is `job_id` because Prometheus uses `job` for what it scrapes. Each job adds 12
-//! series. For a process that runs one job after another, let the exporter drop idle ones:
+//! series, and each of its steps as many as there are buckets. For a process that runs one job after another, let the exporter drop idle ones:
 //! `idle_timeout` of `PrometheusBuilder`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, with_recorder};
+use metrics::{
+    Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram,
+    with_recorder,
+};
 
 use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, ItemState};
+use crate::item::durations::{Durations, MAX_STEPS, OTHER_STEPS};
+use crate::item::record::{Counts, ItemState, Settlement};
 
 const RUNNING: &str = "retry_job_running";
 const ITEMS: &str = "retry_job_items";
 const HANDLERS: &str = "retry_job_handlers";
 const OVERDUE: &str = "retry_job_overdue_seconds";
 const ATTEMPTS: &str = "retry_job_attempts_total";
+const STEP: &str = "retry_job_step_seconds";
+
+/// Upper bounds of buckets for `retry_job_step_seconds`, in seconds: from a millisecond to a day.
+///
+/// With `metrics-exporter-prometheus`: `set_buckets_for_metric(Matcher::Full(
+/// "retry_job_step_seconds".to_owned()), &STEP_SECONDS)`.
+///
+/// ```
+/// use retry_workflow::job::metrics::STEP_SECONDS;
+///
+/// assert!(STEP_SECONDS.is_sorted());
+/// ```
+pub const STEP_SECONDS: [f64; 16] = [
+    0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0,
+    86_400.0,
+];
 
 static METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
@@ -49,6 +75,7 @@ pub fn describe() {
         "How long an item of a job has been due without any attempt having ended"
     );
     describe_counter!(ATTEMPTS, "Attempts at items of a job, by the state that follows");
+    describe_histogram!(STEP, Unit::Seconds, "How long attempts at items of a job took, by step");
 }
 
 /// The metrics of one job while this process works on it.
@@ -59,6 +86,9 @@ pub(crate) struct JobMetrics {
     /// One key for each state.
     items: Vec<Key>,
     attempts: Vec<Key>,
+    labels: [Label; 2],
+    /// One key for each step, in the order of their names.
+    steps: Vec<(String, Key)>,
     /// When the next item can be claimed, as the store last said.
     next_due: Option<Timestamp>,
     /// How many attempts had ended when that number last changed, and when that was.
@@ -84,6 +114,8 @@ impl JobMetrics {
             overdue: key(OVERDUE),
             items: by_state(ITEMS),
             attempts: by_state(ATTEMPTS),
+            labels: labels.clone(),
+            steps: Vec::new(),
             next_due: None,
             ended: (counts.attempts, Timestamp::default()),
         };
@@ -102,6 +134,33 @@ impl JobMetrics {
     /// Counts an attempt that left its item in this state.
     pub(crate) fn attempt_ended(&self, state: ItemState) {
         self.count(state, 1);
+    }
+
+    /// Records how long attempts took.
+    pub(crate) fn took(&mut self, settlement: &Settlement) {
+        for (step, took) in settlement.took() {
+            let key = self.step(Durations::kept_name(step).unwrap_or_default());
+            with_recorder(|recorder| recorder.register_histogram(key, &METADATA)).record(took);
+        }
+    }
+
+    fn step(&mut self, step: &str) -> &Key {
+        let find = |steps: &[(String, Key)], step: &str| {
+            steps.binary_search_by(|(known, _)| known.as_str().cmp(step))
+        };
+        let mut step = step;
+        let mut place = find(&self.steps, step);
+        if place.is_err() && self.steps.len() >= MAX_STEPS && !step.is_empty() {
+            step = OTHER_STEPS;
+            place = find(&self.steps, step);
+        }
+        let at = place.unwrap_or_else(|at| {
+            let label = Label::new("step", step.to_owned());
+            let key = Key::from_parts(STEP, [&self.labels[..], &[label]].concat());
+            self.steps.insert(at, (step.to_owned(), key));
+            at
+        });
+        &self.steps[at].1
     }
 
     fn count(&self, state: ItemState, more: u64) {

@@ -9,7 +9,9 @@ use retry_runtime::{
     BreakerConfig, Breakers, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryQuota,
     policy, retry,
 };
-use retry_workflow::Workflow;
+use retry_workflow::store::NewItem;
+use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
+use retry_workflow::{JobRunner, Work, Workflow};
 use tokio::time::advance;
 
 use crate::support::{Calls, Failure, millis, secs};
@@ -334,8 +336,42 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
             "gauge retry_job_items{…,state=succeeded} 3",
             "gauge retry_job_overdue_seconds{…} 0",
             "gauge retry_job_running{…} 0",
+            "histogram retry_job_step_seconds{…,step=} 2.5 2.5 2.5 2.5",
         ]
     );
+}
+
+/// Work with steps, each of which takes a second more than the one before.
+struct InSteps(usize);
+
+impl Work for InSteps {
+    async fn attempt(&self, _: WorkItem<'_>) -> AttemptReport {
+        let mut report = AttemptReport::succeeded(AttemptTimer::start(), None);
+        for number in 0..self.0 {
+            report = report.step_time(format!("step {number:03}"), secs(number as u64));
+        }
+        report
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_of_a_job_are_measured_apart_unless_there_are_very_many() {
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let took = async |steps| {
+        let item = NewItem::new("1", "1");
+        let report = JobRunner::new("orders").run(vec![item].into_iter(), InSteps(steps)).await;
+        assert!(report.unwrap().is_success());
+        let lines = measured_of_jobs(&seen);
+        let prefix = "histogram retry_job_step_seconds{…,step=";
+        lines.iter().filter_map(|line| line.strip_prefix(prefix)).map(ToOwned::to_owned).collect()
+    };
+    let few: Vec<String> = took(2).await;
+    assert_eq!(few, ["step 000} 0", "step 001} 1", "} 0"]);
+    let many: Vec<String> = took(103).await;
+    assert_eq!(many.len(), 101, "{many:#?}");
+    assert!(many.contains(&"other} 99 100 101 102".to_owned()), "{many:#?}");
 }
 
 #[tokio::test(start_paused = true)]

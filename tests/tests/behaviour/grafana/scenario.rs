@@ -21,6 +21,7 @@ use retry_fleet::{Ask, Change, Fleet, Grant, Hub, HubError, MemberId, MemoryHub}
 use retry_runtime::{
     BreakerConfig, Breakers, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, matchers, retry,
 };
+use retry_workflow::job::metrics::STEP_SECONDS;
 use retry_workflow::{ErrorPolicy, Workflow, policy};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -69,6 +70,8 @@ impl Hour {
 async fn run() -> Scraped {
     let waits = Matcher::Full("retry_wait_seconds".to_owned());
     let builder = PrometheusBuilder::new().set_buckets_for_metric(waits, &[0.1, 1.0, 10.0]);
+    let steps = Matcher::Full("retry_job_step_seconds".to_owned());
+    let builder = builder.unwrap().set_buckets_for_metric(steps, &STEP_SECONDS);
     let recorder = builder.unwrap().build_recorder();
     let exporter = recorder.handle();
     let _recording = metrics::set_default_local_recorder(&recorder);

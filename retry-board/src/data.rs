@@ -8,4 +8,5 @@ pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod search;
 pub(crate) mod letters;
+pub(crate) mod steps;
 pub(crate) mod policies;

@@ -1,5 +1,5 @@
-//! One job: its state, what it is waiting for, its recent progress, why items failed, and its
-//! tasks.
+//! One job: its state, what it is waiting for, its recent progress, how long its steps take, why
+//! items failed, and its tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::bounded;
 use super::jobs::JobLine;
 use super::letters::GroupLine;
+use super::steps::Steps;
 
 /// The data of a job's page.
 #[derive(Debug, Serialize)]
@@ -31,6 +32,9 @@ pub(crate) struct JobPage {
     pub(crate) minutes: Vec<Minute>,
     /// How far back the minutes go, in seconds.
     pub(crate) span: u64,
+    /// How long its steps took in the last minutes, if any has ended in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) took: Option<Steps>,
     /// Its failures, the largest group first.
     pub(crate) groups: Vec<GroupLine>,
     /// The number of groups that are not shown.
@@ -122,6 +126,7 @@ impl JobPage {
             }),
             minutes: store.minutes(id, end - span).await?,
             span: span.as_secs(),
+            took: Steps::load(store, id, end).await?,
             more_groups: groups.len().saturating_sub(GROUPS),
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
             tasks,

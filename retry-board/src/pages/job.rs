@@ -1,14 +1,16 @@
-//! A job: its state, what it is waiting for, its recent progress, why items failed, and its tasks.
+//! A job: its state, what it is waiting for, its recent progress, how long its steps take, why items
+//! failed, and its tasks.
 
 use std::time::Duration;
 
 use axum::response::Response;
 use maud::{Markup, html};
 use retry_workflow::job::Request;
-use retry_workflow::words::{count, in_a_while, thousands, total};
+use retry_workflow::words::{count, duration, in_a_while, thousands, total};
 
 use super::{answer, dead_letters, jobs};
 use crate::data::job::{JobPage, SPANS, Tasks};
+use crate::data::steps::Steps;
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, form, graph, time};
@@ -111,6 +113,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
             }
             (chart::minutes(&page.minutes, page.end(), Duration::from_secs(page.span)))
         }
+        @if let Some(steps) = &page.took { (step_section(page, steps)) }
         @if let Some(tasks) = &page.tasks { (task_section(&job.id, tasks)) }
         @if !page.groups.is_empty() {
             section.panel aria-labelledby="failures-heading" {
@@ -141,6 +144,47 @@ fn actions(visit: &Visit, page: &JobPage) -> Markup {
                         }
                     }
                     a.button.danger #cancel href=(Address::new("cancel").with("job", &job.id).text()) { "Cancel…" }
+                }
+            }
+        }
+    }
+}
+
+fn step_section(page: &JobPage, steps: &Steps) -> Markup {
+    let minutes = count(steps.span / 60, "minute");
+    html! {
+        section.panel #took aria-labelledby="took-heading" {
+            h2 #took-heading { "How long steps take" }
+            table.cards {
+                caption {
+                    "Attempts that ended in the last " (minutes)
+                    @if page.end() < page.now { " before the job did" }
+                    "; estimates, at most 23 % off"
+                }
+                thead {
+                    tr {
+                        th scope="col" { "Step" }
+                        th.number scope="col" { "Attempts" }
+                        th.number scope="col" { "Median" }
+                        th.number scope="col" { "95 %" }
+                        th.number scope="col" { "99 %" }
+                    }
+                }
+                tbody {
+                    @for one in &steps.steps {
+                        tr data-step=(one.step.as_deref().map(line).unwrap_or_default()) {
+                            th scope="row" data-label="Step" {
+                                @match &one.step {
+                                    Some(step) => { (line(step)) }
+                                    None => { span.muted { "attempt as a whole" } }
+                                }
+                            }
+                            td.number data-label="Attempts" { (thousands(one.attempts)) }
+                            td.number data-label="Median" { (duration(one.median)) }
+                            td.number data-label="95 %" { (duration(one.p95)) }
+                            td.number data-label="99 %" { (duration(one.p99)) }
+                        }
+                    }
                 }
             }
         }

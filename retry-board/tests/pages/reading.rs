@@ -1,9 +1,17 @@
 //! Every page, for people and for programs.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::http::{Method, StatusCode};
+use retry_workflow::store::NewItem;
+use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
+use retry_workflow::{Job, JobRunner, MemoryStore, Work};
+use serde_json::Value;
 
 use crate::support::{ask, get, read_only};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 const PAGES: [&str; 6] = [
     "jobs",
@@ -80,6 +88,46 @@ async fn pages_say_what_the_store_has() {
     assert_eq!(item["history"].as_array().unwrap().len(), 2);
     assert_eq!(item["failure"]["message"]["text"], "order 3 has no \"tax rate\"");
     get(&app, "/item?job=import-1&id=3").await.says("<time datetime=").says("attempt 2");
+}
+
+/// Most items take 250 ms, and two of them two minutes.
+struct Load;
+
+impl Work for Load {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let timer = AttemptTimer::start();
+        let is_slow = ["98", "99"].contains(&item.context.id());
+        tokio::time::sleep(if is_slow { 2 * MINUTE } else { Duration::from_millis(250) }).await;
+        let report = AttemptReport::succeeded(timer, None);
+        report.step_time("<b>load</b>", Duration::from_millis(20))
+    }
+}
+
+/// In the last ten minutes of the job, however long ago that was.
+#[tokio::test(start_paused = true)]
+async fn a_job_says_how_long_its_steps_took() {
+    let store = MemoryStore::new();
+    let none = Job::create(&store, "empty", None).await.unwrap();
+    let page = format!("/job?id={}", none.id);
+    let none = get(&retry_board::jobs(store.clone()), &page).await;
+    assert!(!none.text.contains("How long steps take"), "nothing has ended");
+
+    let items: Vec<_> = (0..100).map(|number| NewItem::new(number.to_string(), "1")).collect();
+    let job = JobRunner::new("import").store(store.clone()).max_parallel(100);
+    assert!(job.run(items.into_iter(), Load).await.unwrap().is_success());
+    tokio::time::advance(300 * MINUTE).await;
+
+    let app = retry_board::jobs(store);
+    let page = get(&app, "/job?id=import-1").await;
+    page.says("How long steps take").says("in the last 10 minutes before the job did");
+    page.says("attempt as a whole").says("&lt;b&gt;load&lt;/b&gt;").says("270ms").says("18ms");
+    let took = get(&app, "/api/job?id=import-1").await.json()["took"].clone();
+    assert_eq!(took["span"], 600);
+    let steps = took["steps"].as_array().unwrap();
+    let [whole, load] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!((&whole["step"], &whole["attempts"]), (&Value::Null, &100.into()));
+    assert_eq!((&whole["median"], &whole["p99"]), (&0.27.into(), &120.0.into()));
+    assert_eq!((&load["step"], &load["p95"]), (&"<b>load</b>".into(), &0.018.into()));
 }
 
 #[tokio::test(start_paused = true)]

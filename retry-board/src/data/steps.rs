@@ -1,0 +1,68 @@
+//! How long the attempts of a job took lately, by step.
+
+use std::time::Duration;
+
+use retry_workflow::store::{Durations, StepDurations};
+use retry_workflow::{Store, StoreError, Timestamp};
+use serde::{Serialize, Serializer};
+
+/// The period that is looked at.
+const OF_LATE: Duration = Duration::from_secs(10 * 60);
+
+/// The steps, in the order of their names; attempts as a whole come first.
+#[derive(Debug, Serialize)]
+pub(crate) struct Steps {
+    pub(crate) steps: Vec<StepLine>,
+    /// How far back they go, in seconds.
+    pub(crate) span: u64,
+}
+
+/// One step. The percentiles are estimates, at most 23 % off.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepLine {
+    /// `None`: attempts as a whole.
+    pub(crate) step: Option<String>,
+    /// The number of attempts that ended; those that failed as well.
+    pub(crate) attempts: u64,
+    /// In seconds, as those below.
+    #[serde(serialize_with = "seconds")]
+    pub(crate) median: Duration,
+    #[serde(serialize_with = "seconds")]
+    pub(crate) p95: Duration,
+    #[serde(serialize_with = "seconds")]
+    pub(crate) p99: Duration,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn seconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(took.as_secs_f64())
+}
+
+impl Steps {
+    /// Loads what ended in the minutes before `end`; `None` if that is nothing.
+    pub(crate) async fn load(
+        store: &dyn Store,
+        job: &str,
+        end: Timestamp,
+    ) -> Result<Option<Self>, StoreError> {
+        let durations = store.durations(job, end - OF_LATE).await?;
+        Ok(Self::new(&durations))
+    }
+
+    fn new(durations: &Durations) -> Option<Self> {
+        let steps: Vec<_> = durations.steps().iter().filter_map(StepLine::new).collect();
+        (!steps.is_empty()).then_some(Self { steps, span: OF_LATE.as_secs() })
+    }
+}
+
+impl StepLine {
+    fn new(one: &StepDurations) -> Option<Self> {
+        Some(Self {
+            step: one.step.clone(),
+            attempts: one.took.count(),
+            median: one.took.percentile(50)?,
+            p95: one.took.percentile(95)?,
+            p99: one.took.percentile(99)?,
+        })
+    }
+}

@@ -7,7 +7,7 @@
 //! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
 //! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long an item has been due without any attempt having ended; 0 if none is due |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
-//! | `retry_job_step_seconds` | histogram | `workflow`, `job_id`, `step` | how long attempts took in this process, by step; `step` is empty for attempts as a whole |
+//! | `retry_job_step_seconds` | histogram | `workflow`, `job_id`, `step_name` | how long attempts took in this process, by step; `step_name` is empty for attempts as a whole |
 //!
 //! The gauges are set about once a second while this process works on the job. When it leaves the
 //! job, `retry_job_items` keeps its value; the others are 0. All processes that work on a job
@@ -18,9 +18,10 @@
 //! are the step `other`. To aggregate durations over several processes, configure buckets in the
 //! exporter, such as [`STEP_SECONDS`]: without them, some exporters produce quantiles instead.
 //!
-//! The label is `job_id` because Prometheus uses `job` for what it scrapes. Each job adds 12
-//! series, and each of its steps as many as there are buckets. For a process that runs one job after another, let the exporter drop idle ones:
-//! `idle_timeout` of `PrometheusBuilder`.
+//! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
+//! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many as
+//! there are buckets. For a process that runs one job after another, let the exporter drop idle
+//! ones: `idle_timeout` of `PrometheusBuilder`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,7 +156,7 @@ impl JobMetrics {
             place = find(&self.steps, step);
         }
         let at = place.unwrap_or_else(|at| {
-            let label = Label::new("step", step.to_owned());
+            let label = Label::new("step_name", step.to_owned());
             let key = Key::from_parts(STEP, [&self.labels[..], &[label]].concat());
             self.steps.insert(at, (step.to_owned(), key));
             at

@@ -336,7 +336,7 @@ async fn a_job_is_measured_while_this_process_works_on_it() {
             "gauge retry_job_items{…,state=succeeded} 3",
             "gauge retry_job_overdue_seconds{…} 0",
             "gauge retry_job_running{…} 0",
-            "histogram retry_job_step_seconds{…,step=} 2.5 2.5 2.5 2.5",
+            "histogram retry_job_step_seconds{…,step_name=} 2.5 2.5 2.5 2.5",
         ]
     );
 }
@@ -364,7 +364,7 @@ async fn steps_of_a_job_are_measured_apart_unless_there_are_very_many() {
         let report = JobRunner::new("orders").run(vec![item].into_iter(), InSteps(steps)).await;
         assert!(report.unwrap().is_success());
         let lines = measured_of_jobs(&seen);
-        let prefix = "histogram retry_job_step_seconds{…,step=";
+        let prefix = "histogram retry_job_step_seconds{…,step_name=";
         lines.iter().filter_map(|line| line.strip_prefix(prefix)).map(ToOwned::to_owned).collect()
     };
     let few: Vec<String> = took(2).await;

@@ -17,12 +17,30 @@ use crate::server::{PooledClient, PostgresError};
 /// Adds the rows of `source` to the durations: `job`, `minute`, `step`, `bucket`, `count`, one for
 /// each of the first four. Once a minute has as many steps as are kept apart, others are added up.
 pub(crate) fn add_sql(source: &str) -> String {
+    add_placed_sql(&placed(source))
+}
+
+/// As [`add_sql`], for rows without a step.
+pub(crate) fn add_unnamed_sql(source: &str) -> String {
+    add_placed_sql(&format!("SELECT w.job, w.minute, w.step, w.bucket, w.count FROM {source} w"))
+}
+
+fn add_placed_sql(placed: &str) -> String {
+    format!(
+        "INSERT INTO @durations AS d (job, minute, shard, step, bucket, count) \
+         SELECT p.job, p.minute, mod(pg_backend_pid(), 16)::smallint, p.step, p.bucket, p.count \
+         FROM ({placed}) p ORDER BY p.job, p.minute, p.step, p.bucket \
+         ON CONFLICT (job, minute, shard, step, bucket) DO UPDATE SET \
+             count = d.count + excluded.count"
+    )
+}
+
+/// The rows of `source`, with the step that each counts as.
+fn placed(source: &str) -> String {
     let in_minute = "k.job = w.job AND k.minute = w.minute \
                      AND k.shard = mod(pg_backend_pid(), 16)::smallint";
     format!(
-        "INSERT INTO @durations AS d (job, minute, shard, step, bucket, count) \
-         SELECT p.job, p.minute, mod(pg_backend_pid(), 16)::smallint, p.step, p.bucket, \
-             sum(p.count)::bigint \
+        "SELECT n.job, n.minute, n.step, n.bucket, sum(n.count)::bigint AS count \
          FROM (SELECT w.job, w.minute, w.bucket, w.count, \
                  CASE WHEN w.is_known OR dense_rank() OVER (PARTITION BY w.job, w.minute, w.is_known \
                      ORDER BY w.step) + (SELECT count(DISTINCT k.step) FROM @durations k \
@@ -30,10 +48,8 @@ pub(crate) fn add_sql(source: &str) -> String {
                  THEN w.step ELSE '{OTHER_STEPS}' END AS step \
              FROM (SELECT w.*, w.step IN ('', '{OTHER_STEPS}') OR EXISTS (\
                      SELECT 1 FROM @durations k WHERE {in_minute} AND k.step = w.step) AS is_known \
-                 FROM {source} w) w) p \
-         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 4, 5 \
-         ON CONFLICT (job, minute, shard, step, bucket) DO UPDATE SET \
-             count = d.count + excluded.count"
+                 FROM {source} w) w) n \
+         GROUP BY 1, 2, 3, 4"
     )
 }
 
@@ -49,6 +65,8 @@ pub(crate) struct Sums<'a> {
     /// Of each attempt: the place of its settlement, and that of the sum, both from 1 on.
     pub(crate) place: Vec<i64>,
     pub(crate) sum: Vec<i32>,
+    /// Whether any step has a name.
+    pub(crate) has_names: bool,
 }
 
 impl<'a> Sums<'a> {
@@ -64,6 +82,7 @@ impl<'a> Sums<'a> {
                         step = OTHER_STEPS;
                     }
                 }
+                sums.has_names |= !step.is_empty();
                 let bucket = Histogram::bucket_of(took);
                 let at = *known.entry((step, bucket)).or_insert_with(|| {
                     sums.step.push(encode(step));

@@ -275,10 +275,14 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT item, token, job, state FROM held";
 
-/// With texts, and without.
+/// With texts, the names of steps among them, and without.
 static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
-    [Some((16, 21)), None].map(|texts| {
+    let variants = [
+        (Some((16, 21)), durations::add_sql as fn(&str) -> String),
+        (None, durations::add_unnamed_sql),
+    ];
+    variants.map(|(texts, timed)| {
         let names = ["checkpoint", "output", "class", "signature", "failure"];
         let wanted = with_texts(SETTLE, 1, &names, texts.map(|(first, _)| first));
         let sql = with_numbers(&wanted, 2)
@@ -288,10 +292,7 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
                 &summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)"),
             )
             .replace("@MINUTED", &summary::add_to_minutes_sql("summed"))
-            .replace(
-                "@TIMED",
-                &durations::add_sql("(SELECT t.*, $4::bigint AS minute FROM took t)"),
-            );
+            .replace("@TIMED", &timed("(SELECT t.*, $4::bigint AS minute FROM took t)"));
         counted(&sql)
     })
 });
@@ -351,8 +352,9 @@ pub(crate) async fn settle(
         &kept_since,
     ];
     let [with_texts, without] = &*SETTLE_SQL;
-    let sql = if ends.has_texts || rows.has_texts { with_texts } else { without };
-    if ends.has_texts || rows.has_texts {
+    let has_texts = ends.has_texts || rows.has_texts || sums.has_names;
+    let sql = if has_texts { with_texts } else { without };
+    if has_texts {
         let texts = [&ends.checkpoint, &ends.output, &ends.class, &ends.signature];
         values.extend(texts.map(|text| text as &(dyn ToSql + Sync)));
         values.push(&ends.failure);

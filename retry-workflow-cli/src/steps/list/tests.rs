@@ -124,7 +124,7 @@ commands:
 "#;
     let ended = Runner::new().run(text).await;
     let steps: Vec<_> = ended.step_times.iter().map(|one| &*one.step).collect();
-    assert_eq!(steps, ["wait", "step 2", "on_success, step 1", "broken, fallback"]);
+    assert_eq!(steps, ["wait", "step 2", "step 1", "broken, fallback"]);
     assert!(ended.step_times[0].took >= Duration::from_millis(50), "{:?}", ended.step_times);
     assert_eq!(labels(&ended), ["broken", "done"]);
 }

@@ -33,7 +33,6 @@ pub(crate) struct StepLine {
     pub(crate) p99: Duration,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn seconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(took.as_secs_f64())
 }

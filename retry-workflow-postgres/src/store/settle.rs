@@ -332,7 +332,7 @@ pub(crate) async fn settle(
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
     let sums = Sums::new(&ordered);
-    let kept_since = shared.tidies(now.minute()).map(|since| since.as_micros());
+    let kept_since = shared.tidies(now.minute()).map(Timestamp::as_micros);
     let (now, minute) = (now.as_micros(), now.minute().as_micros());
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,

@@ -8,7 +8,6 @@ mod check;
 mod claim;
 mod clock;
 mod dead;
-mod durations;
 mod layout;
 mod place;
 mod read;
@@ -38,6 +37,7 @@ use tokio::sync::oneshot;
 use self::claim::Claim;
 use self::clock::ServerClock;
 use self::shared::Shared;
+use self::summary::durations;
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;

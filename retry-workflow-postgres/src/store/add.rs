@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
-use super::durations::Imported;
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
 use super::shared::{Shared, Values};
+use super::summary::durations::Imported;
 use super::summary::{self, Minutes};
 use crate::server::columns::column;
 use crate::server::text::encode;

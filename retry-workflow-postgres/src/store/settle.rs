@@ -11,10 +11,10 @@ use retry_workflow::{Failure, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::durations::{self, Sums};
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values};
 use super::summary;
+use super::summary::durations::{self, Sums};
 use crate::server::columns::{column, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};

@@ -9,10 +9,10 @@ use retry_workflow::store::{
 };
 use retry_workflow::{ItemRecord, Timestamp};
 
-use super::shared::{Shared, Values};
 use crate::server::columns::{column, text, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::shared::{Shared, Values};
 
 /// Adds the rows of `source` to the durations: `job`, `minute`, `step`, `bucket`, `count`, one for
 /// each of the first four. Once a minute has as many steps as are kept apart, others are added up.

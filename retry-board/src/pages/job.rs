@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::response::Response;
 use maud::{Markup, html};
 use retry_workflow::job::Request;
+use retry_workflow::store::Histogram;
 use retry_workflow::words::{count, duration, in_a_while, thousands, total};
 
 use super::{answer, dead_letters, jobs};
@@ -180,15 +181,21 @@ fn step_section(page: &JobPage, steps: &Steps) -> Markup {
                                 }
                             }
                             td.number data-label="Attempts" { (thousands(one.attempts)) }
-                            td.number data-label="Median" { (duration(one.median)) }
-                            td.number data-label="95 %" { (duration(one.p95)) }
-                            td.number data-label="99 %" { (duration(one.p99)) }
+                            td.number data-label="Median" { (estimate(one.median)) }
+                            td.number data-label="95 %" { (estimate(one.p95)) }
+                            td.number data-label="99 %" { (estimate(one.p99)) }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// What is too short for the histogram is reported as the bound of its first bucket.
+fn estimate(took: Duration) -> String {
+    let bound = if Some(took) == Histogram::upper_bound(0) { "≤" } else { "" };
+    format!("{bound}{}", duration(took))
 }
 
 fn task_section(job: &str, tasks: &Tasks) -> Markup {

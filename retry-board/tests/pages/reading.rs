@@ -99,7 +99,7 @@ impl Work for Load {
         let is_slow = ["98", "99"].contains(&item.context.id());
         tokio::time::sleep(if is_slow { 2 * MINUTE } else { Duration::from_millis(250) }).await;
         let report = AttemptReport::succeeded(timer, None);
-        report.step_time("<b>load</b>", Duration::from_millis(20))
+        report.step_time("<b>load</b>", Duration::from_millis(20)).step_time("skip", Duration::ZERO)
     }
 }
 
@@ -121,13 +121,15 @@ async fn a_job_says_how_long_its_steps_took() {
     let page = get(&app, "/job?id=import-1").await;
     page.says("How long steps take").says("in the last 10 minutes before the job did");
     page.says("attempt as a whole").says("&lt;b&gt;load&lt;/b&gt;").says("270ms").says("18ms");
+    page.says("≤1ms");
     let took = get(&app, "/api/job?id=import-1").await.json()["took"].clone();
     assert_eq!(took["span"], 600);
     let steps = took["steps"].as_array().unwrap();
-    let [whole, load] = &steps[..] else { panic!("{steps:?}") };
+    let [whole, load, skip] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!((&whole["step"], &whole["attempts"]), (&Value::Null, &100.into()));
     assert_eq!((&whole["median"], &whole["p99"]), (&0.27.into(), &120.0.into()));
     assert_eq!((&load["step"], &load["p95"]), (&"<b>load</b>".into(), &0.018.into()));
+    assert_eq!((&skip["step"], &skip["p95"]), (&"skip".into(), &0.001.into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,8 +41,8 @@ const ROWS: &[Row] = &[
         PageGroup::Jobs,
         "/api/job",
         "get",
-        "A job: what it waits for, its minutes, how long its steps took in the last ten (`took`, in \
-         seconds), failures and tasks",
+        "A job: what it waits for, its minutes, how long its steps took in the last ten minutes \
+         (`took`, in seconds), failures and tasks",
         &[("id", "The id of the job"), ("span", "How far back minutes go: 1h, 6h, 24h or 7d")],
     ),
     (

@@ -133,7 +133,7 @@ impl ItemPriority {
     /// How urgent an item is; 0 without a value.
     ///
     /// # Errors
-    /// The value is no priority; it is returned. An item without the field is told of elsewhere.
+    /// The value is no priority; it is returned. An item without the field is reported elsewhere.
     pub(crate) fn of(&self, item: &Value) -> Result<i8, String> {
         let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
         let text = self.template.render(&scope).unwrap_or_default();

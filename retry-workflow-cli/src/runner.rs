@@ -437,7 +437,7 @@ async fn map_reduce(
     Ok(Reports { job: report, setup: None, reduce: reduced, unfinished: None })
 }
 
-/// Adds the order of a map's items.
+/// Adds the priorities of a map's items.
 fn ranked(runner: JobRunner, priority: Option<ItemPriority>) -> JobRunner {
     match priority {
         Some(priority) => runner.priority(move |item| priority.of(item).unwrap_or_default()),

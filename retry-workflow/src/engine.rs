@@ -94,7 +94,7 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<JobListener>,
 }
 
-/// What an item's priority is taken from: its payload.
+/// Takes an item's priority from its payload.
 pub(crate) type PriorityOf = Arc<dyn Fn(&Value) -> i8 + Send + Sync>;
 
 /// What the caller's futures say; each is polled until it has ended.
@@ -260,7 +260,7 @@ struct Engine {
     tasks: JoinSet<Completion>,
     /// Items that wait to be leased for the first time, as far as this worker knows.
     waiting: u64,
-    /// No more are enqueued while so many wait.
+    /// No more are enqueued while this many wait.
     most_waiting: u64,
     priority: Option<PriorityOf>,
     /// The right to run handlers, which is shared with other jobs of this process.

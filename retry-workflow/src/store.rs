@@ -143,9 +143,9 @@ pub trait Store: Send + Sync + 'static {
     /// Leases items to `worker` until `now + lease`, and no more once their payloads have reached
     /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired. It is either one
     /// suspect, or items that are none: first some that have begun, as many as
-    /// [`Selection::begun_first`] says, then new ones, then more that have begun; each by their
-    /// [priority](NewItem::priority), the highest first, and then in the order of these times. Those
-    /// that start at once start at `now`. Their attempt and token grow by one.
+    /// [`Selection::begun_first`] says, then new ones, then more that have begun. Each of these
+    /// groups is ordered by [priority](NewItem::priority), the highest first, and then by these
+    /// times. Those that start at once start at `now`. Their attempt and token grow by one.
     ///
     /// An item has begun if it was claimed before in its present run. It is new again after a
     /// release that leaves no attempt, and after a re-drive; one that was
@@ -239,9 +239,9 @@ pub trait Store: Send + Sync + 'static {
     /// Returns how long attempts of a job took, by step, from the minute that `since` is in.
     /// Cheap, however many items there are.
     ///
-    /// They count in the same minutes as the rows of history in [`minutes`](Self::minutes); step
-    /// times count with their settlement. When a lease is settled, minutes that began more than
-    /// [`DURATIONS_KEPT`] before that may be forgotten. Steps beyond [`MAX_STEPS`] in a minute may
+    /// Rows of history count in the same minutes as in [`minutes`](Self::minutes); step times count
+    /// in the minute of their settlement. When a lease is settled, minutes that began more than
+    /// [`DURATIONS_KEPT`] earlier may be forgotten. Steps beyond [`MAX_STEPS`] in a minute may
     /// count as [`OTHER_STEPS`].
     ///
     /// ```

@@ -32,7 +32,7 @@ pub(crate) struct JobPage {
     pub(crate) minutes: Vec<Minute>,
     /// How far back the minutes go, in seconds.
     pub(crate) span: u64,
-    /// How long its steps took in the last minutes, if any has ended in them.
+    /// How long its steps took in the last minutes, if any attempt ended in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) took: Option<Steps>,
     /// Its failures, the largest group first.

@@ -22,9 +22,9 @@ pub(crate) struct Steps {
 pub(crate) struct StepLine {
     /// `None`: attempts as a whole.
     pub(crate) step: Option<String>,
-    /// The number of attempts that ended; those that failed as well.
+    /// The number of attempts that ended, including those that failed.
     pub(crate) attempts: u64,
-    /// In seconds, as those below.
+    /// In seconds, like those below.
     #[serde(serialize_with = "seconds")]
     pub(crate) median: Duration,
     #[serde(serialize_with = "seconds")]
@@ -38,7 +38,7 @@ fn seconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl Steps {
-    /// Loads what ended in the minutes before `end`; `None` if that is nothing.
+    /// Loads what ended in the minutes before `end`; `None` if nothing did.
     pub(crate) async fn load(
         store: &dyn Store,
         job: &str,

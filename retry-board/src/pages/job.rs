@@ -1,5 +1,5 @@
-//! A job: its state, what it is waiting for, its recent progress, how long its steps take, why items
-//! failed, and its tasks.
+//! A job: its state, what it is waiting for, its recent progress, how long its steps take, why
+//! items failed, and its tasks.
 
 use std::time::Duration;
 
@@ -167,8 +167,8 @@ fn step_section(page: &JobPage, steps: &Steps) -> Markup {
                         th scope="col" { "Step" }
                         th.number scope="col" { "Attempts" }
                         th.number scope="col" { "Median" }
-                        th.number scope="col" { "95 %" }
-                        th.number scope="col" { "99 %" }
+                        th.number scope="col" { "95th percentile" }
+                        th.number scope="col" { "99th percentile" }
                     }
                 }
                 tbody {
@@ -182,8 +182,8 @@ fn step_section(page: &JobPage, steps: &Steps) -> Markup {
                             }
                             td.number data-label="Attempts" { (thousands(one.attempts)) }
                             td.number data-label="Median" { (estimate(one.median)) }
-                            td.number data-label="95 %" { (estimate(one.p95)) }
-                            td.number data-label="99 %" { (estimate(one.p99)) }
+                            td.number data-label="95th percentile" { (estimate(one.p95)) }
+                            td.number data-label="99th percentile" { (estimate(one.p99)) }
                         }
                     }
                 }

@@ -125,7 +125,7 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
-    /// How long each step took that succeeded.
+    /// How long each successful step took.
     step_times: Vec<StepTime>,
     /// The end of the output of successful commands, without secrets.
     printed: String,

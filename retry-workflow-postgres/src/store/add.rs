@@ -51,7 +51,7 @@ pub(crate) async fn enqueue(
         return Ok(0);
     }
     if items.iter().any(|item| item.priority != 0) {
-        // Each number has to find its priority, as an import finds all the rest.
+        // Each new number has to be matched with its priority: an import does that for all columns.
         let record = |item: &NewItem| {
             let mut record = ItemRecord::new(job, &item.id, &item.payload);
             if let Some(own) = &item.correlation {
@@ -272,7 +272,7 @@ async fn import_some(
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }
 
-/// Adds to the priorities of jobs those of their new items.
+/// Adds the priorities of new items to those of their jobs.
 const ADD_PRIORITIES: &str = "\
 UPDATE @jobs j SET priorities = j.priorities | n.bits
 FROM unnest($1::bigint[], $2::integer[]) AS n(job, bits)

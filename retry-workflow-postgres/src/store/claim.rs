@@ -25,8 +25,8 @@ pub(crate) struct Claim {
 }
 
 /// The rows that wait in the queue `#`, by their priority, after the place `@AFTER`, `@MOST` at
-/// most. Rows that another transaction has locked are skipped; one level after the other is looked
-/// at, and none once there are enough.
+/// most. Rows that another transaction has locked are skipped. Levels are looked at one after the
+/// other, until there are enough rows.
 const QUEUED: &str = "\
 SELECT @TURN AS turn, q.* FROM levels l CROSS JOIN LATERAL (
     SELECT l.level, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started,
@@ -77,7 +77,7 @@ SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropp
     checkpoint, id, correlation, payload, due, turn, level
 FROM taken ORDER BY place";
 
-/// The place in parameters 9 and 10.
+/// The place of a level, in parameters 9 and 10.
 const BEGUN_AFTER: &str = "($9::bigint[])[l.level], ($10::bigint[])[l.level]";
 
 /// The rows that wait in one queue, as `turn`.
@@ -90,8 +90,8 @@ fn queued(turn: &str, queue: &str, after: &str, most: &str) -> String {
 }
 
 /// A claim of items that are no suspects. `$9` and `$10` are the places after which those that have
-/// begun are looked for, one for each level, `$11` and `$12` those of new ones; `$13` is how many that have begun come
-/// first, `$8` how many items there are at most.
+/// begun are looked for, one for each level, and `$11` and `$12` are those for new ones; `$13` is
+/// how many that have begun come first, `$8` how many items there are at most.
 static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
     let begun = queued("0", "2", BEGUN_AFTER, "$13::bigint");
     let new = queued(

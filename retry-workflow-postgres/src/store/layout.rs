@@ -221,15 +221,15 @@ const THIRD: &str = "
 UPDATE @states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
 ";
 
-/// Priorities. In `suspect` an item's priority, four times, is added to where it waits, so that
-/// neither a further column nor a further index is needed, and it is kept there when the item has
-/// ended. `priorities` has one bit for each that the items of a job have: a claim goes through them.
-/// Programs that had the store open before claim what has priority 0.
+/// Priorities. In `suspect`, four times the item's priority is added to the number that says where
+/// it waits, so that neither a further column nor a further index is needed. It is kept there when
+/// the item has ended. `priorities` has one bit for each priority that the items of a job have: a
+/// claim goes through these. Programs that had the store open before claim only priority 0.
 const FOURTH: &str = "
 ALTER TABLE @jobs ADD COLUMN priorities integer NOT NULL DEFAULT 0;
 ";
 
-/// The priorities that the items of job `$1` have, the highest first: with the number of each among
+/// The priorities that the items of job `$1` have, the highest first, each with its number among
 /// all [`PRIORITIES`], from 1 on.
 pub(crate) const LEVELS: &str = "\
 levels AS MATERIALIZED (
@@ -240,14 +240,14 @@ levels AS MATERIALIZED (
 /// How many priorities there are.
 pub(crate) const PRIORITIES_COUNT: usize = 19;
 
-/// What the column `suspect` can hold of an item that has not ended, as an array.
+/// What the column `suspect` can hold for an item that has not ended, as an array.
 pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
     let places = PRIORITIES.flat_map(|priority| (0..3).map(move |queue| place(queue, priority)));
     let places: Vec<_> = places.map(|place| place.to_string()).collect();
     format!("'{{{}}}'::smallint[]", places.join(","))
 });
 
-/// What the column `suspect` holds of an item that waits there, with this priority.
+/// What the column `suspect` holds for an item of this priority that waits in this queue.
 pub(crate) fn place(queue: i16, priority: i8) -> i16 {
     4 * i16::from(priority) + queue
 }
@@ -258,8 +258,9 @@ pub(crate) fn priority(place: i16) -> i8 {
 }
 
 /// `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
-/// their duration is in. An attempt as a whole has the step `''`. They begin with what is settled
-/// from now on: the last minutes are of interest, and older ones are deleted. Sharded as `minutes`.
+/// their duration is in. An attempt as a whole has the step `''`. The table begins with what is
+/// settled from now on: only the last minutes are of interest, and older ones are deleted.
+/// Sharded like `minutes`.
 const FIFTH: &str = r#"
 CREATE TABLE @durations (
     job bigint NOT NULL,

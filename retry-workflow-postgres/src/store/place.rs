@@ -41,7 +41,7 @@ impl Reached {
         }
     }
 
-    /// Comes at least as far everywhere.
+    /// Comes at least as far at every level.
     pub(crate) fn pass_all(&mut self, after: After) {
         self.0.iter_mut().for_each(|reached| *reached = (*reached).max(after));
     }
@@ -55,7 +55,7 @@ impl Reached {
         self
     }
 
-    /// The place before all items due at this time, wherever this one is past them.
+    /// The same place, but before all items due at this time, at each level where it is past them.
     fn or_before(mut self, due: i64) -> Self {
         self.0.iter_mut().for_each(|reached| *reached = (*reached).min((due, i64::MIN)));
         self

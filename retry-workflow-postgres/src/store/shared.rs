@@ -117,7 +117,7 @@ impl Shared {
         Ok(client.execute(&statement, values).await?)
     }
 
-    /// Which durations are old, if it is time to delete them: once a minute is often enough.
+    /// Since when durations are kept, if it is time to delete older ones: once a minute is enough.
     pub(crate) fn tidies(&self, minute: Timestamp) -> Option<Timestamp> {
         let before = self.tidied.swap(minute.as_micros(), Ordering::Relaxed);
         (before != minute.as_micros()).then(|| minute - DURATIONS_KEPT)

@@ -1,6 +1,6 @@
-//! The summaries: failures that are alike, by hour, what ended in each minute, and how long attempts
-//! took. Each statement that changes items updates them, in the shard of its connection, as it does
-//! the counts.
+//! The summaries: failures that are alike, by hour, what ended in each minute, and how long
+//! attempts took. Each statement that changes items updates them, in the shard of its connection,
+//! as it does the counts.
 
 pub(crate) mod durations;
 

@@ -403,7 +403,7 @@ impl Process {
     }
 }
 
-/// What an attempt reports beside its outcome.
+/// What an attempt reports besides its outcome.
 #[derive(Default)]
 struct Measured {
     records: Vec<StepRecord>,

@@ -228,15 +228,15 @@ macro_rules! settings {
             self
         }
 
-        /// Sets how urgent an item is, by its payload: a number from −9 to 9, the higher the sooner;
-        /// what is beyond counts as the nearest. Default: 0 for every item.
+        /// Sets how urgent an item is, by its payload: a number from −9 to 9, the higher the
+        /// sooner. A number beyond these counts as the nearest one. Default: 0 for every item.
         ///
-        /// It is kept with an item when that is read from the input, and stays the same in every
-        /// attempt and re-drive. Of what can be claimed, half the places go to items that have
+        /// The priority is stored with the item when the item is read from the input, and stays the
+        /// same in every attempt and re-drive. Half the places of a claim go to items that have
         /// begun, so that retries get their turn, and the others to new ones; in both halves the
-        /// most urgent come first. What a worker has claimed already, up to a few for each of its
-        /// handlers, is not overtaken. So that the most urgent item may be the last of the input, up
-        /// to a million are read ahead.
+        /// most urgent come first. Items that a worker has claimed already, up to a few for each of
+        /// its handlers, are not overtaken. The most urgent item may be the last of the input, so
+        /// up to a million are read ahead.
         ///
         /// ```
         /// # use retry_workflow::Workflow;

@@ -127,7 +127,7 @@ pub struct AttemptReport {
     /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts) counts
     /// these.
     pub records: Vec<StepRecord>,
-    /// How long steps took that succeeded, and have no record of their own:
+    /// How long successful steps took. They have no record of their own, but
     /// [`Store::durations`](crate::Store::durations) counts them as well.
     pub step_times: Vec<StepTime>,
 }
@@ -145,7 +145,7 @@ impl AttemptReport {
         self
     }
 
-    /// Adds the time that a step took which succeeded.
+    /// Adds the time that a successful step took.
     ///
     /// ```
     /// use std::time::Duration;

@@ -9,14 +9,14 @@ use crate::item::record::{AttemptRecord, Settlement};
 /// A store keeps the durations of the last hour of a job; older minutes may be gone.
 pub const DURATIONS_KEPT: Duration = Duration::from_secs(3_600);
 
-/// The largest number of steps whose durations are kept apart. The names come from users, and might
-/// contain the id of an item: further ones count as [`OTHER_STEPS`].
+/// The largest number of steps whose durations are kept apart; further ones count as
+/// [`OTHER_STEPS`]. The names come from users, and might contain the id of an item.
 pub const MAX_STEPS: usize = 100;
 
 /// The step that stands for those beyond [`MAX_STEPS`].
 pub const OTHER_STEPS: &str = "other";
 
-/// A longer name of a step is cut, because it is part of a key in a database. In bytes.
+/// A longer name of a step is cut to this many bytes, because it is part of a key in a database.
 const LONGEST_STEP: usize = 200;
 
 /// Six buckets for each power of ten.
@@ -26,11 +26,11 @@ const PER_DECADE: usize = 6;
 /// before.
 const STEPS: [i64; PER_DECADE] = [1_000, 1_500, 2_200, 3_300, 4_700, 6_800];
 
-/// What is reported for the bucket above each of these bounds: the geometric mean of both of its
-/// bounds, in two digits.
+/// What is reported for the bucket above each of these bounds: the geometric mean of its two
+/// bounds, rounded to two digits.
 const MIDDLES: [i64; PER_DECADE] = [1_200, 1_800, 2_700, 3_900, 5_700, 8_200];
 
-/// Up to 1,000,000 s, which is eleven days and a half.
+/// Up to 1,000,000 s, which is eleven and a half days.
 const BOUNDS: [i64; 9 * PER_DECADE + 1] = {
     let mut bounds = [0; 9 * PER_DECADE + 1];
     let (mut at, mut power) = (0, 1);
@@ -47,8 +47,9 @@ const BOUNDS: [i64; 9 * PER_DECADE + 1] = {
 /// Durations, counted in fixed buckets.
 ///
 /// The bounds of the buckets are 1, 1.5, 2.2, 3.3, 4.7 and 6.8 ms, ten times that, and so on, up to
-/// eleven days. So a [`percentile`](Self::percentile) is at most 23 % off, and histograms of several
-/// minutes and processes can be [merged](Self::merge) without losing any precision.
+/// eleven and a half days. So a [`percentile`](Self::percentile) is at most 23 % off, and
+/// histograms of several minutes and processes can be [merged](Self::merge) without losing any
+/// precision.
 ///
 /// ```
 /// use std::time::Duration;
@@ -108,8 +109,8 @@ impl Histogram {
         self.add_to(Self::bucket_of(took), 1);
     }
 
-    /// Counts durations that are in a bucket, as your own store has kept them. A bucket that does
-    /// not exist is ignored.
+    /// Adds to the count of a bucket what your own store has kept of it. A bucket that does not
+    /// exist is ignored.
     pub fn add_to(&mut self, bucket: usize, count: u64) {
         if let Some(sum) = self.counts.get_mut(bucket) {
             *sum = sum.saturating_add(count);
@@ -133,11 +134,12 @@ impl Histogram {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
 
-    /// Returns the duration that so many percent of all do not exceed: 50 is the median. `None` if
-    /// there are none.
+    /// Returns the duration that this percentage of all durations does not exceed: 50 is the
+    /// median. `None` if there are none.
     ///
-    /// It is at most 23 % more or less than the exact one, because only the bucket is known. What
-    /// took less than 1 ms is reported as 1 ms, and more than eleven days and a half as that.
+    /// Only the bucket is known, so it is up to 23 % more or less than the exact one. What took
+    /// less than 1 ms is reported as 1 ms, and what took more than 1,000,000 s (eleven and a half
+    /// days) as that.
     ///
     /// ```
     /// use std::time::Duration;
@@ -190,10 +192,10 @@ pub struct StepDurations {
 
 /// How long attempts took, by step: [`Store::durations`](crate::Store::durations).
 ///
-/// An attempt counts by its rows in the history, those that failed as well; one that was lost does
-/// not, because nobody knows how long it worked. A step that succeeded has no row of its own, and
-/// counts by its [`StepTime`](crate::store::StepTime). Work without steps, and what succeeded as a
-/// whole, counts without a step.
+/// An attempt counts by its rows in the history, even if it failed. An attempt that was lost does
+/// not count, because nobody knows how long it worked. A step that succeeded has no row of its own,
+/// and counts by its [`StepTime`](crate::store::StepTime). Work without steps, and an attempt that
+/// succeeded as a whole, count without a step.
 ///
 /// It has at most [`MAX_STEPS`] names; further ones count as [`OTHER_STEPS`], and names beyond 200
 /// bytes are cut.
@@ -244,7 +246,7 @@ impl Durations {
         self.step(step).add(took);
     }
 
-    /// Counts attempts that are in a bucket, as your own store has kept them:
+    /// Adds to the count of a step's bucket what your own store has kept of it:
     /// [`Histogram::add_to`].
     pub fn add_to(&mut self, step: Option<&str>, bucket: usize, count: u64) {
         if bucket < Histogram::BUCKETS && count > 0 {
@@ -274,7 +276,7 @@ impl Durations {
     }
 
     /// Returns the name under which the durations of a step are kept: not longer than 200 bytes,
-    /// so that it can be part of a key. A step without a name is none.
+    /// so that it can be part of a key. An empty name counts as none.
     ///
     /// ```
     /// use retry_workflow::store::Durations;

@@ -1,16 +1,16 @@
-//! [`Priorities`]: how urgent items are, and which urgencies a job has.
+//! How urgent items are, and [`Priorities`]: how urgent those of a job are.
 
 use std::ops::RangeInclusive;
 
-/// The priorities that an item can have: the higher, the sooner. What is beyond counts as the
-/// nearest one.
+/// The priorities that an item can have: the higher, the sooner. A number beyond these counts as
+/// the nearest one.
 pub const PRIORITIES: RangeInclusive<i8> = -9..=9;
 
 /// The priorities that the items of a job have, or had: one bit for each, so that a store keeps
 /// them as a number beside the job. 0 is always among them.
 ///
-/// For your own stores: a claim goes through them from the highest on, and so looks for no item
-/// where there never was one.
+/// For your own stores: a claim goes through them from the highest on, and so does not look for
+/// priorities that no item ever had.
 ///
 /// ```
 /// use retry_workflow::store::Priorities;
@@ -40,7 +40,7 @@ impl Priorities {
         self.0
     }
 
-    /// Adds the priority of an item, and returns it as it counts: the nearest of [`PRIORITIES`].
+    /// Adds the priority of an item, and returns what it counts as: the nearest of [`PRIORITIES`].
     pub fn add(&mut self, priority: i8) -> i8 {
         let nearest = priority.clamp(*PRIORITIES.start(), *PRIORITIES.end());
         self.0 |= bit(nearest);

@@ -82,7 +82,8 @@ pub struct NewItem {
     pub payload: String,
     /// Follows the item through the logs of other systems; `None`: `job/id` does.
     pub correlation: Option<String>,
-    /// How urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher one are claimed first.
+    /// How urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher one
+    /// are claimed first.
     pub priority: i8,
 }
 
@@ -321,7 +322,7 @@ pub struct Settlement {
     pub end: Settled,
     /// Rows of its history, in order.
     pub history: Vec<AttemptRecord>,
-    /// How long steps took that have no row there, because they succeeded.
+    /// How long successful steps took, which have no row there.
     pub step_times: Vec<StepTime>,
 }
 
@@ -331,8 +332,8 @@ impl Settlement {
         Self { lease, end, history, step_times: Vec::new() }
     }
 
-    /// Returns how long each attempt took, with its step if it has one: the rows of the history
-    /// that are not lost, and the step times.
+    /// Returns how long each attempt took, with its step if it has one: from the rows of the
+    /// history, except lost attempts, and from the step times.
     ///
     /// For your own stores, in [`Store::durations`](crate::Store::durations).
     ///
@@ -352,8 +353,8 @@ impl Settlement {
     }
 }
 
-/// How long a step took that succeeded: it has no row in the history, where an attempt that succeeds
-/// has one for all of its steps.
+/// How long a successful step took. It has no row in the history, where an attempt that succeeds
+/// has one row for all of its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepTime {

@@ -13,10 +13,11 @@
 //! job, `retry_job_items` keeps its value; the others are 0. All processes that work on a job
 //! report the same items, so take the `max` of them, and the `sum` of handlers and attempts.
 //!
-//! A duration is recorded when its attempt ends, failed or not; a step that succeeds counts as well,
-//! although it has no row in the history. Of a job, the first 100 steps are told apart; further ones
-//! are the step `other`. To aggregate durations over several processes, configure buckets in the
-//! exporter, such as [`STEP_SECONDS`]: without them, some exporters produce quantiles instead.
+//! A duration is recorded when its attempt ends, whether it failed or not; a step that succeeds
+//! counts as well, although it has no row in the history. Of each job, the first 100 steps are told
+//! apart; further ones are the step `other`. To aggregate durations over several processes,
+//! configure buckets in the exporter, such as [`STEP_SECONDS`]: without them, some exporters
+//! produce quantiles instead.
 //!
 //! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
 //! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many as

@@ -49,7 +49,7 @@ pub struct Job {
     pub ended: Option<Timestamp>,
     /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
-    /// No item begins before, if that was asked for.
+    /// No item begins before this time, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// The job that has to succeed first, if there is one: its id, or the name of its workflow.

@@ -36,7 +36,7 @@ use crate::words::{in_a_while, thousands};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Waits {
-    /// No item begins before.
+    /// No item begins before this time, while it lies ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// The job that has to succeed first, while it has not.
@@ -104,7 +104,7 @@ impl Waits {
             lines.push(("start", format!("nothing begins before {}", in_a_while(begins, now))));
         }
         if let Some(after) = &self.after {
-            lines.push(("start", format!("nothing begins before {after} has succeeded")));
+            lines.push(("start", format!("nothing begins before job {after} has succeeded")));
         }
         let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {

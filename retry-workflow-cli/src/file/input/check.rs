@@ -59,7 +59,7 @@ pub(crate) struct Checks<'a> {
     odd: Problem,
     empty: Problem,
     failed: Problem,
-    /// Items whose priority is none.
+    /// Items whose priority is not valid.
     unranked: Problem,
 }
 

@@ -15,12 +15,13 @@ use crate::server::{PooledClient, PostgresError};
 use crate::store::shared::{Shared, Values};
 
 /// Adds the rows of `source` to the durations: `job`, `minute`, `step`, `bucket`, `count`, one for
-/// each of the first four. Once a minute has as many steps as are kept apart, others are added up.
+/// each combination of the first four. Once a minute has as many steps as are kept apart, further
+/// ones are added up.
 pub(crate) fn add_sql(source: &str) -> String {
     add_placed_sql(&placed(source))
 }
 
-/// As [`add_sql`], for rows without a step.
+/// Like [`add_sql`], for rows without a step.
 pub(crate) fn add_unnamed_sql(source: &str) -> String {
     add_placed_sql(&format!("SELECT w.job, w.minute, w.step, w.bucket, w.count FROM {source} w"))
 }

@@ -40,8 +40,8 @@ pub async fn what_was_begun_is_claimed_first_and_half_of_the_places_are_for_what
     assert_eq!(claimed(store, at(20), 8).await, ["e"]);
 }
 
-/// The higher the priority, the sooner, however late an item is due; but half of the places are still
-/// for what has begun, and half for what is new.
+/// The higher the priority, the sooner, even if an item was due later; but half of the places are
+/// still for what has begun, and half for what is new.
 pub async fn what_has_a_higher_priority_is_claimed_first(store: &Arc<dyn Store>) {
     let ranked = |id: &str, priority| new(id).priority(priority);
     let items = vec![new("a"), ranked("b", 5), ranked("c", -3), ranked("d", 5)];
@@ -59,7 +59,7 @@ pub async fn what_has_a_higher_priority_is_claimed_first(store: &Arc<dyn Store>)
     assert_eq!(claimed(store, at(10), 4).await, ["b", "a"], "what is left");
 }
 
-/// A priority is kept by everything that happens to an item.
+/// An item keeps its priority, whatever happens to it.
 pub async fn a_priority_stays_with_its_item(store: &Arc<dyn Store>) {
     let items = vec![new("middle"), new("first").priority(7), new("last").priority(-9)];
     assert_eq!(store.enqueue("job", items, at(0)).await, Ok(3));
@@ -90,7 +90,7 @@ pub async fn a_priority_stays_with_its_item(store: &Arc<dyn Store>) {
     }
 }
 
-/// What is beyond the lowest and the highest priority counts as those.
+/// A number below the lowest or above the highest priority counts as that one.
 pub async fn a_priority_out_of_range_is_the_nearest(store: &Arc<dyn Store>) {
     let items = vec![new("low").priority(i8::MIN), new("high").priority(i8::MAX)];
     assert_eq!(store.enqueue("job", items, at(0)).await, Ok(2));
@@ -99,7 +99,7 @@ pub async fn a_priority_out_of_range_is_the_nearest(store: &Arc<dyn Store>) {
     assert_eq!(claimed(store, at(1), 2).await, ["high", "low"]);
 }
 
-/// An overview, a suspect, a lease that is ended and a skip are the same for every priority.
+/// Overviews, suspects, leases that are ended early, and skips: they include every priority.
 pub async fn what_is_looked_at_has_every_priority(store: &Arc<dyn Store>) {
     let items = vec![new("a").priority(-4), new("b").priority(4), new("c").priority(4)];
     assert_eq!(store.enqueue("job", items, at(8)).await, Ok(3));

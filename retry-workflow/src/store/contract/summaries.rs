@@ -223,7 +223,7 @@ pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
     store.purge(&failed()).await.expect("purged");
     assert_eq!(durations(store, "job", 0).await, both);
 
-    // Imported attempts count when they ended elsewhere.
+    // Imported attempts count in the minute in which they ended elsewhere.
     let mut item = ItemRecord::new("copy", "a", "1");
     (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
     item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
@@ -237,7 +237,7 @@ pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
     assert_eq!(durations(store, "copy", 0).await, took(&[(None, 60_000), (None, 60_000)]));
     assert!(durations(store, "copy", 300).await.is_empty());
 
-    // A job that is removed counts from nothing.
+    // A job that was removed starts again from nothing.
     assert_eq!(store.remove("job", 9, Vec::new()).await, Ok(4));
     assert!(durations(store, "job", 0).await.is_empty());
     assert!(!durations(store, "copy", 0).await.is_empty(), "it is another job");
@@ -266,7 +266,7 @@ pub async fn durations_of_a_refused_settlement_do_not_count(store: &Arc<dyn Stor
     assert_eq!(durations(store, "job", 0).await, took(&steps));
 }
 
-/// One settlement may be about several jobs.
+/// One call may settle leases of several jobs.
 pub async fn durations_of_several_jobs_in_one_settlement_are_apart(store: &Arc<dyn Store>) {
     let mut ends = Vec::new();
     for (job, millis) in [("job", 20), ("other", 300)] {
@@ -303,7 +303,7 @@ pub async fn durations_of_the_last_hour_are_kept(store: &Arc<dyn Store>) {
     assert_eq!(DURATIONS_KEPT, Duration::from_secs(3_600));
 }
 
-/// Names of steps may be made of ids: they do not make a summary as large as the history.
+/// Names of steps may contain ids; even then, a summary does not get as large as the history.
 pub async fn many_steps_are_bounded(store: &Arc<dyn Store>) {
     let count = |durations: &Durations| -> u64 {
         durations.steps().iter().map(|step| step.took.count()).sum()

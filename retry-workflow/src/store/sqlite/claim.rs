@@ -100,7 +100,7 @@ fn find_due(
     let priorities = tx.priorities(job)?;
     let mut bytes: usize = 0;
     let mut taken = Vec::<Claimed>::new();
-    // Takes from a queue until so many are taken in all.
+    // Takes from a queue until `max` are taken in all.
     let mut take = |queue: i64, max: usize| -> Result<usize> {
         for priority in priorities.highest_first() {
             if taken.len() >= max || bytes >= MAX_CLAIM_BYTES {

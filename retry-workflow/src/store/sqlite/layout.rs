@@ -215,17 +215,17 @@ const LAYOUT_4: &str = "
 UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
 ";
 
-/// Priorities. In `suspect` an item's priority, four times, is added to where it waits, so that
-/// neither a further column nor a further index is needed, and it is kept there when the item has
-/// ended. `priorities` has one bit for each that the items of a job have: a claim goes through them.
-/// Programs that had the store open before claim what has priority 0.
+/// Priorities. In `suspect`, four times the item's priority is added to the number that says where
+/// it waits, so that neither a further column nor a further index is needed. It is kept there when
+/// the item has ended. `priorities` has one bit for each priority that the items of a job have: a
+/// claim goes through these. Programs that had the store open before claim only priority 0.
 const LAYOUT_5: &str = "
 ALTER TABLE jobs ADD COLUMN priorities INTEGER NOT NULL DEFAULT 0;
 ";
 
 /// `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
-/// their duration is in. An attempt as a whole has the step `''`. They begin with what is settled
-/// from now on: the last minutes are of interest, and older ones are deleted.
+/// their duration is in. An attempt as a whole has the step `''`. The table begins with what is
+/// settled from now on: only the last minutes are of interest, and older ones are deleted.
 const LAYOUT_6: &str = "
 CREATE TABLE durations (
     job INTEGER NOT NULL,
@@ -237,7 +237,7 @@ CREATE TABLE durations (
 ) WITHOUT ROWID;
 ";
 
-/// What the column `suspect` holds of an item that waits there, with this priority.
+/// What the column `suspect` holds for an item of this priority that waits in this queue.
 pub(super) fn place(queue: i64, priority: i8) -> i64 {
     4 * i64::from(priority) + queue
 }
@@ -247,11 +247,11 @@ pub(super) fn priority(place: i64) -> i8 {
     i8::try_from(place.div_euclid(4)).unwrap_or_default()
 }
 
-/// Where items wait: the item was not claimed in its present run, or released.
+/// The queue of items that were not claimed in their present run, or released.
 pub(super) const NEW: i64 = 0;
-/// The item may have killed its workers, and runs alone.
+/// The queue of items that may have killed their workers, and run alone.
 pub(super) const SUSPECT: i64 = 1;
-/// The item was claimed before in its present run, and is no suspect.
+/// The queue of items that were claimed before in their present run, and are no suspects.
 pub(super) const BEGUN: i64 = 2;
 
 pub(super) const PENDING: i64 = 0;

@@ -135,7 +135,7 @@ impl<'a> Transaction<'a> {
         Ok(Priorities::from_bits(bits))
     }
 
-    /// Adds to the priorities of a job those of its new items.
+    /// Adds the priorities of new items to those of their job.
     pub(super) fn add_priorities(&self, job: i64, new: Priorities) -> Result<()> {
         if new != Priorities::default() {
             self.prepare("UPDATE jobs SET priorities = priorities | ?2 WHERE job = ?1")?

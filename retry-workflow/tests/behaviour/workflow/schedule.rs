@@ -111,7 +111,7 @@ async fn a_job_waits_until_another_one_has_succeeded() {
     assert_eq!(report.dead(), 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "the import has failed");
-    assert_eq!(told(&store, "export-1").await, ["nothing begins before import has succeeded"]);
+    assert_eq!(told(&store, "export-1").await, ["nothing begins before job import has succeeded"]);
 
     let letters = DeadLetters::new(store.clone());
     letters.retry(&[Filter::default()], Redrive::new()).await.unwrap();

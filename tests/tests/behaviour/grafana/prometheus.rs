@@ -17,7 +17,7 @@ use super::scrape::{EVERY, Series};
 /// How long a minute of the scenario takes.
 const MINUTE: Duration = Duration::from_millis(400);
 
-/// How long something of the scenario takes.
+/// How long something in the scenario takes here.
 fn scaled(time: Duration) -> Duration {
     time * u32::try_from(MINUTE.as_millis()).unwrap() / 60_000
 }
@@ -55,7 +55,7 @@ fn export(listener: &TcpListener) {
         let since = began.get_or_insert_with(Instant::now).elapsed();
         let scrape = since.as_micros() / scaled(EVERY).as_micros();
         let page = page(usize::try_from(scrape).unwrap());
-        // A scrape that was given up is not missed.
+        // If the scrape was given up, nobody misses the answer.
         let _ = write!(
             socket,
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\nconnection: close\r\n\
@@ -72,7 +72,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that scrapes this address and evaluates the alerts as often.
+    /// Starts one that scrapes this address, and evaluates the alerts as often as it scrapes.
     fn start(scraped: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let every = format!("{}ms", scaled(EVERY).as_millis());
@@ -129,7 +129,7 @@ impl Drop for Prometheus {
 
 fn get(address: &str, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect(address)?;
-    // Of this version, an answer comes in one piece.
+    // In this version of HTTP, an answer comes in one piece.
     write!(socket, "GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n")?;
     socket.set_read_timeout(Some(Duration::from_secs(30)))?;
     let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! The dashboard, by Grafana's own types.
+//! The dashboard, checked against Grafana's own types.
 
 use boon::{Compiler, Schemas};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Why Grafana's types do not admit a dashboard.
+/// Why Grafana's types refuse a dashboard, if they do.
 fn refused(dashboard: &Value) -> Result<(), String> {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.add_resource("dashboard.json", read(SCHEMA)).unwrap();

@@ -1,11 +1,11 @@
-//! Adds how long attempts took to what a file has of it.
+//! Adds how long attempts took to the durations in a file.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use crate::item::clock::Timestamp;
 use crate::item::durations::{DURATIONS_KEPT, Durations, MAX_STEPS, OTHER_STEPS};
 
-/// Adds durations to a minute of a job; `tidies`: older minutes may go.
+/// Adds durations to a minute of a job; if it `tidies`, minutes that are too old may go.
 pub(super) fn write(
     connection: &Connection,
     (job, minute): (i64, Timestamp),
@@ -21,7 +21,7 @@ pub(super) fn write(
     for one in durations.steps() {
         let step = one.step.as_deref().unwrap_or("");
         for (bucket, count) in one.took.buckets() {
-            // Most of the time, another attempt was as quick in this minute.
+            // Most of the time, another attempt of this minute is in the same bucket.
             if update.execute((job, at, step, bucket, count))? > 0 {
                 continue;
             }

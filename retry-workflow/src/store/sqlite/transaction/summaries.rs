@@ -104,7 +104,7 @@ impl Summaries {
         self.durations.entry((job, minute)).or_default().tried(row);
     }
 
-    /// Counts how long a step took that has no row of history, in this minute.
+    /// Counts in this minute how long a step took that has no row in the history.
     pub(in crate::store::sqlite) fn took(&mut self, job: i64, one: &StepTime, minute: Timestamp) {
         self.durations.entry((job, minute)).or_default().add(Some(&one.step), one.took);
     }
@@ -178,7 +178,7 @@ impl Summaries {
                 .execute((job, minute.as_micros(), succeeded, dead, skipped, attempts, failed))?;
         }
         for (&(job, minute), durations) in &self.durations {
-            // Not by the minutes of imported rows, whose clock may have been another one.
+            // Minutes of imported rows do not tidy: they may be by another clock.
             let tidies = self.settled == Some(minute);
             durations::write(connection, (job, minute), durations, tidies)?;
         }

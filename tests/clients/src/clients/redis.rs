@@ -1,5 +1,7 @@
 //! redis.
 
+use std::time::{Duration, Instant};
+
 use redis::{Client, RedisError, Value};
 
 use super::REFUSED;
@@ -104,9 +106,16 @@ pub(super) async fn run(suite: &mut Suite) {
     for (failure, settings, command) in TROUBLES {
         let server = crate::servers::redis::start(settings).await.expect("as above");
         let url = format!("redis://127.0.0.1:{}", server.port);
-        // The one that may connect to a server of one client.
+        // The one that may connect to a server of one client, once the one is gone that saw it start.
         let held = Client::open(url.as_str()).expect("a client");
-        let _held = held.get_multiplexed_async_connection().await.expect("a connection");
+        let began = Instant::now();
+        let _held = loop {
+            match held.get_multiplexed_async_connection().await {
+                Ok(held) => break held,
+                Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
         client.case(failure, Transient, async || error(ask(&url, command).await)).await;
     }
     busy(&mut client).await;

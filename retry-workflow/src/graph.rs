@@ -11,7 +11,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use retry_runtime::Policy;
-use retry_runtime::retrier::{Decider, Fault};
+use retry_runtime::durable::Describes;
+use retry_runtime::retrier::Decider;
 
 use self::source::GraphSource;
 pub use self::task::Task;
@@ -105,18 +106,18 @@ impl Graph {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn task<H, D, Fut, T, E, DeciderKind, FaultKind>(mut self, task: Task<H, D>) -> Self
+    pub fn task<H, D, Fut, T, E, DeciderKind, TextKind>(mut self, task: Task<H, D>) -> Self
     where
         H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<FaultKind>,
-        D: Decider<E, DeciderKind> + Send + Sync + 'static,
+        E: Display,
+        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
         DeciderKind: 'static,
-        FaultKind: 'static,
+        TextKind: 'static,
     {
         let policy = task.policy();
         let Task { name, handler, needs, retrier, .. } = task;
-        let work = Closure::<(), _, D, (DeciderKind, FaultKind)>::new(
+        let work = Closure::<(), _, D, (DeciderKind, TextKind)>::new(
             move |(), cx| handler(cx),
             retrier.with_policy(policy),
         );

@@ -5,8 +5,9 @@ pub(crate) mod closure;
 use std::fmt::{self, Display};
 use std::future::Future;
 
+use retry_runtime::durable::Describes;
 use retry_runtime::matchers::Matchers;
-use retry_runtime::retrier::{Classified, Decider, Fault, ForError, Readable};
+use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable};
 use retry_runtime::{Policy, Retrier, RetryConfig, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -139,6 +140,25 @@ impl Workflow {
     /// ```
     pub fn classified(self) -> Workflow<Classified> {
         self.with_retrier(Retrier::classified)
+    }
+
+    /// Reads nothing from the error: it has no class and no hint. For errors that have nothing but a
+    /// text; without it, or [`classified`](Self::classified), they do not compile.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .opaque()
+    ///     .run([1], |_: u32, _| async { Err::<(), u16>(503) })
+    ///     .await?;
+    /// assert_eq!(report.dead(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn opaque(self) -> Workflow<Opaque> {
+        self.with_retrier(Retrier::opaque)
     }
 }
 
@@ -307,7 +327,7 @@ impl<D> Workflow<D> {
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
-    pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, FaultKind>(
+    pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, TextKind>(
         self,
         items: Src,
         handler: H,
@@ -317,14 +337,14 @@ impl<D> Workflow<D> {
         I: Serialize + DeserializeOwned + Send + 'static,
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<FaultKind>,
-        D: Decider<E, DeciderKind> + Send + Sync + 'static,
+        E: Display,
+        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
         DeciderKind: 'static,
-        FaultKind: 'static,
+        TextKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, D, (DeciderKind, FaultKind)>::new(handler, retrier);
+        let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
         runner.run(JsonItems::new(items.into_source()), work).await
     }
 
@@ -356,7 +376,7 @@ impl<D> Workflow<D> {
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
-    pub async fn resume<I, H, Fut, T, E, DeciderKind, FaultKind>(
+    pub async fn resume<I, H, Fut, T, E, DeciderKind, TextKind>(
         self,
         job: &str,
         handler: H,
@@ -365,14 +385,14 @@ impl<D> Workflow<D> {
         I: DeserializeOwned + Send + 'static,
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<FaultKind>,
-        D: Decider<E, DeciderKind> + Send + Sync + 'static,
+        E: Display,
+        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
         DeciderKind: 'static,
-        FaultKind: 'static,
+        TextKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, D, (DeciderKind, FaultKind)>::new(handler, retrier);
+        let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
         runner.resume(job, work).await
     }
 

@@ -209,6 +209,15 @@ impl<E> Rules<E> {
         Arc::make_mut(self.closures.get_or_insert_default())
     }
 
+    /// The class of an error.
+    pub(super) fn class_of(&self, error: &E) -> Class {
+        let closures = self.closures.iter().flat_map(|closures| closures.classify.iter().rev());
+        closures
+            .map(|classify| classify(error))
+            .find_map(|class| class)
+            .unwrap_or_else(|| (self.read)(error).classifier.class())
+    }
+
     /// What follows from a failure, by the lists, the predicate of the retrier, and the one of the
     /// call. Values are not tested by predicates, and an attempt that was cut off has no error to
     /// test, so that no predicate picks it, as in the attribute.

@@ -26,16 +26,17 @@
 //! assert_eq!(state.attempts, 2);
 //! ```
 
+use core::fmt::Display;
 use core::time::Duration;
 
-use crate::base::sealed::Seal;
+use crate::base::sealed::{Seal, Sealed};
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session};
-use crate::classify::Class;
 use crate::classify::probe::Fault;
+use crate::classify::{Class, Classify};
 use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
-use crate::retrier::decider::{Decider, FailedAttempt};
+use crate::retrier::decider::{Classified, Decider, FailedAttempt, ForError, Opaque, Readable};
 
 pub use crate::call::call_state::CallState;
 
@@ -195,5 +196,62 @@ impl Description {
             false
         });
         Self { class: view.class(), texts }
+    }
+}
+
+/// Describes errors of type `E` for a history. `Kind` is inferred.
+///
+/// Sealed: [`Readable`], [`Classified`], [`Opaque`] and [`ForError`] implement it.
+#[diagnostic::on_unimplemented(
+    message = "errors of type `{E}` cannot be described in a history",
+    note = "implement `std::error::Error` for `{E}`, so that its text and its causes can be read",
+    note = "or add `.opaque()` if it has nothing but a text"
+)]
+pub trait Describes<E, Kind>: Sealed {
+    /// Describes an error.
+    #[doc(hidden)]
+    fn describe(&self, error: &E) -> Description;
+}
+
+impl<E: Fault<Kind>, Kind> Describes<E, Kind> for Readable {
+    fn describe(&self, error: &E) -> Description {
+        Description::of(error)
+    }
+}
+
+impl<E: Classify + Fault<Kind>, Kind> Describes<E, Kind> for Classified {
+    fn describe(&self, error: &E) -> Description {
+        Description { class: error.class(), ..Description::of(error) }
+    }
+}
+
+impl<E: Display> Describes<E, ()> for Opaque {
+    fn describe(&self, error: &E) -> Description {
+        Description { class: Class::empty(), texts: vec![error.to_string()] }
+    }
+}
+
+impl<E: Fault<Kind>, Kind> Describes<E, Kind> for ForError<E> {
+    fn describe(&self, error: &E) -> Description {
+        Description { class: self.0.class_of(error), ..Description::of(error) }
+    }
+}
+
+impl<D, V> Retrier<D, V> {
+    /// Describes an error for a history: its class is what this retrier makes of it.
+    ///
+    /// ```
+    /// use retry_runtime::{Class, Policy, Retrier};
+    ///
+    /// let retrier = Retrier::new(Policy::new());
+    /// let description = retrier.describe(&"connection refused");
+    /// assert_eq!(description.class, Class::NETWORK);
+    /// assert_eq!(retrier.opaque().describe(&503_u16).texts, ["503"]);
+    /// ```
+    pub fn describe<E, Kind>(&self, error: &E) -> Description
+    where
+        D: Describes<E, Kind>,
+    {
+        self.decider.describe(error)
     }
 }

@@ -102,7 +102,8 @@ impl Failure {
         Self { output: None, ..self }
     }
 
-    fn described(Description { class, texts }: Description) -> Self {
+    /// What a description says.
+    pub(crate) fn described(Description { class, texts }: Description) -> Self {
         let mut texts = texts.into_iter();
         let message = texts.next().unwrap_or_default();
         let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use retry_runtime::retrier::{Decider, Fault};
+use retry_runtime::durable::Describes;
+use retry_runtime::retrier::Decider;
 use retry_runtime::{Interrupted, Reason, Retrier};
 use serde::de::DeserializeOwned;
 
@@ -15,7 +16,7 @@ use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 
 /// A closure that handles items of type `I`. `Kinds` are the kinds of its errors for the decider
-/// and for [`Fault`].
+/// and for their [descriptions](Describes).
 pub(crate) struct Closure<I, H, D, Kinds> {
     handler: H,
     retrier: Retrier<D>,
@@ -28,15 +29,15 @@ impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
     }
 }
 
-impl<I, H, D, Fut, T, E, DeciderKind, FaultKind> Work for Closure<I, H, D, (DeciderKind, FaultKind)>
+impl<I, H, D, Fut, T, E, DeciderKind, TextKind> Work for Closure<I, H, D, (DeciderKind, TextKind)>
 where
     I: DeserializeOwned + Send + 'static,
     H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<T, E>> + Send,
-    E: Display + Fault<FaultKind>,
-    D: Decider<E, DeciderKind> + Send + Sync + 'static,
+    E: Display,
+    D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
     DeciderKind: 'static,
-    FaultKind: 'static,
+    TextKind: 'static,
 {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let WorkItem { mut context, payload, checkpoint } = item;
@@ -75,7 +76,7 @@ where
                 }
                 return AttemptReport::succeeded(timer, None);
             }
-            Err(Ok(error)) => (Failure::from_error(error), Ok(error)),
+            Err(Ok(error)) => (Failure::described(self.retrier.describe(error)), Ok(error)),
             Err(Err(cut)) => (Failure::from_error(cut), Err(cut)),
         };
         let record = timer.failed(failure.clone());

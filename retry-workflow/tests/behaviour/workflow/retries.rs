@@ -244,3 +244,48 @@ async fn what_an_error_says_about_itself_counts_wherever_it_stands() {
     assert_eq!((report.succeeded(), report.dead(), report.counts.attempts), (1, 1, 3));
     assert!(start.elapsed() >= Duration::from_millis(700), "{:?}", start.elapsed());
 }
+
+/// An error that knows its class, and has a cause.
+#[derive(Debug)]
+struct Refusal(io::Error);
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the shop said no")
+    }
+}
+
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl retry_workflow::Classify for Refusal {
+    fn class(&self) -> retry_workflow::Class {
+        retry_workflow::Class::RATE_LIMIT
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_letter_has_the_class_that_its_error_gave_itself() {
+    let store = MemoryStore::new();
+    let job = |name: &str| Workflow::new(name).store(store.clone()).retry(policy!(attempts = 1));
+    let refusal = || Err::<(), _>(Refusal(io::Error::other("sold out")));
+    job("own").classified().run([1_u32], move |_: u32, _| async move { refusal() }).await.unwrap();
+    job("text").opaque().run([1_u32], |_: u32, _| async { Err::<(), u16>(503) }).await.unwrap();
+    job("when")
+        .classified()
+        .retry_when(|error: &Refusal| error.0.kind() == io::ErrorKind::Other)
+        .run([1_u32], move |_: u32, _| async move { refusal() })
+        .await
+        .unwrap();
+    let failures = async |job: &str| {
+        let groups = store.stats(&retry_workflow::Filter::job(job)).await.unwrap();
+        groups.into_iter().map(|group| (group.class, group.message)).collect::<Vec<_>>()
+    };
+    let own = vec![("rate_limit".to_owned(), "the shop said no".to_owned())];
+    assert_eq!(failures("own-1").await, own);
+    assert_eq!(failures("when-1").await, own);
+    assert_eq!(failures("text-1").await, [("other".to_owned(), "503".to_owned())]);
+}

@@ -61,12 +61,12 @@ impl Process {
     /// Waits until it answers.
     ///
     /// # Panics
-    /// It does not within a minute; the message shows its log.
+    /// It does not within three minutes; the message shows its log.
     pub async fn until(&self, answers: impl AsyncFn() -> bool) {
         let began = Instant::now();
         while !answers().await {
             let log = || std::fs::read_to_string(self.folder.path().join("log"));
-            assert!(began.elapsed() < Duration::from_mins(1), "no answer: {:?}", log());
+            assert!(began.elapsed() < Duration::from_mins(3), "no answer: {:?}", log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

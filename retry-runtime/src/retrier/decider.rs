@@ -203,6 +203,14 @@ impl<E> fmt::Debug for Rules<E> {
     }
 }
 
+/// The class that the closures give an error, or else what can be read from it. The closure that was
+/// added last has the first say.
+fn class_by<E>(closures: Option<(&Closures<E>, &E)>, classifier: Classifier<'_>) -> Class {
+    closures
+        .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
+        .unwrap_or_else(|| classifier.class())
+}
+
 impl<E> Rules<E> {
     /// The closures, to add to them.
     pub(super) fn closures(&mut self) -> &mut Closures<E> {
@@ -211,11 +219,8 @@ impl<E> Rules<E> {
 
     /// The class of an error.
     pub(super) fn class_of(&self, error: &E) -> Class {
-        let closures = self.closures.iter().flat_map(|closures| closures.classify.iter().rev());
-        closures
-            .map(|classify| classify(error))
-            .find_map(|class| class)
-            .unwrap_or_else(|| (self.read)(error).classifier.class())
+        let closures = self.closures.as_deref().map(|closures| (closures, error));
+        class_by(closures, (self.read)(error).classifier)
     }
 
     /// What follows from a failure, by the lists, the predicate of the retrier, and the one of the
@@ -243,7 +248,6 @@ impl<E> Rules<E> {
                 None => return picked(value),
             },
         };
-        // The one that was added last has the first say.
         let closures = match failed {
             FailedAttempt::Error(error) => {
                 self.closures.as_deref().map(|closures| (closures, *error))
@@ -252,9 +256,7 @@ impl<E> Rules<E> {
         };
         // Nobody asks for it otherwise, and it takes a look at each error inside.
         let class = if needs_class || lists.retry_on.is_some() || lists.abort_on.is_some() {
-            closures
-                .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
-                .unwrap_or_else(|| classifier.class())
+            class_by(closures, classifier)
         } else {
             Class::empty()
         };

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use retry_workflow::store::{NewItem, Selection, Settled, Settlement};
@@ -279,10 +280,10 @@ fn a_hundred_actions_of_three_people_and_a_kill_are_in_the_audit() {
     let mut board = Board::start(folder.path(), &options);
     let (address, act) = (&board.address.clone(), &act);
     std::thread::scope(|scope| {
-        for who in 0..3 {
-            scope.spawn(move || act(address, who));
-        }
-        while answered.lock().unwrap().len() < 40 {
+        let people = [0, 1, 2].map(|who| scope.spawn(move || act(address, who)));
+        while answered.lock().unwrap().len() < 40
+            && !people.iter().all(ScopedJoinHandle::is_finished)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
         board.process.kill().unwrap();

@@ -240,6 +240,9 @@ levels AS MATERIALIZED (
 /// How many priorities there are.
 pub(crate) const PRIORITIES_COUNT: usize = 19;
 
+// What `LEVELS` counts on.
+const _: () = assert!(*PRIORITIES.start() == -9 && *PRIORITIES.end() == 9);
+
 /// What the column `suspect` can hold for an item that has not ended, as an array.
 pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
     let places = PRIORITIES.flat_map(|priority| (0..3).map(move |queue| place(queue, priority)));

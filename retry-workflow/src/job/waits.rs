@@ -68,21 +68,21 @@ impl Waits {
     /// The store cannot be read.
     pub async fn load(store: &dyn Store, job: &Job, counts: &Counts) -> Result<Self, StoreError> {
         let now = store.now();
-        let not_before = job.not_before.filter(|begins| *begins > now);
-        let after = match &job.after {
+        // Nothing is due any more.
+        let is_over = counts.unfinished() == 0;
+        let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
+        let after = match job.after.as_ref().filter(|_| !is_over) {
             Some(after) if !Job::has_succeeded(store, after).await? => Some(after.clone()),
             _ => None,
         };
         let job = job.id.as_str();
         let breaker = BreakerRecord::find(store, job).await?;
-        // Nothing is due any more.
-        let is_over = counts.unfinished() == 0;
         let Overview { next_due, next_suspect, .. } =
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
         let rate = if is_over { None } else { RateRecord::find(store, job).await? };
         Ok(Self {
-            not_before: not_before.filter(|_| !is_over),
-            after: after.filter(|_| !is_over),
+            not_before,
+            after,
             rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,

@@ -100,7 +100,9 @@ impl Prometheus {
                 .stdout(Stdio::null())
                 .spawn()
                 .unwrap();
+            let began = Instant::now();
             while process.try_wait().unwrap().is_none() {
+                assert!(began.elapsed() < Duration::from_mins(1), "Prometheus is not ready");
                 if get(&address, "/-/ready").is_ok_and(|answer| answer.contains(" 200 OK")) {
                     return Self { process, address, _folder: folder };
                 }

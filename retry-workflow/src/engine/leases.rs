@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::ledger::Load;
@@ -259,16 +260,19 @@ impl Drop for Leases {
             return;
         }
         // Without a runtime, they have to.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (store, keys) = (Arc::clone(&self.store), self.keys());
-        runtime.spawn(async move {
-            let released =
-                keys.into_iter().map(|lease| Settlement::new(lease, Settled::Released, Vec::new()));
-            // A failure can no longer be reported; the leases expire by themselves.
-            let now = store.now();
-            drop(store.settle(released.collect(), Vec::new(), now).await);
-        });
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(release(Arc::clone(&self.store), self.keys()));
+        }
     }
+}
+
+/// Releases items that no handler works on. A failure can no longer be reported; the leases expire
+/// by themselves.
+pub(super) async fn release(store: Arc<dyn Store>, keys: Vec<LeaseKey>) {
+    let released =
+        keys.into_iter().map(|lease| Settlement::new(lease, Settled::Released, Vec::new()));
+    let now = store.now();
+    drop(store.settle(released.collect(), Vec::new(), now).await);
 }
 
 #[cfg(test)]

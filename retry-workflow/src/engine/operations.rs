@@ -6,9 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tokio::runtime::Handle;
+
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
+use super::leases::release;
 use super::limits::keys::Answer;
 use super::limits::pace::Starts;
 use crate::item::clock::Timestamp;
@@ -64,6 +67,18 @@ pub(super) enum EngineEvent {
     Beaten(Beat),
     /// Anything else: the loop checks what can start.
     Wake,
+}
+
+impl EngineEvent {
+    /// The items that were claimed.
+    fn claimed(self) -> Vec<LeaseKey> {
+        let leases = match self {
+            Self::Claimed { leases, .. } => leases,
+            Self::ClaimedSuspect(lease, _) => lease.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        leases.into_iter().map(|lease| lease.key).collect()
+    }
 }
 
 /// The operations of the store. If several have ended, the first in this list is handled first.
@@ -139,5 +154,23 @@ impl Operations {
             }
         }
         Poll::Pending
+    }
+}
+
+impl Drop for Operations {
+    /// What the store was changing for a job whose future was dropped is finished: outcomes are
+    /// kept, and items that are claimed need not wait for their leases to expire.
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        for operation in [Operation::Settle, Operation::Claim] {
+            let Some(under_way) = self.under_way[operation as usize].take() else { continue };
+            let store = Arc::clone(&self.store);
+            runtime.spawn(async move {
+                let claimed = under_way.await.map_or_else(|_| Vec::new(), EngineEvent::claimed);
+                if !claimed.is_empty() {
+                    release(store, claimed).await;
+                }
+            });
+        }
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use retry_workflow::store::{MemoryStore, Store, StoreFuture};
 use retry_workflow::{Timestamp, Workflow};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -36,6 +36,49 @@ impl Store for Stopped {
     }
 
     forward!(stopped => stopped.store, Self::answer);
+}
+
+/// A store that takes a second for each answer.
+struct Slow(MemoryStore);
+
+impl Slow {
+    #[expect(clippy::unused_self, reason = "what passes the answers on is a method")]
+    fn answer<'a, T: Send + 'a>(&'a self, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
+        Box::pin(async move {
+            let answer = answer.await;
+            sleep(SECOND).await;
+            answer
+        })
+    }
+}
+
+impl Store for Slow {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    forward!(slow => slow.0, Self::answer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_a_job_is_dropped_its_items_are_free_at_once() {
+    let mut with_items = 0;
+    for tenths in 0..150 {
+        let store = MemoryStore::new();
+        let job = Workflow::new("job").job_id("job").max_parallel(2).store(Slow(store.clone()));
+        let run = job.run(0..9_u32, |_: u32, _| async move {
+            sleep(SECOND).await;
+            Ok::<_, String>(())
+        });
+        if timeout(SECOND * tenths / 10, run).await.is_ok() {
+            continue;
+        }
+        let leased = || async { store.overview("job", 0).await.unwrap().counts.leased };
+        with_items += u32::from(leased().await > 0);
+        sleep(3 * SECOND).await;
+        assert_eq!(leased().await, 0, "after {tenths} tenths of a second");
+    }
+    assert!(with_items > 30, "{with_items}");
 }
 
 /// What became of each item: which worker began it, and which one ended it.

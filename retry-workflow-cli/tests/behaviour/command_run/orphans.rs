@@ -24,7 +24,11 @@ fn place(step: &str) -> Place {
     );
     Place::with(&workflow)
         .items(&["a"])
-        .script("beat.sh", "while [ ! -e over ]; do echo x >> \"$1\"; sleep 0.02; done")
+        // Over as well once its folder has gone: nothing outlives the tests.
+        .script(
+            "beat.sh",
+            "while [ -e beat.sh ] && [ ! -e over ]; do echo x >> \"$1\"; sleep 0.02; done",
+        )
         .script("work.sh", STARTS)
 }
 

@@ -131,6 +131,8 @@ macro_rules! store_contract {
             the_ends_of_time_and_numbers_are_no_panic
             groups_have_their_hours
             groups_follow_the_items
+            groups_over_all_jobs_are_those_of_each
+            groups_over_all_jobs_follow_the_items
             minutes_have_what_ended_in_them
             durations_are_counted_by_step
             durations_of_a_refused_settlement_do_not_count

@@ -102,6 +102,122 @@ pub async fn groups_follow_the_items(store: &Arc<dyn Store>) {
     assert_eq!(groups(store, &Filter::default().states(states)).await, []);
 }
 
+/// Enqueues, claims and settles items of any job as dead.
+async fn kill_in(store: &Arc<dyn Store>, job: &str, items: &[(&str, i64, &str)]) {
+    for (id, second, message) in items {
+        enqueue(store, job, &[id]).await;
+        let one = Selection::Items { max: 1, starts: 1 };
+        let leases = store.claim(job, "worker", at(*second), one, MINUTE).await.expect("claimed");
+        settle(store, &leases[0], *second, Settled::Dead(failure("other", message))).await;
+    }
+}
+
+fn anywhere() -> Filter {
+    Filter::default().states([ItemState::Dead, ItemState::Skipped])
+}
+
+/// The groups over all jobs have the counts and hours of the items themselves, which a limit by
+/// time makes the store look at; the examples are among them.
+async fn groups_add_up(store: &Arc<dyn Store>) {
+    for states in [&[ItemState::Dead, ItemState::Skipped][..], &[ItemState::Skipped]] {
+        let filter = Filter::default().states(states.iter().copied());
+        let summed = groups(store, &filter).await;
+        let looked = groups(store, &filter.clone().since(at(-HOUR))).await;
+        let shape = |groups: &[Group]| -> Vec<_> {
+            let shape = groups.iter().map(|group| {
+                let ends = (group.first.hour(), group.last.hour());
+                let name = (group.class.clone(), group.signature.clone());
+                (name, group.count, hours(group), ends)
+            });
+            shape.collect()
+        };
+        assert_eq!(shape(&summed), shape(&looked));
+        for group in summed {
+            let name = (&group.class, &group.signature);
+            let alike = filter.clone().class(name.0).signature(name.1.as_str());
+            let page = store.list(&alike, None, 99).await.expect("a page");
+            let is_example = |item: &ItemRecord| {
+                item.id == group.example
+                    && item.failure.as_ref().is_some_and(|why| why.message == group.message)
+            };
+            assert!(page.items.iter().any(is_example), "{group:?} {:?}", page.items);
+        }
+    }
+}
+
+/// A filter without a job selects the failures of all jobs, added up.
+pub async fn groups_over_all_jobs_are_those_of_each(store: &Arc<dyn Store>) {
+    assert_eq!(groups(store, &Filter::default()).await, []);
+    let (near, far) = (2 * HOUR, 5 * HOUR + 7);
+    kill_in(store, "job", &[("a", 3, "order 1 is bad"), ("b", near, "order 2 is bad")]).await;
+    kill_in(store, "other", &[("c", 1, "order 3 is bad"), ("d", far, "order 4 is bad")]).await;
+    kill_in(store, "third", &[("e", 9, "order 5 is bad"), ("f", 9, "it is late")]).await;
+    let why = failure("timeout", "order 6 is bad");
+    enqueue(store, "third", &["g"]).await;
+    assert_eq!(store.skip("third", 9, why, at(near)).await, Ok(1));
+    let all = groups(store, &Filter::default()).await;
+    let names: Vec<_> = all.iter().map(|group| (group.signature.as_str(), group.count)).collect();
+    assert_eq!(names, [("order <n> is bad", 5), ("it is late", 1)]);
+    assert_eq!(hours(&all[0]), [(0, 3), (near, 1), (5 * HOUR, 1)]);
+    assert_eq!((all[0].first, all[0].last), (at(1), at(far)));
+    assert_eq!((&*all[1].example, &*all[1].message), ("f", "it is late"));
+    groups_add_up(store).await;
+    // What a filter says beside the job.
+    let of = async |filter: Filter| -> Vec<(u64, usize)> {
+        let groups = groups(store, &filter).await;
+        groups.iter().map(|group| (group.count, group.hours.len())).collect()
+    };
+    assert_eq!(of(Filter::default().signature("it is late")).await, [(1, 1)]);
+    assert_eq!(of(Filter::default().class("other")).await, [(5, 3), (1, 1)]);
+    assert_eq!(of(Filter::default().class("timeout")).await, []);
+    assert_eq!(of(anywhere().class("timeout").signature("order <n> is bad")).await, [(1, 1)]);
+    assert_eq!(of(anywhere().states([ItemState::Skipped])).await, [(1, 1)]);
+    assert_eq!(of(Filter::default().states([ItemState::Succeeded])).await, []);
+}
+
+/// The groups over all jobs are right whatever happens to the items of any of them.
+pub async fn groups_over_all_jobs_follow_the_items(store: &Arc<dyn Store>) {
+    let bad = "order 1 is bad";
+    kill_in(store, "job", &[("a", 0, bad), ("b", HOUR, bad), ("c", HOUR, "it is late")]).await;
+    kill_in(store, "other", &[("d", HOUR, bad), ("e", 2 * HOUR, bad)]).await;
+    groups_add_up(store).await;
+    // The newest is re-driven, one of an hour that another job has as well, the only one of its
+    // kind; one of them dies again.
+    for id in ["e", "b", "c"] {
+        let one = anywhere().ids([id]);
+        assert_eq!(store.redrive(&one, None, at(3 * HOUR), Duration::ZERO).await, Ok(1));
+        groups_add_up(store).await;
+    }
+    let lease = claim_one(store, 3 * HOUR).await;
+    settle(store, &lease, 3 * HOUR, Settled::Dead(failure("other", bad))).await;
+    groups_add_up(store).await;
+    assert_eq!(store.skip("other", 1, failure("other", bad), at(4 * HOUR)).await, Ok(1));
+    groups_add_up(store).await;
+    assert_eq!(store.edit("other", "d", "7".to_owned()).await, Ok(true));
+    groups_add_up(store).await;
+    let mut copies = Vec::new();
+    for id in ["a", "b"] {
+        let mut copy = found(store, id).await;
+        "copy".clone_into(&mut copy.job);
+        copies.push(copy);
+    }
+    assert_eq!(store.import(copies, at(9 * HOUR)).await, Ok(2));
+    groups_add_up(store).await;
+    assert_eq!(store.purge(&anywhere().ids(["d"])).await, Ok(1));
+    groups_add_up(store).await;
+    // All items of the job with the newest are gone, but not yet the job: another one has examples.
+    assert_eq!(store.remove("other", 2, Vec::new()).await, Ok(2));
+    let left = groups(store, &anywhere().signature("order <n> is bad")).await;
+    assert!(left.iter().any(|group| ["a", "b"].contains(&&*group.example)), "{left:?}");
+    for (job, items) in [("other", 0), ("copy", 2), ("job", 3)] {
+        assert_eq!(store.remove(job, 9, Vec::new()).await, Ok(items));
+        groups_add_up(store).await;
+    }
+    assert_eq!(groups(store, &anywhere()).await, []);
+    kill_in(store, "job", &[("a", 0, bad)]).await;
+    groups_add_up(store).await;
+}
+
 /// What happened in a minute stays, whatever happens to the items later; minutes without events are
 /// left out.
 pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {

@@ -60,12 +60,16 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
     screen.line(format_args!("items   {}", thousands(*items)))?;
     for Disagreement { job, state, summary, counted, found, .. } in disagreements {
         let of = match summary {
-            Some(Summary::Group { signature, hour, .. }) => {
+            Some(
+                Summary::Group { signature, hour, .. } | Summary::AllJobs { signature, hour, .. },
+            ) => {
                 format!(" in the hour {hour} with `{}`", one_line(signature))
             }
             Some(Summary::Minute(minute)) => format!(" in the minute {minute}"),
             _ => String::new(),
         };
+        let is_over_all = matches!(summary, Some(Summary::AllJobs { .. }));
+        let job = if is_over_all { "all jobs" } else { job.as_str() };
         screen.line(format_args!(
             "wrong   {}: the count says {} {}{of}, but there are {}",
             one_line(job),

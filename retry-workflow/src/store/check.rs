@@ -39,6 +39,15 @@ pub enum Summary {
         /// The hour.
         hour: Timestamp,
     },
+    /// The same over all jobs: it is compared with the groups of the jobs, added up.
+    AllJobs {
+        /// The class.
+        class: String,
+        /// The signature.
+        signature: String,
+        /// The hour.
+        hour: Timestamp,
+    },
     /// What succeeded in this minute.
     Minute(Timestamp),
 }
@@ -47,7 +56,7 @@ pub enum Summary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Disagreement {
-    /// The job.
+    /// The job; empty for a summary over all of them.
     pub job: String,
     /// The state of the items that are counted.
     pub state: ItemState,
@@ -75,7 +84,8 @@ impl StoreCheck {
         }
     }
 
-    /// Compares the number of items of a job in a summary with the number found.
+    /// Compares the number of items of a job in a summary with the number found; the job is empty
+    /// for a summary over all of them.
     pub fn compare_summary(
         &mut self,
         job: &str,

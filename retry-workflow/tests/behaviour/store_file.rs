@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, Minute, NewItem, Selection, Settled, Settlement, SqliteStore,
-    Store, StoreError, Summary, Synchronous,
+    AttemptOutcome, AttemptRecord, Disagreement, Group, Minute, NewItem, Selection, Settled,
+    Settlement, SqliteStore, Store, StoreError, Summary, Synchronous,
 };
 use retry_workflow::{Filter, ItemState, Job, Timestamp};
 use rusqlite::Connection;
@@ -125,7 +125,7 @@ async fn a_newer_layout_is_left_alone() {
     other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
     drop(other);
     let error = refused(&path);
-    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 6 });
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 7 });
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     store.claim("job", "w", now, Selection::Items { max: 2, starts: 2 }, minute).await.unwrap();
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
-        DROP TABLE groups; DROP TABLE minutes; DROP TABLE durations; ALTER TABLE history DROP COLUMN output;
+        DROP TABLE groups; DROP TABLE rollup; DROP TABLE minutes; DROP TABLE durations; ALTER TABLE history DROP COLUMN output;
         DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect;
         ALTER TABLE jobs DROP COLUMN priorities; PRAGMA user_version = 1;
         CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
@@ -353,6 +353,33 @@ async fn durations_are_kept_from_the_migration_on() {
     assert_eq!((after.steps().len(), after.steps()[0].took.count()), (1, 1));
 }
 
+/// Two jobs with like failures in layout 6, which has no roll-up.
+const LAYOUT_6: &[u8] = include_bytes!("../data/layout-6.db");
+
+#[tokio::test]
+async fn a_file_of_layout_6_gets_a_roll_up_over_its_jobs() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, LAYOUT_6).unwrap();
+    let before = SqliteStore::check(&path).unwrap();
+    assert_eq!((before.layout, before.items, before.is_sound()), (6, 8, true));
+    let store = SqliteStore::open(&path).unwrap();
+    let failed = Filter::default().states([ItemState::Dead, ItemState::Skipped]);
+    let groups = store.stats(&failed).await.unwrap();
+    let counts: Vec<_> = groups
+        .iter()
+        .map(|group| (group.signature.as_str(), group.count, group.hours.len()))
+        .collect();
+    assert_eq!(counts, [("order <n> is bad", 6, 2), ("it is late", 1, 1)]);
+    let looked = store.stats(&failed.since(Timestamp::from_micros(0))).await.unwrap();
+    let hours =
+        |groups: &[Group]| groups.iter().map(|group| group.hours.clone()).collect::<Vec<_>>();
+    assert_eq!(hours(&groups), hours(&looked));
+    drop(store);
+    let after = SqliteStore::check(&path).unwrap();
+    assert_eq!((after.layout, after.items), (after.newest, 8));
+    assert!(after.is_sound(), "{after:?}");
+}
+
 #[tokio::test]
 async fn summaries_that_are_not_those_of_the_items_are_found() {
     let (_folder, path) = folder();
@@ -367,6 +394,17 @@ async fn summaries_that_are_not_those_of_the_items_are_found() {
     let groups: Vec<_> = groups.map(|one| (&*one.job, one.counted, one.found)).collect();
     assert_eq!(groups, [("letters-1", 9, 2)]);
     assert!(found.iter().any(|one| matches!(one.summary, Some(Summary::Minute(_)))));
+    // The roll-up follows the groups, whoever writes them.
+    let is_over_all = |one: &&Disagreement| matches!(one.summary, Some(Summary::AllJobs { .. }));
+    assert_eq!(found.iter().find(is_over_all), None);
+    let wrong = "UPDATE groups SET count = 2 WHERE class = 'timeout';
+        UPDATE rollup SET count = 7 WHERE class = 'timeout'; DELETE FROM rollup WHERE class = 'other'";
+    file.execute_batch(wrong).unwrap();
+    let found = SqliteStore::check(&path).unwrap().disagreements;
+    let over_all: Vec<_> = found.iter().filter(is_over_all).collect();
+    assert!(over_all.iter().all(|one| one.job.is_empty()), "{over_all:?}");
+    let sum = |of: fn(&Disagreement) -> u64| over_all.iter().map(|one| of(one)).sum::<u64>();
+    assert_eq!((sum(|one| one.counted), sum(|one| one.found)), (7, 8));
 }
 
 #[test]
@@ -564,7 +602,7 @@ async fn a_store_with_garbage_in_it_is_corrupt_when_that_is_read() {
     let (_folder, path) = folder();
     drop(filled(&path, 1000).await);
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[8 * 4096..].fill(0x5a);
+    bytes[40 * 4096..].fill(0x5a);
     std::fs::write(&path, bytes).unwrap();
     let store = SqliteStore::open(&path).unwrap();
     let all = retry_workflow::Filter::default().states(retry_workflow::ItemState::ALL);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Result};
 
-use super::layout::{PURGED, SUCCEEDED, SUMMARIES_SINCE, VERSION, code};
+use super::layout::{PURGED, ROLLUP_SINCE, SUCCEEDED, SUMMARIES_SINCE, VERSION, code};
 use super::transaction::columns::state;
 use super::{SqliteOptions, file, sqlite_error};
 use crate::item::clock::Timestamp;
@@ -27,6 +27,9 @@ pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCh
     look(&transaction, &mut check).map_err(named)?;
     if layout >= SUMMARIES_SINCE {
         look_at_summaries(&transaction, &mut check).map_err(named)?;
+    }
+    if layout >= ROLLUP_SINCE {
+        look_at_rollup(&transaction, &mut check).map_err(named)?;
     }
     Ok(check)
 }
@@ -116,6 +119,24 @@ fn look_at_summaries(connection: &Connection, check: &mut StoreCheck) -> Result<
     for ((job, minute), (counted, found)) in minutes {
         let summary = Summary::Minute(minute);
         check.compare_summary(&job, ItemState::Succeeded, summary, counted, found);
+    }
+    Ok(())
+}
+
+/// Checks whether the roll-up is the sum of the groups, which are checked against the items.
+fn look_at_rollup(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
+    let mut different = connection.prepare(
+        "SELECT state, class, signature, hour, sum(rolled), sum(grouped) FROM (
+             SELECT state, class, signature, hour, count AS rolled, 0 AS grouped FROM rollup
+             UNION ALL
+             SELECT state, class, signature, hour, 0, count FROM groups
+         ) GROUP BY 1, 2, 3, 4 HAVING sum(rolled) <> sum(grouped)",
+    )?;
+    let mut rows = different.query(())?;
+    while let Some(row) = rows.next()? {
+        let hour = Timestamp::from_micros(row.get(3)?);
+        let summary = Summary::AllJobs { class: row.get(1)?, signature: row.get(2)?, hour };
+        check.compare_summary("", state(row, 0)?, summary, row.get(4)?, row.get(5)?);
     }
     Ok(())
 }

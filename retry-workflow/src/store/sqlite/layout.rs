@@ -16,9 +16,13 @@ pub(super) const VERSION: usize = STEPS.len();
 /// The first layout that has summaries.
 pub(super) const SUMMARIES_SINCE: usize = 3;
 
+/// The first layout that has a roll-up.
+pub(super) const ROLLUP_SINCE: usize = 7;
+
 /// Each step migrates a store to the layout with its number, counted from 1; the first one starts
 /// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5, LAYOUT_6];
+pub(super) const STEPS: &[&str] =
+    &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5, LAYOUT_6, LAYOUT_7];
 
 /// The columns of all tables in a file, as `table.column`.
 pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
@@ -235,6 +239,49 @@ CREATE TABLE durations (
     count INTEGER NOT NULL,
     PRIMARY KEY (job, minute, step, bucket)
 ) WITHOUT ROWID;
+";
+
+/// `rollup` adds the groups of all jobs up, so that a look at all failures costs no more if there
+/// are many jobs. Triggers keep it: they see each change of a group, even by programs that had the
+/// store open before. As in a group, `first` and `last` stay when an item leaves.
+///
+/// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
+/// group that is counted on does not move in it.
+const LAYOUT_7: &str = "
+CREATE TABLE rollup (
+    state INTEGER NOT NULL,
+    class TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (state, class, signature, hour)
+) WITHOUT ROWID;
+INSERT INTO rollup
+    SELECT state, class, signature, hour, sum(count), min(first), max(last)
+    FROM groups GROUP BY 1, 2, 3, 4;
+CREATE INDEX across ON groups (class, signature, hour);
+CREATE TRIGGER rollup_adds AFTER INSERT ON groups BEGIN
+    INSERT INTO rollup (state, class, signature, hour, count, first, last)
+    VALUES (new.state, new.class, new.signature, new.hour, new.count, new.first, new.last)
+    ON CONFLICT DO UPDATE SET count = count + excluded.count,
+        first = min(first, excluded.first), last = max(last, excluded.last);
+END;
+CREATE TRIGGER rollup_counts AFTER UPDATE OF count ON groups BEGIN
+    UPDATE rollup SET count = count + new.count - old.count,
+        first = min(first, new.first), last = max(last, new.last)
+    WHERE state = new.state AND class = new.class AND signature = new.signature
+        AND hour = new.hour;
+END;
+CREATE TRIGGER rollup_removes AFTER DELETE ON groups BEGIN
+    UPDATE rollup SET count = count - old.count
+    WHERE state = old.state AND class = old.class AND signature = old.signature
+        AND hour = old.hour;
+    DELETE FROM rollup
+    WHERE state = old.state AND class = old.class AND signature = old.signature
+        AND hour = old.hour AND count <= 0;
+END;
 ";
 
 /// What the column `suspect` holds for an item of this priority that waits in this queue.

@@ -181,7 +181,9 @@ impl Selection {
 
 /// The rows that a filter selects in the summary of failures.
 pub(super) struct Summed {
-    /// Conditions on groups `g`.
+    /// The job; without one, the rows are those of the roll-up.
+    pub(super) job: Option<i64>,
+    /// Conditions on these rows, `g`.
     pub(super) conditions: String,
     pub(super) values: Vec<Value>,
     /// The states of their items, as codes.
@@ -206,9 +208,11 @@ impl Summed {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.replace("?x", &place));
         };
+        let mut job = None;
         if let Some(name) = &filter.job {
-            let Some(job) = tx.find_job(name)? else { return Ok(None) };
-            add("g.job = ?x", job.into());
+            let Some(found) = tx.find_job(name)? else { return Ok(None) };
+            add("g.job = ?x", found.into());
+            job = Some(found);
         }
         if let Some(signature) = &filter.signature {
             add("g.signature = ?x", signature.clone().into());
@@ -216,7 +220,7 @@ impl Summed {
         if let Some(class) = &filter.class {
             add(&of_class("g", class), class.clone().into());
         }
-        Ok(Some(Self { conditions, values, states }))
+        Ok(Some(Self { job, conditions, values, states }))
     }
 }
 

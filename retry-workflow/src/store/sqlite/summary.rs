@@ -18,17 +18,19 @@ use crate::item::summary::{Group, HourCount, Minute};
 /// A group while its rows are read.
 struct Found {
     group: Group,
-    /// The job and the example of the last hour.
-    example: (i64, Option<i64>),
+    /// The example of the last hour, in a group of one job.
+    example: Option<i64>,
 }
 
 /// The groups that a filter selects, the largest first.
 pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>> {
+    let (table, example) =
+        if meant.job.is_some() { ("groups", "g.example") } else { ("rollup", "NULL") };
     // In the order in which the rows are stored: sorting them takes longer than finding the group
     // of each.
     let sql = format!(
-        "SELECT g.job, g.class, g.signature, g.hour, g.count, g.first, g.last, g.example \
-         FROM groups g WHERE {}",
+        "SELECT g.class, g.signature, g.hour, g.count, g.first, g.last, {example} \
+         FROM {table} g WHERE {}",
         meant.conditions
     );
     let mut statement = tx.prepare(&sql)?;
@@ -37,12 +39,12 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
     let mut found = BTreeMap::<String, BTreeMap<String, Found>>::new();
     while let Some(row) = rows.next()? {
         let time = |column| row.get(column).map(Timestamp::from_micros);
-        let hour = HourCount::new(time(3)?, row.get(4)?);
-        let (first, last) = (time(5)?, time(6)?);
-        let (class, signature) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        let hour = HourCount::new(time(2)?, row.get(3)?);
+        let (first, last) = (time(4)?, time(5)?);
+        let (class, signature) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         if let Some(found) = found.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
             if found.group.hours.last().is_none_or(|known| known.hour <= hour.hour) {
-                found.example = (row.get(0)?, row.get(7)?);
+                found.example = row.get(6)?;
             }
             found.group.add_hour(hour, first, last);
             continue;
@@ -57,14 +59,18 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
             message: String::new(),
             hours: vec![hour],
         };
-        let one = Found { group, example: (row.get(0)?, row.get(7)?) };
+        let one = Found { group, example: row.get(6)? };
         found.entry(class.to_owned()).or_default().insert(signature.to_owned(), one);
     }
     let found = found.into_values().flat_map(BTreeMap::into_values);
     let mut groups = Vec::new();
-    for Found { mut group, example: (job, item) } in found {
+    for Found { mut group, example } in found {
+        let example = match meant.job {
+            Some(job) => self::example(tx, meant, &group, job, example)?,
+            None => example_of_any(tx, meant, &group)?,
+        };
         // A group whose items are being removed has no example any more.
-        if let Some((id, message)) = example(tx, meant, &group, job, item)? {
+        if let Some((id, message)) = example {
             (group.example, group.message) = (id, message);
             groups.push(group);
         }
@@ -74,8 +80,35 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
     Ok(groups)
 }
 
-/// An item of a group, and its message: the known example, or, if that was re-driven, any other
-/// item of this job.
+/// An item of a group over all jobs, and its message: one that ended in the last hour, if possible.
+fn example_of_any(
+    tx: &Transaction<'_>,
+    meant: &Summed,
+    group: &Group,
+) -> Result<Option<(String, String)>> {
+    let sql = format!(
+        "SELECT g.job, g.example FROM groups g INDEXED BY across \
+         WHERE g.class = ?1 AND g.signature = ?2 AND g.state IN ({}) ORDER BY g.hour DESC",
+        meant.states
+    );
+    let mut statement = tx.prepare(&sql)?;
+    let mut rows = statement.query((&group.class, group.signature.as_str()))?;
+    // Most of the time, the first one has it: unless its job is being removed.
+    let mut before = None;
+    while let Some(row) = rows.next()? {
+        let job = row.get(0)?;
+        if before.replace(job) == Some(job) {
+            continue;
+        }
+        if let Some(found) = example(tx, meant, group, job, row.get(1)?)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// An item of a group in a job, and its message: the known example, or, if that was re-driven, any
+/// other item.
 fn example(
     tx: &Transaction<'_>,
     meant: &Summed,

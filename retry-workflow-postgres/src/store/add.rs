@@ -144,9 +144,7 @@ WITH known AS MATERIALIZED (
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
     SELECT item, job, class, signature, failure FROM known WHERE failure IS NOT NULL
-), grouped AS (
-    @GROUPED
-)
+), @GROUPED
 @COUNTED
 FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
         count(*) FILTER (WHERE state = 2) AS succeeded,

@@ -46,6 +46,13 @@ fn groups() -> String {
     )
 }
 
+/// Where the roll-up is not the sum of the groups, which are compared with the items.
+const ROLLUP: &str = "\
+SELECT state, class, signature, hour, sum(rolled)::bigint, sum(grouped)::bigint
+FROM (SELECT state, class, signature, hour, count AS rolled, 0 AS grouped FROM @rollup
+    UNION ALL SELECT state, class, signature, hour, 0, count FROM @groups) r
+GROUP BY 1, 2, 3, 4 HAVING sum(rolled) <> sum(grouped) ORDER BY 1, 2, 3, 4";
+
 /// As [`groups`], but for the minutes in which items succeeded.
 const MINUTES: &str = "\
 SELECT j.name, minute, coalesce(m.succeeded, 0), coalesce(s.count, 0)
@@ -81,6 +88,12 @@ pub(crate) async fn check(
         let summary = Summary::Group { class: text(&row, 2)?, signature: text(&row, 3)?, hour };
         let (counted, found) = (unsigned(&row, 5)?, unsigned(&row, 6)?);
         check.compare_summary(&text(&row, 0)?, state, summary, counted, found);
+    }
+    for row in shared.query(client, ROLLUP, &[]).await? {
+        let Some(state) = layout::state(column(&row, 0)?) else { continue };
+        let hour = Timestamp::from_micros(column(&row, 3)?);
+        let summary = Summary::AllJobs { class: text(&row, 1)?, signature: text(&row, 2)?, hour };
+        check.compare_summary("", state, summary, unsigned(&row, 4)?, unsigned(&row, 5)?);
     }
     for row in shared.query(client, MINUTES, &[]).await? {
         let summary = Summary::Minute(Timestamp::from_micros(column(&row, 1)?));

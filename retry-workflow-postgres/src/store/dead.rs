@@ -53,9 +53,7 @@ const MOVED: &str = "\
 gone AS (
     DELETE FROM @failures f USING meant m WHERE f.item = m.item
     RETURNING f.item, f.job, f.class, f.signature, m.state, m.ended
-), ungrouped AS (
-    @UNGROUPED
-), counted AS (
+), @UNGROUPED, counted AS (
     @COUNTED
     FROM (SELECT job, 0 AS leased, 0 AS succeeded, -count(*) FILTER (WHERE state = 3) AS dead,
             @TO, 0 AS attempts, 0 AS lost, 0 AS worked, 0 AS waited
@@ -138,9 +136,7 @@ WITH meant AS MATERIALIZED (
     UPDATE @counts c SET pending = c.pending - n.items, skipped = c.skipped + n.items
     FROM (SELECT count(*) AS items FROM meant) n
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint AND n.items > 0
-), grouped AS (
-    @GROUPED
-), minuted AS (
+), @GROUPED, minuted AS (
     @MINUTED
 )
 SELECT count(*) FROM meant";

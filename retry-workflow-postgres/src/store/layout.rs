@@ -15,7 +15,7 @@ pub(crate) struct Step {
 }
 
 /// The layout that this program reads and writes.
-pub(crate) const VERSION: i32 = 5;
+pub(crate) const VERSION: i32 = 6;
 
 /// In the order of their numbers.
 pub(crate) const STEPS: &[Step] = &[
@@ -24,10 +24,15 @@ pub(crate) const STEPS: &[Step] = &[
     Step { number: 3, sql: THIRD },
     Step { number: 4, sql: FOURTH },
     Step { number: 5, sql: FIFTH },
+    Step { number: 6, sql: SIXTH },
 ];
 
 /// How many rows count each job, so that those who settle at the same time seldom collide.
 pub(crate) const SHARDS: i16 = 16;
+
+/// The first of the shards of `groups` whose writers add to the roll-up themselves, which takes a
+/// third of what a trigger takes. A trigger does it for the others.
+pub(crate) const ROLLS_UP: i16 = 16;
 
 /// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
 /// claim rewrites a few numbers, however large the payload is.
@@ -210,7 +215,8 @@ pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
 /// The privileges of a role that works on jobs, and does not own the tables.
 pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
      GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
-     @history, @failures, @vals, @groups, @minutes, @durations TO $role;\n\
+     @history, @failures, @vals, @groups, @minutes, @durations, @rollup \
+     TO $role;\n\
      GRANT SELECT ON @layout TO $role;\n";
 
 /// `suspect` says where an item waits, or will wait if its lease expires unsettled: 0 if it is new
@@ -285,6 +291,77 @@ BEGIN
             AND a.grantee NOT IN (0, c.relowner)
     LOOP
         EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON @durations TO ' || worker;
+    END LOOP;
+END
+$grants$;
+"#;
+
+/// `rollup` adds the groups of all jobs up, so that a look at all failures costs no more if there
+/// are many jobs. It is sharded like them, and the shards of past hours are folded into one, `-1`.
+///
+/// Who writes to the shards of `groups` from 16 on adds to the roll-up as well. For programs that
+/// had the store open before, and write to the others, a trigger does it; and another one for all,
+/// when a job is removed. As in a group, `first` and `last` stay when an item leaves.
+///
+/// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
+/// group that is counted on does not move in it.
+const SIXTH: &str = r#"
+LOCK TABLE @groups IN SHARE ROW EXCLUSIVE MODE;
+CREATE INDEX across ON @groups (alike, hour, job);
+CREATE TABLE @rollup (
+    alike uuid NOT NULL,
+    hour bigint NOT NULL,
+    state smallint NOT NULL,
+    shard smallint NOT NULL,
+    class text COLLATE "C" NOT NULL,
+    signature text COLLATE "C" NOT NULL,
+    count bigint NOT NULL,
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    PRIMARY KEY (alike, hour, state, shard)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+INSERT INTO @rollup
+    SELECT alike, hour, state, -1, class, signature, sum(count), min(first), max(last)
+    FROM @groups GROUP BY alike, hour, state, class, signature HAVING sum(count) > 0;
+CREATE FUNCTION @roll_up() RETURNS trigger LANGUAGE plpgsql AS $function$
+DECLARE more bigint;
+BEGIN
+    more := new.count - CASE WHEN tg_op = 'UPDATE' THEN old.count ELSE 0 END;
+    INSERT INTO @rollup AS r VALUES (new.alike, new.hour, new.state,
+        mod(pg_backend_pid(), 16), new.class, new.signature, more, new.first, new.last)
+    ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count,
+        first = least(r.first, excluded.first), last = greatest(r.last, excluded.last);
+    RETURN NULL;
+END
+$function$;
+CREATE FUNCTION @roll_back() RETURNS trigger LANGUAGE plpgsql AS $function$
+BEGIN
+    INSERT INTO @rollup AS r
+    SELECT alike, hour, state, mod(pg_backend_pid(), 16), class, signature, -sum(count),
+        9223372036854775807, -9223372036854775807
+    FROM gone GROUP BY alike, hour, state, class, signature HAVING sum(count) <> 0
+    ORDER BY alike, hour, state
+    ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count;
+    RETURN NULL;
+END
+$function$;
+CREATE TRIGGER group_added AFTER INSERT ON @groups
+    FOR EACH ROW WHEN (new.shard < 16) EXECUTE FUNCTION @roll_up();
+CREATE TRIGGER group_counted AFTER UPDATE OF count ON @groups
+    FOR EACH ROW WHEN (new.shard < 16) EXECUTE FUNCTION @roll_up();
+CREATE TRIGGER groups_removed AFTER DELETE ON @groups REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION @roll_back();
+DO $grants$
+DECLARE worker text;
+BEGIN
+    FOR worker IN
+        SELECT a.grantee::regrole::text
+        FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+        WHERE c.oid = to_regclass('@states') AND a.privilege_type = 'INSERT'
+            AND a.grantee NOT IN (0, c.relowner)
+    LOOP
+        EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON @rollup TO ' || worker;
     END LOOP;
 END
 $grants$;

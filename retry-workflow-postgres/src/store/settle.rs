@@ -13,8 +13,8 @@ use tokio_postgres::types::ToSql;
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values};
-use super::summary;
 use super::summary::durations::{self, Sums};
+use super::summary::{self, rollup};
 use crate::server::columns::{column, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
@@ -231,12 +231,7 @@ WITH wanted AS MATERIALIZED (
         started = CASE WHEN h.is_back THEN NULL ELSE s.started END
     FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1
     RETURNING h.*, s.job
-), failed AS (
-    INSERT INTO @failures AS f (item, job, class, signature, failure)
-    SELECT item, job, class, signature, failure FROM held WHERE failure IS NOT NULL
-    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
-        failure = excluded.failure
-), written AS (
+), @FAILED written AS (
     @WRITTEN
 ), begun AS (
     UPDATE @states s SET started = b.at
@@ -252,8 +247,6 @@ WITH wanted AS MATERIALIZED (
     FROM held GROUP BY job
 ), counted AS (
     @COUNTED FROM summed n @HERE
-), grouped AS (
-    @GROUPED
 ), minuted AS (
     @MINUTED
 ), took AS (
@@ -275,7 +268,16 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT item, token, job, state FROM held";
 
-/// With texts (names of steps are texts too), and without.
+/// What is done with failures; `@GROUPED` stands for the groups.
+const FAILED: &str = "\
+failed AS (
+    INSERT INTO @failures AS f (item, job, class, signature, failure)
+    SELECT item, job, class, signature, failure FROM held WHERE failure IS NOT NULL
+    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
+        failure = excluded.failure
+), @GROUPED, ";
+
+/// With texts (names of steps are texts too), and without: then nothing has failed.
 static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
     let variants = [
@@ -285,12 +287,11 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     variants.map(|(texts, timed)| {
         let names = ["checkpoint", "output", "class", "signature", "failure"];
         let wanted = with_texts(SETTLE, 1, &names, texts.map(|(first, _)| first));
+        let grouped = summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)");
         let sql = with_numbers(&wanted, 2)
             .replace("@WRITTEN", &written((8, texts.map(|(_, first)| first)), held))
-            .replace(
-                "@GROUPED",
-                &summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)"),
-            )
+            .replace("@FAILED ", if texts.is_some() { FAILED } else { "" })
+            .replace("@GROUPED", &grouped)
             .replace("@MINUTED", &summary::add_to_minutes_sql("summed"))
             .replace("@TIMED", &timed("(SELECT t.*, $4::bigint AS minute FROM took t)"));
         counted(&sql)
@@ -361,6 +362,9 @@ pub(crate) async fn settle(
         values.extend([&rows.step as &(dyn ToSql + Sync), &rows.failure, &rows.output]);
     }
     let held = shared.query(client, sql, &values).await?;
+    if ends.failure.iter().any(Option::is_some) {
+        rollup::fold(client, shared, Timestamp::from_micros(now)).await;
+    }
     let mut settled = keys(&held)?;
     let mut put_back = BTreeSet::new();
     for row in &held {

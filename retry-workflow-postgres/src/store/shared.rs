@@ -13,6 +13,7 @@ use tokio_postgres::{Row, RowStream};
 use super::clock::ServerClock;
 use super::layout::SHARDS;
 use super::place::Places;
+use super::summary::rollup::Folded;
 use super::waking::Waking;
 use crate::server::columns::column;
 use crate::server::text::encode;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) clock: ServerClock,
     pub(crate) places: Places,
     pub(crate) waking: Waking,
+    pub(crate) folded: Folded,
     /// The last minute in which old durations were deleted.
     tidied: AtomicI64,
     names: Mutex<Names>,
@@ -55,6 +57,7 @@ impl Shared {
             clock,
             places: Places::default(),
             waking: Waking::new(plain),
+            folded: Folded::default(),
             tidied: AtomicI64::new(i64::MIN),
             names: Mutex::default(),
         }

@@ -3,6 +3,7 @@
 //! as it does the counts.
 
 pub(crate) mod durations;
+pub(crate) mod rollup;
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::poll_fn;
@@ -12,6 +13,7 @@ use futures_core::Stream as _;
 use retry_workflow::store::{AttemptOutcome, Group, HourCount, Minute};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
+use super::layout::{ROLLS_UP, SHARDS};
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, read_json, text, unsigned};
 use crate::server::text::encode;
@@ -26,31 +28,40 @@ pub(crate) fn hour(time: &str) -> String {
     format!("({time} - mod(mod({time}, 3600000000) + 3600000000, 3600000000))")
 }
 
-/// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`,
-/// `item`. The key has a digest of class and signature, because a class may be too long for an
-/// index.
+/// Parts of a `WITH` that add the failures of `source` to the groups: `job`, `state`, `class`,
+/// `signature`, `ended`, `item`. The key has a digest of class and signature, because a class may be
+/// too long for an index.
 pub(crate) fn add_to_groups_sql(source: &str) -> String {
-    changed(source, "count(*)", "min(w.ended), max(w.ended), min(w.item)")
+    changed(source, "count(*)", "min(w.ended) AS first, max(w.ended) AS last, min(w.item) AS item")
 }
 
-/// Takes the failures of `source` out of the groups.
+/// Parts of a `WITH` that take the failures of `source` out of the groups.
 pub(crate) fn remove_from_groups_sql(source: &str) -> String {
-    changed(source, "-count(*)", "9223372036854775807, -9223372036854775807, NULL::bigint")
+    let nothing =
+        "9223372036854775807 AS first, -9223372036854775807 AS last, NULL::bigint AS item";
+    changed(source, "-count(*)", nothing)
 }
 
 fn changed(source: &str, count: &str, rest: &str) -> String {
     let hour = hour("w.ended");
     format!(
-        "INSERT INTO @groups AS g \
-             (job, alike, hour, state, shard, class, signature, count, first, last, example) \
-         SELECT w.job, {ALIKE} AS alike, {hour} AS hour, w.state, \
-             mod(pg_backend_pid(), 16)::smallint, w.class, w.signature, {count}, {rest} \
-         FROM {source} w WHERE w.ended IS NOT NULL \
-         GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4 \
-         ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET \
-             count = g.count + excluded.count, first = least(g.first, excluded.first), \
-             last = greatest(g.last, excluded.last), \
-             example = least(g.example, excluded.example)"
+        "kinds AS MATERIALIZED (\
+             SELECT w.job, {ALIKE} AS alike, {hour} AS hour, w.state, w.class, w.signature, \
+                 {count} AS count, {rest} \
+             FROM {source} w WHERE w.ended IS NOT NULL \
+             GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4), \
+         grouped AS (\
+             INSERT INTO @groups AS g \
+                 (job, alike, hour, state, shard, class, signature, count, first, last, example) \
+             SELECT k.job, k.alike, k.hour, k.state, {ROLLS_UP} + mod(pg_backend_pid(), {SHARDS}), \
+                 k.class, k.signature, k.count, k.first, k.last, k.item \
+             FROM kinds k \
+             ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET \
+                 count = g.count + excluded.count, first = least(g.first, excluded.first), \
+                 last = greatest(g.last, excluded.last), \
+                 example = least(g.example, excluded.example)), \
+         rolled AS ({})",
+        rollup::ADD
     )
 }
 
@@ -99,11 +110,14 @@ pub(crate) async fn groups(
     } else {
         "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
     };
-    let of_job = if job.is_some() { "g.job = $2::bigint" } else { "$2::bigint IS NULL" };
+    let (rows, of_job) = match job {
+        Some(_) => ("(SELECT n.*, n.example AS known FROM @groups n)", "g.job = $2::bigint"),
+        None => (rollup::ROWS, "$2::bigint IS NULL"),
+    };
     // The rows as they are, and added up here: the server would sort them all for groups with hours.
     let sql = format!(
-        "SELECT uuid_send(g.alike), g.job, g.hour, g.count, g.first, g.last, coalesce(g.example, 0) \
-         FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
+        "SELECT uuid_send(g.alike), g.job, g.hour, g.count, g.first, g.last, coalesce(g.known, 0) \
+         FROM {rows} g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
              AND ($3::text IS NULL OR {of_class}) \
              AND ($4::text IS NULL OR g.signature = $4::text)"
     );
@@ -121,24 +135,16 @@ pub(crate) async fn groups(
     }
     let sums: Vec<Sum> =
         found.into_iter().filter_map(|(alike, shares)| Sum::new(alike, &shares)).collect();
-    // The example of each group, or, if that was re-driven, any other item of the same job.
-    let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
-                   WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
-                   AND f.signature = g.signature AND f.class = g.class";
-    let sql = format!(
-        "SELECT w.place, i.id, e.failure \
-         FROM unnest($2::bigint[], $3::bytea[], $4::bigint[]) WITH ORDINALITY \
-             AS w(job, alike, example, place) \
-         CROSS JOIN LATERAL (SELECT n.job, n.class, n.signature FROM @groups n \
-             WHERE n.job = w.job AND n.alike = encode(w.alike, 'hex')::uuid LIMIT 1) g \
-         CROSS JOIN LATERAL (({example} AND f.item = w.example) UNION ALL ({example} LIMIT 1) \
-             LIMIT 1) e \
-         JOIN @items i ON i.job = g.job AND i.item = e.item"
-    );
-    let jobs: Vec<_> = sums.iter().map(|sum| sum.job).collect();
     let alike: Vec<_> = sums.iter().map(|sum| sum.alike.as_slice()).collect();
-    let examples: Vec<_> = sums.iter().map(|sum| sum.example).collect();
-    let rows = shared.query(client, &sql, &[&states, &jobs, &alike, &examples]).await?;
+    let sql = examples_sql(job.is_some());
+    let rows = if job.is_some() {
+        let jobs: Vec<_> = sums.iter().map(|sum| sum.job).collect();
+        let examples: Vec<_> = sums.iter().map(|sum| sum.example).collect();
+        shared.query(client, &sql, &[&states, &alike, &jobs, &examples]).await?
+    } else {
+        let hours: Vec<_> = sums.iter().map(|sum| sum.hour).collect();
+        shared.query(client, &sql, &[&states, &alike, &hours]).await?
+    };
     let mut groups = Vec::with_capacity(rows.len());
     for row in &rows {
         let place = usize::try_from(column::<i64>(row, 0)?).unwrap_or(0);
@@ -158,13 +164,52 @@ pub(crate) async fn groups(
     Ok(groups)
 }
 
+/// Finds an item of each group in `$2`, in the states `$1`: of the job in `$3`, the example in
+/// `$4`; or, over all jobs, one that ended in the hour in `$3`, or else before. If it was
+/// re-driven, it is any other item of the same job.
+fn examples_sql(is_of_job: bool) -> String {
+    let (values, names, of) = if is_of_job {
+        (
+            ", $3::bigint[], $4::bigint[]",
+            ", job, example",
+            "SELECT n.job, n.class, n.signature, w.example FROM @groups n \
+             WHERE n.job = w.job AND n.alike = w.alike LIMIT 1",
+        )
+    } else {
+        // In the order of the index, so that it ends at the first one. Rows whose items have all
+        // been re-driven are passed by, without a look for an item.
+        (
+            ", $3::bigint[]",
+            ", hour",
+            "SELECT n.job, min(n.class) AS class, min(n.signature) AS signature, \
+                 min(n.example) AS example \
+             FROM @groups n \
+             WHERE n.alike = w.alike AND n.hour <= w.hour AND n.state = ANY ($1::smallint[]) \
+             GROUP BY n.hour, n.job HAVING sum(n.count) > 0 ORDER BY n.hour DESC, n.job DESC",
+        )
+    };
+    let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
+                   WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
+                   AND f.signature = g.signature AND f.class = g.class";
+    format!(
+        "SELECT w.place, e.id, e.failure \
+         FROM (SELECT u.*, encode(u.digest, 'hex')::uuid AS alike FROM \
+             unnest($2::bytea[]{values}) WITH ORDINALITY AS u(digest{names}, place)) w \
+         CROSS JOIN LATERAL (SELECT i.id, x.failure FROM ({of}) g \
+             CROSS JOIN LATERAL (({example} AND f.item = g.example) UNION ALL ({example} LIMIT 1) \
+                 LIMIT 1) x \
+             JOIN @items i ON i.job = g.job AND i.item = x.item LIMIT 1) e"
+    )
+}
+
 /// A group whose example is not known yet.
 struct Sum {
     alike: Vec<u8>,
     first: Timestamp,
     last: Timestamp,
     hours: Vec<HourCount>,
-    /// The job of the last hour.
+    /// The last hour, its job, and the example there.
+    hour: i64,
     job: i64,
     example: i64,
 }
@@ -206,7 +251,7 @@ impl Sum {
     /// `None` if nothing is left of the group.
     fn new(alike: Vec<u8>, shares: &Shares) -> Option<Self> {
         let sums = || shares.0.iter().filter(|(_, sum)| sum.count > 0);
-        let (&(_, job), &OfHour { example, .. }) = sums().next_back()?;
+        let (&(hour, job), &OfHour { example, .. }) = sums().next_back()?;
         let first = sums().map(|(_, sum)| sum.first).min()?;
         let last = sums().map(|(_, sum)| sum.last).max()?;
         let (hours, counts): (Vec<_>, Vec<_>) =
@@ -216,6 +261,7 @@ impl Sum {
             first: Timestamp::from_micros(first),
             last: Timestamp::from_micros(last),
             hours: self::hours(&hours, &counts),
+            hour,
             job,
             example,
         })

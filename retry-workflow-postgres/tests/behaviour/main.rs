@@ -14,5 +14,6 @@ mod processes;
 mod property;
 mod proxy;
 mod recovery;
+mod rollup;
 mod tls;
 mod waking;

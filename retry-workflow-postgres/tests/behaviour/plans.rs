@@ -41,7 +41,7 @@ async fn fill(store: &PostgresStore, url: &str) {
              SELECT 1, md5(signature)::uuid, 0, 3, 3, class, signature, count(*), 0, 1, max(item) \
              FROM retry.failures GROUP BY class, signature; \
          INSERT INTO retry.groups \
-             SELECT 9, md5(n::text)::uuid, 0, 3, 0, 'other', 'other', 1, 0, 0, 1 \
+             SELECT 9 + n, md5('like 1')::uuid, -3600000000, 3, 0, 'other', 'like 1', 1, 0, 0, 1 \
              FROM generate_series(1, 20000) n; \
          INSERT INTO retry.minutes \
              SELECT 9, n, 0, 1, 1, 1, 1, 1 FROM generate_series(1, 20000) n; \
@@ -152,7 +152,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         assert!(!plans.is_empty(), "{what} has a plan");
         for plan in &plans {
             let tables = ["states", "items", "history", "failures", "vals", "counts"];
-            for table in tables.into_iter().chain(["groups", "minutes", "durations"]) {
+            for table in tables.into_iter().chain(["groups", "minutes", "durations", "rollup"]) {
                 let is_scanned = plan.contains(&format!("Seq Scan on {table}"))
                     || plan.contains(&format!("Seq Scan on retry.{table}"));
                 assert!(!is_scanned, "{what} looks at all rows: {plan}");
@@ -236,6 +236,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("dead letters that are alike", "Index", f64::from(ITEMS) * 0.06);
     assert_eq!(store.stats(&job()).await.unwrap().len(), 2);
     of_the_job("groups of dead letters", "groups_pkey", 100.0);
+    assert_eq!(store.stats(&Filter::default()).await.unwrap().len(), 2);
+    of_the_job("groups over all jobs", "using across", 100.0);
     assert_eq!(store.stats(&job().since(at(0))).await.unwrap().len(), 2);
     of_the_job("groups of some dead letters", "Index", f64::from(ITEMS) * 0.06);
     assert_eq!(store.minutes("job", at(0)).await.unwrap().len(), 1);

@@ -1,0 +1,73 @@
+//! The roll-up of the groups over all jobs. A look at it reads a row for each kind of failure and
+//! hour; and for the hours that are not over long, one for each shard.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use retry_workflow::Timestamp;
+
+use super::Shared;
+use crate::server::{PooledClient, PostgresError};
+
+/// The rows of the roll-up, in the shape of groups of a job.
+pub(crate) const ROWS: &str = "(SELECT r.*, 0::bigint AS job, 0::bigint AS known FROM @rollup r)";
+
+/// Adds the changes of groups in `kinds`, in the order of their keys: so two jobs whose workers
+/// have the same shard wait for each other, if at all, but never both.
+pub(crate) const ADD: &str = "\
+INSERT INTO @rollup AS r (alike, hour, state, shard, class, signature, count, first, last) \
+SELECT k.alike, k.hour, k.state, mod(pg_backend_pid(), 16)::smallint, k.class, k.signature, \
+    sum(k.count), min(k.first), max(k.last) \
+FROM kinds k GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3 \
+ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count, \
+    first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)";
+
+/// Folds the shards of the hours before `$2`. Who comes while somebody else folds leaves it to them,
+/// and rows that are being written to wait for the next time. A sum of nothing is deleted.
+const FOLD: &str = "\
+WITH mine AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(8247342681638830080 + to_regclass($1)::oid::bigint) AS is_mine
+), gone AS (
+    DELETE FROM @rollup r WHERE r.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM @rollup o WHERE (SELECT is_mine FROM mine) AND o.shard >= 0
+            AND o.hour < $2 FOR UPDATE SKIP LOCKED))
+    RETURNING r.*
+), sums AS MATERIALIZED (
+    SELECT alike, hour, state, class, signature, sum(count)::bigint AS count, min(first) AS first,
+        max(last) AS last
+    FROM gone GROUP BY alike, hour, state, class, signature
+), emptied AS (
+    DELETE FROM @rollup r USING sums s
+    WHERE r.alike = s.alike AND r.hour = s.hour AND r.state = s.state AND r.shard = -1
+        AND r.count + s.count = 0
+    RETURNING r.alike, r.hour, r.state
+)
+INSERT INTO @rollup AS r (alike, hour, state, shard, class, signature, count, first, last)
+SELECT alike, hour, state, -1, class, signature, count, first, last FROM sums
+WHERE count <> 0 AND (alike, hour, state) NOT IN (SELECT alike, hour, state FROM emptied)
+ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count,
+    first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)";
+
+/// The hour in which this process has folded last.
+#[derive(Debug)]
+pub(crate) struct Folded(AtomicI64);
+
+impl Default for Folded {
+    fn default() -> Self {
+        Self(AtomicI64::new(i64::MIN))
+    }
+}
+
+/// Called behind a statement that has added to the roll-up: once an hour, folds what is before it.
+pub(crate) async fn fold(client: &PooledClient, shared: &Shared, now: Timestamp) {
+    let hour = now.hour().as_micros();
+    let Folded(last) = &shared.folded;
+    if last.swap(hour, Ordering::Relaxed) == hour {
+        return;
+    }
+    let table = shared.sql("@rollup");
+    let folded: Result<u64, PostgresError> = shared.execute(client, FOLD, &[&table, &hour]).await;
+    // What the statement did is done: that it is not folded yet is no reason to do it again.
+    if let Err(error) = folded {
+        tracing::debug!(%error, "the roll-up is folded later");
+    }
+}

@@ -1,0 +1,111 @@
+//! The roll-up over all jobs: who writes it, and when it is folded.
+
+use retry_workflow::store::{Selection, Settled, Settlement, Summary};
+use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store as _, Timestamp};
+use retry_workflow_postgres::PostgresStore;
+
+use super::fixture::{execute, store};
+
+/// A job with these items, each of which has become a dead letter in the second that it is given.
+async fn failed_in(store: &PostgresStore, job: &str, items: &[(&str, i64)]) {
+    let item = |&(id, second): &(&str, i64)| {
+        let mut item = ItemRecord::new(job, id, "1");
+        item.state = ItemState::Dead;
+        item.ended = Some(Timestamp::from_micros(second * 1_000_000));
+        item.failure = Some(Failure::new("other", "order 7 is bad"));
+        item
+    };
+    let items: Vec<_> = items.iter().map(item).collect();
+    let number = items.len() as u64;
+    assert_eq!(store.import(items, Timestamp::from_micros(0)).await, Ok(number));
+}
+
+/// The hours of the only group over all jobs.
+async fn over_all(store: &PostgresStore) -> Vec<(i64, u64)> {
+    let groups = store.stats(&Filter::default()).await.unwrap();
+    let [group] = &groups[..] else { panic!("{groups:?}") };
+    group.hours.iter().map(|hour| (hour.hour.as_micros() / 3_600_000_000, hour.count)).collect()
+}
+
+#[tokio::test]
+async fn a_roll_up_that_is_not_the_sum_of_the_groups_is_found() {
+    let Some((store, place)) = store().await else { return };
+    failed_in(&store, "one", &[("a", 0), ("b", 1)]).await;
+    failed_in(&store, "two", &[("a", 2), ("b", 7_200)]).await;
+    assert_eq!(over_all(&store).await, [(0, 3), (2, 1)]);
+    assert!(store.check().await.unwrap().is_sound());
+    let schema = &place.schema;
+    execute(&place.url, &format!("UPDATE {schema}.rollup SET count = 9 WHERE hour = 0")).await;
+    let found = store.check().await.unwrap().disagreements;
+    let [wrong] = &found[..] else { panic!("{found:?}") };
+    assert!(matches!(wrong.summary, Some(Summary::AllJobs { .. })), "{wrong:?}");
+    assert_eq!((&*wrong.job, wrong.state, wrong.found), ("", ItemState::Dead, 3));
+}
+
+/// Programs that had the store open when it was migrated write groups as before.
+#[tokio::test]
+async fn the_roll_up_follows_what_older_programs_write() {
+    let Some((store, place)) = store().await else { return };
+    failed_in(&store, "one", &[("a", 0), ("b", 1)]).await;
+    let schema = &place.schema;
+    let older = format!(
+        "INSERT INTO {schema}.groups AS g \
+         SELECT job, alike, hour, state, 3, class, signature, 5, first, last, example \
+         FROM {schema}.groups LIMIT 1 \
+         ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET count = g.count + 5"
+    );
+    for count in [7, 12] {
+        execute(&place.url, &older).await;
+        assert_eq!(over_all(&store).await, [(0, count)]);
+    }
+    execute(&place.url, &format!("DELETE FROM {schema}.groups WHERE shard = 3")).await;
+    assert_eq!(over_all(&store).await, [(0, 2)]);
+    assert!(store.check().await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn the_shards_of_past_hours_are_folded_into_one() {
+    let Some((store, place)) = store().await else { return };
+    let schema = &place.schema;
+    failed_in(&store, "one", &[("a", 0), ("b", 3_600), ("c", 3_600)]).await;
+    failed_in(&store, "two", &[("a", 1), ("b", 7_200)]).await;
+    let shards = async || {
+        let (client, connection) =
+            tokio_postgres::connect(&place.url, tokio_postgres::NoTls).await.unwrap();
+        let reading = tokio::spawn(connection);
+        let sql = format!(
+            "SELECT hour / 3600000000, shard < 0, count FROM {schema}.rollup ORDER BY hour, shard"
+        );
+        let rows = client.query(&sql, &[]).await.unwrap();
+        let rows: Vec<(i64, bool, i64)> =
+            rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+        drop(client);
+        drop(reading.await);
+        rows
+    };
+    let fail = async |hour: i64| {
+        let now = Timestamp::from_micros(hour * 3_600_000_000 + 5);
+        let id = format!("at-{hour}");
+        let new = vec![retry_workflow::store::NewItem::new(id, "{}")];
+        assert_eq!(store.enqueue("three", new, now).await, Ok(1));
+        let lease = std::time::Duration::from_secs(60);
+        let one = Selection::Items { max: 1, starts: 1 };
+        let leases = store.claim("three", "worker", now, one, lease).await.unwrap();
+        let end = Settled::Dead(Failure::new("other", "order 7 is bad"));
+        let end = Settlement::new(leases[0].key, end, Vec::new());
+        assert_eq!(store.settle(vec![end], Vec::new(), now).await, Ok(vec![true]));
+    };
+    fail(2).await;
+    let folded = shards().await;
+    assert_eq!(folded[..2], [(0, true, 2), (1, true, 2)], "{folded:?}");
+    assert!(folded[2..].iter().all(|row| row.0 == 2 && !row.1), "this hour is not over");
+    assert_eq!(over_all(&store).await, [(0, 2), (1, 2), (2, 2)]);
+    assert!(store.check().await.unwrap().is_sound());
+    // What is left of a past hour is taken out of what was folded.
+    execute(&place.url, &format!("DELETE FROM {schema}.groups WHERE hour = 0")).await;
+    assert_eq!(over_all(&store).await, [(1, 2), (2, 2)]);
+    fail(4).await;
+    let folded = shards().await;
+    assert_eq!(folded[..2], [(1, true, 2), (2, true, 2)], "{folded:?}");
+    assert_eq!(over_all(&store).await, [(1, 2), (2, 2), (4, 1)]);
+}

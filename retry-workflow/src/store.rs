@@ -225,7 +225,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the failures of dead letters and skipped items (within the filter's
     /// states), grouped; the largest group first. Cheap, however many there are, for a filter with
-    /// nothing but a job, states, a class and a signature.
+    /// nothing but a job, states, a class and a signature; without a job, however many jobs there are.
     fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>>;
 
     /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in

@@ -1,6 +1,6 @@
 //! The roll-up over all jobs: who writes it, and when it is folded.
 
-use retry_workflow::store::{Selection, Settled, Settlement, Summary};
+use retry_workflow::store::{Group, NewItem, Selection, Settled, Settlement, Summary};
 use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store as _, Timestamp};
 use retry_workflow_postgres::PostgresStore;
 
@@ -86,7 +86,7 @@ async fn the_shards_of_past_hours_are_folded_into_one() {
     let fail = async |hour: i64| {
         let now = Timestamp::from_micros(hour * 3_600_000_000 + 5);
         let id = format!("at-{hour}");
-        let new = vec![retry_workflow::store::NewItem::new(id, "{}")];
+        let new = vec![NewItem::new(id, "{}")];
         assert_eq!(store.enqueue("three", new, now).await, Ok(1));
         let lease = std::time::Duration::from_secs(60);
         let one = Selection::Items { max: 1, starts: 1 };
@@ -108,4 +108,58 @@ async fn the_shards_of_past_hours_are_folded_into_one() {
     let folded = shards().await;
     assert_eq!(folded[..2], [(1, true, 2), (2, true, 2)], "{folded:?}");
     assert_eq!(over_all(&store).await, [(1, 2), (2, 2), (4, 1)]);
+}
+
+/// Their rows are the same, and they take them in the same order.
+#[tokio::test]
+async fn workers_of_many_jobs_write_it_at_once() {
+    let Some((_, place)) = store().await else { return };
+    let place = std::sync::Arc::new(place);
+    let work = |number: usize| {
+        let place = std::sync::Arc::clone(&place);
+        async move {
+            let store = place.options().pool_size(1).connect(&place.url).await.unwrap();
+            let job = format!("job-{number}");
+            let failed = Filter::job(&job);
+            let now = Timestamp::from_micros(7_200_000_000);
+            let lease = std::time::Duration::from_secs(60);
+            for round in 0..15 {
+                let new = (0..12).map(|item| NewItem::new(format!("{round}-{item}"), "1"));
+                assert_eq!(store.enqueue(&job, new.collect(), now).await, Ok(12));
+                let all = Selection::Items { max: 12, starts: 12 };
+                let leases = store.claim(&job, "worker", now, all, lease).await.unwrap();
+                // Each in another order.
+                let ends = leases.iter().enumerate().map(|(place, lease)| {
+                    let kind = (place * (number + 1) + round) % 7;
+                    let kind = ["a", "b", "c", "d", "e", "f", "g"][kind];
+                    let end = Settled::Dead(Failure::new("other", format!("no {kind}")));
+                    Settlement::new(lease.key, end, Vec::new())
+                });
+                let settled = store.settle(ends.collect(), Vec::new(), now).await.unwrap();
+                assert!(settled.into_iter().all(|good| good));
+                if round % 3 == number % 3 {
+                    let some = store.redrive(&failed, Some(5), now, lease).await;
+                    assert_eq!(some, Ok(5));
+                }
+            }
+            match number % 4 {
+                0 => assert!(store.purge(&failed).await.unwrap() > 0),
+                1 => assert!(store.remove(&job, 999, Vec::new()).await.unwrap() > 0),
+                _ => {}
+            }
+        }
+    };
+    let tasks: Vec<_> = (0..12).map(|number| tokio::spawn(work(number))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let store = place.open().await;
+    let check = store.check().await.unwrap();
+    assert!(check.is_sound(), "{check:?}");
+    let groups = store.stats(&Filter::default()).await.unwrap();
+    let looked = store.stats(&Filter::default().since(Timestamp::from_micros(0))).await.unwrap();
+    let counts = |groups: &[Group]| -> Vec<_> {
+        groups.iter().map(|group| (group.signature.clone(), group.count)).collect()
+    };
+    assert_eq!((groups.len(), counts(&groups)), (7, counts(&looked)));
 }

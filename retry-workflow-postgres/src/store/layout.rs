@@ -301,7 +301,8 @@ $grants$;
 ///
 /// Who writes to the shards of `groups` from 16 on adds to the roll-up as well. For programs that
 /// had the store open before, and write to the others, a trigger does it; and another one for all,
-/// when a job is removed. As in a group, `first` and `last` stay when an item leaves.
+/// when a job is removed. They name the schema when they run, for it may have been renamed. As in a
+/// group, `first` and `last` stay when an item leaves.
 ///
 /// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
 /// group that is counted on does not move in it.
@@ -325,24 +326,26 @@ INSERT INTO @rollup
     SELECT alike, hour, state, -1, class, signature, sum(count), min(first), max(last)
     FROM @groups GROUP BY alike, hour, state, class, signature HAVING sum(count) > 0;
 CREATE FUNCTION @roll_up() RETURNS trigger LANGUAGE plpgsql AS $function$
-DECLARE more bigint;
 BEGIN
-    more := new.count - CASE WHEN tg_op = 'UPDATE' THEN old.count ELSE 0 END;
-    INSERT INTO @rollup AS r VALUES (new.alike, new.hour, new.state,
-        mod(pg_backend_pid(), 16), new.class, new.signature, more, new.first, new.last)
-    ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count,
-        first = least(r.first, excluded.first), last = greatest(r.last, excluded.last);
+    EXECUTE format('INSERT INTO %I.rollup AS r VALUES ($1, $2, $3, mod(pg_backend_pid(), 16), $4,
+            $5, $6, $7, $8)
+        ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count,
+            first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)',
+        tg_table_schema)
+    USING new.alike, new.hour, new.state, new.class, new.signature,
+        new.count - CASE WHEN tg_op = 'UPDATE' THEN old.count ELSE 0 END, new.first, new.last;
     RETURN NULL;
 END
 $function$;
 CREATE FUNCTION @roll_back() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
-    INSERT INTO @rollup AS r
-    SELECT alike, hour, state, mod(pg_backend_pid(), 16), class, signature, -sum(count),
-        9223372036854775807, -9223372036854775807
-    FROM gone GROUP BY alike, hour, state, class, signature HAVING sum(count) <> 0
-    ORDER BY alike, hour, state
-    ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count;
+    EXECUTE format('INSERT INTO %I.rollup AS r
+        SELECT alike, hour, state, mod(pg_backend_pid(), 16), class, signature, -sum(count),
+            9223372036854775807, -9223372036854775807
+        FROM gone GROUP BY alike, hour, state, class, signature HAVING sum(count) <> 0
+        ORDER BY alike, hour, state
+        ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count',
+        tg_table_schema);
     RETURN NULL;
 END
 $function$;

@@ -61,6 +61,17 @@ async fn the_roll_up_follows_what_older_programs_write() {
     execute(&place.url, &format!("DELETE FROM {schema}.groups WHERE shard = 3")).await;
     assert_eq!(over_all(&store).await, [(0, 2)]);
     assert!(store.check().await.unwrap().is_sound());
+    // The schema may get another name.
+    drop(store);
+    let renamed = format!("{schema}_renamed");
+    execute(&place.url, &format!("ALTER SCHEMA {schema} RENAME TO {renamed}")).await;
+    execute(&place.url, &older.replace(schema, &renamed)).await;
+    let store = place.options().schema(&renamed).connect(&place.url).await.unwrap();
+    assert_eq!(over_all(&store).await, [(0, 7)]);
+    execute(&place.url, &format!("DELETE FROM {renamed}.groups WHERE shard = 3")).await;
+    assert_eq!(store.remove("one", 9, Vec::new()).await, Ok(2));
+    assert_eq!(store.stats(&Filter::default()).await, Ok(Vec::new()));
+    assert!(store.check().await.unwrap().is_sound());
 }
 
 #[tokio::test]

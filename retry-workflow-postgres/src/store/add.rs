@@ -156,7 +156,7 @@ FROM (SELECT job, 0 AS leased, count(*) FILTER (WHERE state = 0) AS pending,
 @HERE";
 
 static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
-    let grouped = summary::add_to_groups_sql("(SELECT * FROM known WHERE failure IS NOT NULL)");
+    let grouped = summary::import_to_groups_sql("(SELECT * FROM known WHERE failure IS NOT NULL)");
     counted(&IMPORT.replace("@GROUPED", &grouped))
 });
 

@@ -297,7 +297,8 @@ $grants$;
 "#;
 
 /// `rollup` adds the groups of all jobs up, so that a look at all failures costs no more if there
-/// are many jobs. It is sharded like them, and the shards of past hours are folded into one, `-1`.
+/// are many jobs. It is sharded like them (an import has a shard of its own), and the shards of past
+/// hours are folded into one, `-1`.
 ///
 /// Who writes to the shards of `groups` from 16 on adds to the roll-up as well. For programs that
 /// had the store open before, and write to the others, a trigger does it; and another one for all,

@@ -32,17 +32,24 @@ pub(crate) fn hour(time: &str) -> String {
 /// `signature`, `ended`, `item`. The key has a digest of class and signature, because a class may be
 /// too long for an index.
 pub(crate) fn add_to_groups_sql(source: &str) -> String {
-    changed(source, "count(*)", "min(w.ended) AS first, max(w.ended) AS last, min(w.item) AS item")
+    changed(source, "count(*)", ADDED, rollup::SHARD)
+}
+
+/// As [`add_to_groups_sql`], in a transaction of several statements.
+pub(crate) fn import_to_groups_sql(source: &str) -> String {
+    changed(source, "count(*)", ADDED, rollup::OWN_SHARD)
 }
 
 /// Parts of a `WITH` that take the failures of `source` out of the groups.
 pub(crate) fn remove_from_groups_sql(source: &str) -> String {
     let nothing =
         "9223372036854775807 AS first, -9223372036854775807 AS last, NULL::bigint AS item";
-    changed(source, "-count(*)", nothing)
+    changed(source, "-count(*)", nothing, rollup::SHARD)
 }
 
-fn changed(source: &str, count: &str, rest: &str) -> String {
+const ADDED: &str = "min(w.ended) AS first, max(w.ended) AS last, min(w.item) AS item";
+
+fn changed(source: &str, count: &str, rest: &str, shard: &str) -> String {
     let hour = hour("w.ended");
     format!(
         "kinds AS MATERIALIZED (\
@@ -61,7 +68,7 @@ fn changed(source: &str, count: &str, rest: &str) -> String {
                  last = greatest(g.last, excluded.last), \
                  example = least(g.example, excluded.example)), \
          rolled AS ({})",
-        rollup::ADD
+        rollup::add_sql(shard)
     )
 }
 

@@ -6,6 +6,8 @@ use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{execute, store};
 
+const HOUR: std::time::Duration = std::time::Duration::from_secs(3_600);
+
 /// A job with these items, each of which has become a dead letter in the second that it is given.
 async fn failed_in(store: &PostgresStore, job: &str, items: &[(&str, i64)]) {
     let item = |&(id, second): &(&str, i64)| {
@@ -173,4 +175,41 @@ async fn workers_of_many_jobs_write_it_at_once() {
         groups.iter().map(|group| (group.signature.clone(), group.count)).collect()
     };
     assert_eq!((groups.len(), counts(&groups)), (7, counts(&looked)));
+}
+
+/// An import is a transaction of several statements, which may take long.
+#[tokio::test]
+async fn nobody_waits_for_an_import_of_another_job() {
+    let Some((store, place)) = store().await else { return };
+    failed_in(&store, "one", &[("a", 0)]).await;
+    let (client, connection) =
+        tokio_postgres::connect(&place.url, tokio_postgres::NoTls).await.unwrap();
+    let reading = tokio::spawn(connection);
+    // All rows that an import has written stay locked.
+    let sql = format!("BEGIN; SELECT 1 FROM {}.rollup FOR UPDATE", place.schema);
+    client.batch_execute(&sql).await.unwrap();
+    let other = async {
+        let now = Timestamp::from_micros(5);
+        assert_eq!(store.enqueue("two", vec![NewItem::new("b", "1")], now).await, Ok(1));
+        let why = Failure::new("other", "order 7 is bad");
+        assert_eq!(store.skip("two", 1, why, now).await, Ok(1));
+        assert_eq!(store.redrive(&Filter::job("two").ids(["b"]), None, now, HOUR).await, Ok(0));
+        let skipped = Filter::job("two").states([ItemState::Skipped]);
+        assert_eq!(store.redrive(&skipped, None, now, HOUR).await, Ok(1));
+    };
+    let waited = std::time::Duration::from_secs(20);
+    tokio::time::timeout(waited, other).await.expect("nobody waits");
+    // The same kind, state and hour.
+    let dead = async {
+        let now = Timestamp::from_micros(5);
+        let one = Selection::Items { max: 1, starts: 1 };
+        let leases = store.claim("two", "worker", now, one, HOUR).await.unwrap();
+        let end = Settled::Dead(Failure::new("other", "order 7 is bad"));
+        let end = Settlement::new(leases[0].key, end, Vec::new());
+        assert_eq!(store.settle(vec![end], Vec::new(), now).await, Ok(vec![true]));
+    };
+    tokio::time::timeout(waited, dead).await.expect("nobody waits");
+    drop(client);
+    drop(reading.await);
+    assert_eq!(over_all(&store).await, [(0, 2)]);
 }

@@ -11,15 +11,24 @@ use crate::server::{PooledClient, PostgresError};
 /// The rows of the roll-up, in the shape of groups of a job.
 pub(crate) const ROWS: &str = "(SELECT r.*, 0::bigint AS job, 0::bigint AS known FROM @rollup r)";
 
+/// The shard of what is done in one statement: it is that of a few connections.
+pub(crate) const SHARD: &str = "mod(pg_backend_pid(), 16)";
+
+/// The shard of a longer transaction: it is no other connection's, which would wait for it.
+pub(crate) const OWN_SHARD: &str = "16 + mod(pg_backend_pid(), 16384)";
+
 /// Adds the changes of groups in `kinds`, in the order of their keys: so two jobs whose workers
 /// have the same shard wait for each other, if at all, but never both.
-pub(crate) const ADD: &str = "\
-INSERT INTO @rollup AS r (alike, hour, state, shard, class, signature, count, first, last) \
-SELECT k.alike, k.hour, k.state, mod(pg_backend_pid(), 16)::smallint, k.class, k.signature, \
-    sum(k.count), min(k.first), max(k.last) \
-FROM kinds k GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3 \
-ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count, \
-    first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)";
+pub(crate) fn add_sql(shard: &str) -> String {
+    format!(
+        "INSERT INTO @rollup AS r (alike, hour, state, shard, class, signature, count, first, last) \
+         SELECT k.alike, k.hour, k.state, ({shard})::smallint, k.class, k.signature, \
+             sum(k.count), min(k.first), max(k.last) \
+         FROM kinds k GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3 \
+         ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count, \
+             first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)"
+    )
+}
 
 /// Folds the shards of the hours before `$2`. Who comes while somebody else folds leaves it to them,
 /// and rows that are being written to wait for the next time. A sum of nothing is deleted.

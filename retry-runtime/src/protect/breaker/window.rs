@@ -19,6 +19,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    const GOOD: Self = Self { failed: false, slow: false };
+
     /// Whether the call counts against the breaker; only such a call can open it.
     const fn is_bad(self) -> bool {
         self.failed || self.slow
@@ -111,46 +113,68 @@ impl Window {
 // In both kinds of windows, the fields that a good call among good calls writes come first, so that
 // they share a cache line with the lock. Then only that line moves between the threads.
 
-/// A ring buffer of the last calls.
+/// A ring buffer of the last calls. While all of them were good, none of their outcomes is looked
+/// at, and there may be none in memory.
 #[repr(C)]
 pub(super) struct Calls {
-    /// The index of the oldest call, once the ring is full.
-    oldest: usize,
-    failures: u64,
-    slow: u64,
+    /// The index of the next call, and, once the ring is full, of the oldest one.
+    next: u32,
+    count: u32,
+    failures: u32,
+    slow: u32,
+    most: u32,
+    /// The outcomes up to the last bad one that was written; all behind it are good.
     outcomes: Vec<Outcome>,
-    most: usize,
 }
 
 impl Calls {
     const fn new(most: u32) -> Self {
-        Self { oldest: 0, failures: 0, slow: 0, outcomes: Vec::new(), most: most as usize }
+        Self { next: 0, count: 0, failures: 0, slow: 0, most, outcomes: Vec::new() }
     }
 
     fn clear(&mut self) {
         self.outcomes.clear();
-        (self.oldest, self.failures, self.slow) = (0, 0, 0);
+        (self.next, self.count, self.failures, self.slow) = (0, 0, 0, 0);
     }
 
+    #[inline]
     fn record(&mut self, outcome: Outcome) {
-        if self.outcomes.len() < self.most {
-            self.outcomes.push(outcome);
-        } else {
-            let oldest = &mut self.outcomes[self.oldest];
-            self.oldest = if self.oldest + 1 == self.most { 0 } else { self.oldest + 1 };
-            if *oldest == outcome {
+        let at = self.next;
+        self.next = if at + 1 == self.most { 0 } else { at + 1 };
+        if self.count < self.most {
+            self.count += 1;
+        }
+        if outcome.is_bad() || self.failures | self.slow != 0 {
+            self.put(at as usize, outcome);
+        }
+    }
+
+    /// Puts an outcome in the place of the oldest one.
+    #[inline(never)]
+    fn put(&mut self, at: usize, outcome: Outcome) {
+        if at >= self.outcomes.len() {
+            if !outcome.is_bad() {
                 return;
             }
-            self.failures -= u64::from(oldest.failed);
-            self.slow -= u64::from(oldest.slow);
-            *oldest = outcome;
+            self.outcomes.resize(at + 1, Outcome::GOOD);
         }
-        self.failures += u64::from(outcome.failed);
-        self.slow += u64::from(outcome.slow);
+        let oldest = &mut self.outcomes[at];
+        if *oldest == outcome {
+            return;
+        }
+        self.failures -= u32::from(oldest.failed);
+        self.slow -= u32::from(oldest.slow);
+        *oldest = outcome;
+        self.failures += u32::from(outcome.failed);
+        self.slow += u32::from(outcome.slow);
     }
 
     fn tally(&self) -> CallCounts {
-        CallCounts { calls: self.outcomes.len() as u64, failures: self.failures, slow: self.slow }
+        CallCounts {
+            calls: self.count.into(),
+            failures: self.failures.into(),
+            slow: self.slow.into(),
+        }
     }
 }
 
@@ -220,5 +244,53 @@ impl Time {
         slices
             .filter(|slice| slice.age(now) < self.span)
             .fold(CallCounts::NONE, |sum, slice| sum.plus(slice.tally))
+    }
+}
+
+#[cfg(all(test, not(retry_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_of_calls_counts_what_a_list_of_them_counts() {
+        let mut seed = 7_u64;
+        for most in 1..40 {
+            let mut calls = Calls::new(most);
+            let mut list = VecDeque::new();
+            for step in 0..2_000_u64 {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                // Long stretches of good calls, with and without bad ones left in the ring.
+                let is_bad = (step / 150) % 2 == 0 && seed >> 60 < 5;
+                let outcome = Outcome { failed: is_bad && seed >> 59 & 1 == 0, slow: is_bad };
+                if step == 1_500 {
+                    calls.clear();
+                    list.clear();
+                }
+                calls.record(outcome);
+                list.push_back(outcome);
+                if list.len() > most as usize {
+                    list.pop_front();
+                }
+                let count = |is: fn(&&Outcome) -> bool| list.iter().filter(is).count() as u64;
+                let counts = CallCounts {
+                    calls: list.len() as u64,
+                    failures: count(|outcome| outcome.failed),
+                    slow: count(|outcome| outcome.slow),
+                };
+                assert_eq!(calls.tally(), counts, "{most} {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn good_calls_are_not_kept() {
+        let mut calls = Calls::new(100);
+        for _ in 0..250 {
+            calls.record(Outcome::GOOD);
+        }
+        assert_eq!(calls.outcomes.capacity(), 0);
+        assert_eq!(calls.tally(), CallCounts { calls: 100, failures: 0, slow: 0 });
     }
 }

@@ -92,21 +92,26 @@ pub(crate) use self::waiters::Admission;
 /// assert_eq!(DB.state(), State::Open);
 /// assert!(DB.try_acquire().is_err());
 /// ```
+#[repr(C)]
 pub struct CircuitBreaker {
+    // What each call reads comes first, so that it shares a cache line; then what few calls need;
+    // and what calls write, if rates decide, starts a line of its own.
     /// A [`StateWord`]; written only under the lock of `inner`.
     word: AtomicU64,
     /// When the open time ends, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
     /// before the `word` that opens the breaker, so that a call can be rejected without the lock.
     open_until: AtomicU64,
     streak: Streak,
-    config: BreakerConfig,
-    pub(super) name: Name,
-    counters: Counters,
     /// Whether a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
-    inner: CacheLine<Mutex<LockedState>>,
+    /// Whether rates are measured over a span of time, as `config` says.
+    window_is_of_time: bool,
+    pub(super) name: Name,
+    config: BreakerConfig,
+    counters: Counters,
     listeners: Listeners<OnTransition>,
     waiters: Waiters,
+    inner: CacheLine<Mutex<LockedState>>,
 }
 
 type OnTransition = dyn Fn(&Transition) + Send + Sync;

@@ -88,10 +88,13 @@ impl CircuitBreaker {
             word: AtomicU64::new(StateWord::first(Mode::closed_by(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
             streak: Streak::new(FIRST_GENERATION),
-            config,
-            name,
-            counters: Counters::new(),
             called: AtomicBool::new(false),
+            window_is_of_time: matches!(config.get_window(), retry_rules::Window::Time(_)),
+            name,
+            config,
+            counters: Counters::new(),
+            listeners: Listeners::new(),
+            waiters: Waiters::new(),
             inner: CacheLine(Mutex::new(LockedState {
                 successes: 0,
                 streak: 0,
@@ -108,8 +111,6 @@ impl CircuitBreaker {
                 woken: Woken::None,
                 announcing: false,
             })),
-            listeners: Listeners::new(),
-            waiters: Waiters::new(),
         }
     }
     }

@@ -201,7 +201,7 @@ impl CircuitBreaker {
         };
         let is_timed = matches!(tag.mode(), Mode::Timed | Mode::Gradual);
         // Read before taking the lock, to hold it for a shorter time.
-        let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
+        let now = if is_timed || self.window_is_of_time { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
         if failed || slow {
             self.count(if failed { Counted::Failure } else { Counted::Slow });
@@ -236,10 +236,6 @@ impl CircuitBreaker {
     /// Whether this many consecutive failures open a breaker that also goes by rates.
     fn reaches_threshold(&self, streak: u32) -> bool {
         self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
-    }
-
-    const fn window_is_of_time(&self) -> bool {
-        matches!(self.config.get_window(), retry_rules::Window::Time(_))
     }
 
     fn is_slow(&self, took: Duration) -> bool {

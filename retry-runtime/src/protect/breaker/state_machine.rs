@@ -181,6 +181,7 @@ impl CircuitBreaker {
             (_, Report::Neither) => self.count(Counted::Forgiven),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
+            (Mode::Measured, Report::Success) => self.succeed_measured(tag),
             (Mode::Measured | Mode::Timed | Mode::Gradual, _) => self.measure(tag, report),
         }
     }
@@ -191,6 +192,18 @@ impl CircuitBreaker {
         let failures = self.streak.add(tag.generation());
         if failures.is_some_and(|failures| failures >= self.config.get_failure_threshold()) {
             self.open(tag, Cause::Failures, error);
+        }
+    }
+
+    /// What [`measure`](Self::measure) does with a success whose duration does not matter.
+    #[inline]
+    fn succeed_measured(&self, tag: Tag) {
+        let now = if self.window_is_of_time { stamp::nanos() } else { 0 };
+        let mut inner = self.lock();
+        inner.successes += 1;
+        if tag.is_of(self.word()) {
+            inner.streak = 0;
+            inner.window.record_good(now);
         }
     }
 

@@ -102,6 +102,15 @@ impl Window {
         if outcome.is_bad() { self.tally(now).verdict(config) } else { None }
     }
 
+    /// Counts a call that was good.
+    #[inline]
+    pub(super) fn record_good(&mut self, now: u64) {
+        match self {
+            Self::Calls(calls) => calls.record(Outcome::GOOD),
+            Self::Time(time) => time.record(now, Outcome::GOOD),
+        }
+    }
+
     pub(super) fn tally(&self, now: u64) -> CallCounts {
         match self {
             Self::Calls(calls) => calls.tally(),

@@ -1,8 +1,9 @@
 //! A family of circuit breakers by key: one for each host, tenant or shard.
 
+mod map;
 mod members;
 mod ring;
-mod shard;
+mod table;
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -31,8 +32,8 @@ use crate::site::families;
 /// If none of these is idle, the caller gets a closed breaker of its own, which is not shared, and an
 /// [`Event`](crate::Event) reports this once; the next new key looks at the next ones.
 ///
-/// Calls with keys that the family knows do not exclude each other. From a capacity of 16 on, their
-/// breakers are spread over several locks, up to 16; the limit is that of all together.
+/// Calls with keys that the family knows do not exclude each other, and write to no memory that they
+/// share but the breaker's own. A new key excludes them for the moment in which it is added.
 ///
 /// With the feature `testing`, each test gets its own family in place of one created with
 /// [`new`](Self::new), as with a `static` breaker.

@@ -259,6 +259,35 @@ fn calls_with_known_keys_do_not_exclude_each_other() {
     });
 }
 
+/// A key whose hash says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Alike(u32);
+
+impl Hash for Alike {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl fmt::Display for Alike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}", self.0)
+    }
+}
+
+#[test]
+fn keys_with_one_hash_have_a_breaker_each_and_make_room_for_each_other() {
+    let family = Breakers::try_new("alike", DEFAULT, 5).unwrap();
+    for key in 0..40 {
+        let breaker = family.of(&Alike(key));
+        assert_eq!(breaker.name(), format!("alike[{key:02}]"));
+        assert!(Arc::ptr_eq(&breaker, &family.of(&Alike(key))));
+        assert_eq!(family.snapshots().len(), 5.min(key as usize + 1));
+    }
+    let held: Vec<_> = (100..105).map(|key| family.of(&Alike(key))).collect();
+    for (key, breaker) in (100..105).zip(&held) {
+        assert!(Arc::ptr_eq(breaker, &family.of(&Alike(key))));
+    }
+}
+
 /// A key that asks the family itself when it is shown.
 #[derive(Clone, Hash, PartialEq, Eq)]
 struct Asking(bool);
@@ -337,6 +366,15 @@ fn settings_are_checked_and_a_family_holds_one_at_least() {
     family.of("a");
     family.of("b");
     assert_eq!(keys(&family), ["b"]);
+}
+
+#[test]
+fn a_family_may_have_no_limit_to_speak_of() {
+    let family = family(DEFAULT, usize::MAX);
+    for key in ["a", "b", "c"] {
+        family.of(key);
+    }
+    assert_eq!(keys(&family), ["a", "b", "c"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Some of a family's breakers, found by key.
+//! The breakers of a family, found by key.
 
 use core::borrow::Borrow;
 use core::hash::Hash;
@@ -11,7 +11,7 @@ use crate::base::sync::{Arc, Ordering};
 use crate::event::transition::State;
 use crate::protect::breaker::CircuitBreaker;
 
-pub(super) struct Shard<K>(HashMap<K, Entry>);
+pub(super) struct Map<K>(HashMap<K, Entry>);
 
 struct Entry {
     breaker: Arc<CircuitBreaker>,
@@ -20,10 +20,10 @@ struct Entry {
     used: AtomicBool,
 }
 
-/// A key and its breaker that have left a shard, to be dropped once no lock is held.
+/// A key and its breaker that have left a map, to be dropped once no lock is held.
 pub(super) type Removed<K> = Option<(K, Arc<CircuitBreaker>)>;
 
-impl<K: Hash + Eq> Shard<K> {
+impl<K: Hash + Eq> Map<K> {
     pub(super) fn new() -> Self {
         Self(HashMap::new())
     }

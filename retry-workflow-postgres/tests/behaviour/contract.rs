@@ -1,20 +1,16 @@
-//! The contract of stores: with a pool, with a pool of one connection, and with a role that has
-//! only the privileges of a worker.
+//! The contract of stores: the owner of the tables with a pool of one connection, and a role that has
+//! only the privileges of a worker with more of them.
 
 use retry_workflow::Store as _;
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{Place, execute, store};
 
-mod through_a_pool {
-    retry_workflow::store_contract!(async super::store);
-}
-
 mod through_one_connection {
     retry_workflow::store_contract!(async super::one_connection);
 }
 
-mod with_least_rights {
+mod through_a_pool_with_least_rights {
     retry_workflow::store_contract!(async super::least_rights);
 }
 
@@ -33,7 +29,7 @@ async fn least_rights() -> Option<(PostgresStore, Place)> {
     let mut url = place.url.clone();
     let at = url.find('@').expect("an address with a user");
     url.replace_range(.."postgres://".len().max(at), &format!("postgres://{role}:secret"));
-    let store = place.options().connect(&url).await.expect("a store");
+    let store = place.options().pool_size(4).connect(&url).await.expect("a store");
     Some((store, place))
 }
 

@@ -266,6 +266,21 @@ fn without_docs() -> Result<u32, ApiError> {
     Ok(7)
 }
 
+/// What a generic function adds to its policy is checked where code is generated; `../codegen` has a
+/// mistake of that kind.
+const LATE: Policy = policy!(attempts = 5, initial_delay = "10s");
+
+struct Generic<const ATTEMPTS: u32>;
+
+impl<const ATTEMPTS: u32> Generic<ATTEMPTS> {
+    const LONGEST: Duration = Duration::from_secs(15);
+
+    #[retry(policy = LATE, max_delay = Self::LONGEST)]
+    async fn fetch(&self) -> Result<u32, ApiError> {
+        Ok(ATTEMPTS)
+    }
+}
+
 #[test]
 fn works() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -273,6 +288,7 @@ fn works() {
 }
 
 async fn run() -> Result<(), ApiError> {
+    assert_eq!(Generic::<3>.fetch().await?, 3);
     assert_eq!(all(vec![3, 4]).await?, 7);
     assert_eq!(by_constants().await? + by_paths()? + by_block()? + unlimited().await?, 28);
     assert_eq!(custom()? + decorrelated().await? + full().await? + none()?, 28);

@@ -13,6 +13,7 @@ mod command_usage;
 mod file_bad;
 mod file_forms;
 mod file_input;
+mod kill;
 mod places;
 mod readme;
 mod schema;

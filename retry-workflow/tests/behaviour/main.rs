@@ -9,7 +9,6 @@ mod audit;
 mod dead_letters;
 mod graph;
 mod job_copy;
-mod kill;
 mod limits;
 mod lost_leases;
 mod own_work;

@@ -3,10 +3,12 @@
 //!
 //! These tests use real processes and real time, because they test what a killed process leaves
 //! behind. The workers are this very program: the tests [`worker`] and [`poisoned_worker`] act as
-//! workers if the environment names a store.
+//! workers if the environment names a store. They are tests of the library, and stand here because
+//! they wait: beside those of the command, which compute.
 //!
-//! `KILLS=100 KILL_ITEMS=5000 cargo test --test behaviour kill:: -- --nocapture` kills more.
-#![cfg(all(unix, feature = "sqlite"))]
+//! `KILLS=100 KILL_ITEMS=5000 cargo test -p retry-workflow-cli --test behaviour kill:: -- --nocapture`
+//! kills more.
+#![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};

@@ -2,6 +2,7 @@
 //!
 //! A single program, so that linking is paid for once.
 
+mod buried;
 mod command;
 mod command_board;
 mod command_dlq;
@@ -13,7 +14,6 @@ mod command_usage;
 mod file_bad;
 mod file_forms;
 mod file_input;
-mod kill;
 mod places;
 mod readme;
 mod schema;

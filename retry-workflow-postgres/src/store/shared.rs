@@ -13,7 +13,6 @@ use tokio_postgres::{Row, RowStream};
 use super::clock::ServerClock;
 use super::layout::SHARDS;
 use super::place::Places;
-use super::summary::rollup::Folded;
 use super::waking::Waking;
 use crate::server::columns::column;
 use crate::server::text::encode;
@@ -31,7 +30,8 @@ pub(crate) struct Shared {
     pub(crate) clock: ServerClock,
     pub(crate) places: Places,
     pub(crate) waking: Waking,
-    pub(crate) folded: Folded,
+    /// The last hour in which the roll-up was folded.
+    folded: AtomicI64,
     /// The last minute in which old durations were deleted.
     tidied: AtomicI64,
     names: Mutex<Names>,
@@ -57,7 +57,7 @@ impl Shared {
             clock,
             places: Places::default(),
             waking: Waking::new(plain),
-            folded: Folded::default(),
+            folded: AtomicI64::new(i64::MIN),
             tidied: AtomicI64::new(i64::MIN),
             names: Mutex::default(),
         }
@@ -124,6 +124,11 @@ impl Shared {
     pub(crate) fn tidies(&self, minute: Timestamp) -> Option<Timestamp> {
         let before = self.tidied.swap(minute.as_micros(), Ordering::Relaxed);
         (before != minute.as_micros()).then(|| minute - DURATIONS_KEPT)
+    }
+
+    /// Whether it is time to fold the roll-up: once an hour is enough.
+    pub(crate) fn folds(&self, hour: Timestamp) -> bool {
+        self.folded.swap(hour.as_micros(), Ordering::Relaxed) != hour.as_micros()
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {

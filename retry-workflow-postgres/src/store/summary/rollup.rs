@@ -1,8 +1,6 @@
 //! The roll-up of the groups over all jobs. A look at it reads a row for each kind of failure and
 //! hour; and for the hours that are not over long, one for each shard.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use retry_workflow::Timestamp;
 
 use super::Shared;
@@ -56,25 +54,15 @@ WHERE count <> 0 AND (alike, hour, state) NOT IN (SELECT alike, hour, state FROM
 ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded.count,
     first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)";
 
-/// The hour in which this process has folded last.
-#[derive(Debug)]
-pub(crate) struct Folded(AtomicI64);
-
-impl Default for Folded {
-    fn default() -> Self {
-        Self(AtomicI64::new(i64::MIN))
-    }
-}
-
 /// Called behind a statement that has added to the roll-up: once an hour, folds what is before it.
 pub(crate) async fn fold(client: &PooledClient, shared: &Shared, now: Timestamp) {
-    let hour = now.hour().as_micros();
-    let Folded(last) = &shared.folded;
-    if last.swap(hour, Ordering::Relaxed) == hour {
+    let hour = now.hour();
+    if !shared.folds(hour) {
         return;
     }
     let table = shared.sql("@rollup");
-    let folded: Result<u64, PostgresError> = shared.execute(client, FOLD, &[&table, &hour]).await;
+    let folded: Result<u64, PostgresError> =
+        shared.execute(client, FOLD, &[&table, &hour.as_micros()]).await;
     // What the statement did is done: that it is not folded yet is no reason to do it again.
     if let Err(error) = folded {
         tracing::debug!(%error, "the roll-up is folded later");

@@ -4,9 +4,9 @@
 //! These tests use real processes and real time, because they test what a killed process leaves
 //! behind. The workers are this very program: the tests [`worker`] and [`poisoned_worker`] act as
 //! workers if the environment names a store. They are tests of the library, and stand here because
-//! they wait: beside those of the command, which compute.
+//! they wait: beside those of the command, which compute, and by their name before them.
 //!
-//! `KILLS=100 KILL_ITEMS=5000 cargo test -p retry-workflow-cli --test behaviour kill:: -- --nocapture`
+//! `KILLS=100 KILL_ITEMS=5000 cargo test -p retry-workflow-cli --test behaviour buried:: -- --nocapture`
 //! kills more.
 #![cfg(unix)]
 
@@ -104,7 +104,7 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     let random = RandomState::new();
     for kill in 0..kills() {
         let before = begun(folder);
-        let mut child = start(folder, "kill::worker");
+        let mut child = start(folder, "buried::worker");
         // Every other one is hit while it works, the rest at any moment since they start.
         while kill % 2 == 0 && begun(folder) == before {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -117,7 +117,7 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     }
     fs::write(folder.join(LAST), "").unwrap();
     // Two workers at once, until the end.
-    let (mut one, mut two) = (start(folder, "kill::worker"), start(folder, "kill::worker"));
+    let (mut one, mut two) = (start(folder, "buried::worker"), start(folder, "buried::worker"));
     assert!(one.wait().unwrap().success() && two.wait().unwrap().success());
     for job in JOBS {
         let log = fs::read_to_string(folder.join(job)).unwrap();
@@ -214,7 +214,7 @@ async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies(
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut workers = 0;
-    while !start(folder, "kill::poisoned_worker").wait().unwrap().success() {
+    while !start(folder, "buried::poisoned_worker").wait().unwrap().success() {
         workers += 1;
         assert!(workers < 20, "it takes down one worker after the other");
     }

@@ -138,9 +138,13 @@ impl FleetData {
     /// Counts the live members, and forgets those that have been dead for long.
     fn count(&mut self, now: Duration, alive: Duration) -> u32 {
         let kept = alive.saturating_mul(KEPT);
-        self.members.retain(|_, known| known.is_alive(now, kept) || known.seen.is_none());
-        let count = self.members.values().filter(|known| known.is_alive(now, alive)).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
+        let mut count = 0;
+        self.members.retain(|_, known| {
+            let is_live = known.is_alive(now, alive);
+            count += u32::from(is_live);
+            is_live || known.is_alive(now, kept) || known.seen.is_none()
+        });
+        count
     }
 
     /// How all members except the polling one see a breaker.

@@ -1,12 +1,13 @@
-//! A thousand members on virtual time, with the breakers, tasks and timers that real processes
-//! have: what sharing gains, and which faults it survives. The figures are quoted in the crate's
-//! documentation; `cargo test -p retry-fleet --features testing simulation -- --nocapture` prints
-//! them.
+//! Hundreds of members on virtual time, with the breakers, tasks and timers that real processes
+//! have: what sharing gains, and which faults it survives. Two hundred show it as a thousand do,
+//! for each bound is one of a share, of a time, or of the whole fleet. The figures in the crate's
+//! documentation are those of a thousand, which
+//! `MEMBERS=1000 cargo test -p retry-fleet --features testing simulation -- --nocapture` prints.
 //!
 //! Members call between twenty times a second and once in five seconds, spread evenly over the
 //! orders of magnitude. A round trip to the hub takes 2 to 40 ms.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use retry_fleet::{Fleet, MemoryHub};
@@ -16,7 +17,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Backend, MILLI, SEC, Wire, call_forever};
 
-const MEMBERS: u32 = 1_000;
+static MEMBERS: LazyLock<u32> = LazyLock::new(|| {
+    std::env::var("MEMBERS").map_or(200, |members| members.parse().expect("a number of members"))
+});
 const CONFIG: BreakerConfig = BreakerConfig::new().timeout(Duration::from_secs(5));
 
 struct Process {
@@ -44,7 +47,7 @@ impl Process {
         } else {
             None
         };
-        let pause = SEC.mul_f64(0.05 * 100_f64.powf(f64::from(number) / f64::from(MEMBERS)));
+        let pause = SEC.mul_f64(0.05 * 100_f64.powf(f64::from(number) / f64::from(*MEMBERS)));
         let own = Arc::clone(&breaker);
         let calling = tokio::spawn(async move {
             // Each starts at a different moment.
@@ -69,7 +72,7 @@ impl Drop for Process {
 }
 
 async fn start(hub: &MemoryHub, is_shared: bool, backend: impl Fn(u32) -> Backend) -> Vec<Process> {
-    let starting: Vec<_> = (0..MEMBERS)
+    let starting: Vec<_> = (0..*MEMBERS)
         .map(|number| {
             let (hub, backend) = (hub.clone(), backend(number));
             tokio::spawn(async move { Process::start(number, &hub, backend, is_shared).await })
@@ -148,11 +151,11 @@ async fn in_a_total_outage_all_open_soon_and_hardly_anybody_calls() {
     assert!(shared.opened.1 < 5 * SEC, "half of them call twice a second or more: five failures");
     assert!(alone.opened.1 > 18 * SEC);
     assert!(shared.later_calls <= 10, "{}", shared.later_calls);
-    assert!(alone.later_calls > 1_000, "{}", alone.later_calls);
+    assert!(alone.later_calls > u64::from(*MEMBERS), "{}", alone.later_calls);
     assert!(shared.calls < alone.calls / 2, "{} of {}", shared.calls, alone.calls);
     // A probe that failed just before the end, a whole open time, then the probes that close it.
     assert!(shared.closed.1 < 12 * SEC, "{:?}", shared.closed);
-    assert!(shared.requests < 5 * u64::from(MEMBERS), "{}", shared.requests);
+    assert!(shared.requests < 5 * u64::from(*MEMBERS), "{}", shared.requests);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +197,7 @@ async fn members_that_are_cut_off_decide_alone_and_heal() {
     assert_eq!(connected_all, processes.len() / 2);
     assert!(connected.1 < 12 * SEC, "{connected:?}");
     // Three probes each, while some members call only every five seconds.
-    assert!(alone_some > 400, "{alone_some}");
+    assert!(alone_some * 5 > connected_all * 4, "{alone_some}");
     for (_, process) in each_cut() {
         process.wire.mend();
     }
@@ -219,8 +222,11 @@ async fn bad_nodes_open_their_own_and_no_others() {
         .collect();
     let bad = opened.iter().filter(|(bad, open)| *bad && *open).count();
     let poisoned = opened.iter().filter(|(bad, open)| !*bad && *open).count();
-    println!("bad nodes: of 50 {bad} have opened their own within 25 s, and {poisoned} others");
-    assert!(bad >= 40 && poisoned == 0, "{bad}, {poisoned}");
+    let all_bad = opened.iter().filter(|(bad, _)| *bad).count();
+    println!(
+        "bad nodes: of {all_bad} {bad} have opened their own within 25 s, and {poisoned} others"
+    );
+    assert!(bad * 5 >= all_bad * 4 && poisoned == 0, "{bad}, {poisoned}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,7 +250,7 @@ async fn a_restart_of_all_in_an_outage_goes_on_where_it_was() {
     assert_eq!(open, 0, "they know it from the beginning");
     sleep(10 * SEC).await;
     let calls = backend.calls() - before;
-    println!("restart: all {MEMBERS} joined within {joined:.1?}; {calls} calls in 12 s");
+    println!("restart: all {} joined within {joined:.1?}; {calls} calls in 12 s", *MEMBERS);
     assert!(joined < SEC, "{joined:?}");
     assert!(calls < 10, "{calls}");
     backend.set_down(false);

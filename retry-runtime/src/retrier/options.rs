@@ -129,8 +129,9 @@ impl<D, V> Retrier<D, V> {
     /// the retrier reads the error as it does without. `classify = f` in the attribute.
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use retry_runtime::{Class, Policy, Retrier, matchers::server_error};
-    /// let retrier = Retrier::new(Policy::new())
+    /// let retrier = Retrier::new(Policy::new().initial_delay(Duration::ZERO))
     ///     .retry_on([server_error])
     ///     .classify(|error: &String| error.contains("Wartung").then_some(Class::SERVER_ERROR));
     /// let failed = retrier.run_sync(|| Err::<(), _>("in Wartung".to_owned())).unwrap_err();
@@ -313,11 +314,12 @@ impl<D, V> Retrier<D, V> {
     /// one without them the same type, for a field, or for the service of a `RetryLayer`.
     ///
     /// ```
+    /// use std::time::Duration;
     /// use retry_runtime::retrier::ForError;
     /// use retry_runtime::{Policy, Retrier};
     ///
     /// fn retrier(worst: Option<u16>) -> Retrier<ForError<u16>> {
-    ///     let retrier = Retrier::new(Policy::new()).opaque();
+    ///     let retrier = Retrier::new(Policy::new().initial_delay(Duration::ZERO)).opaque();
     ///     match worst {
     ///         Some(worst) => retrier.when(move |code| *code >= worst),
     ///         None => retrier.for_error(),

@@ -323,9 +323,9 @@ macro_rules! settings {
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
         /// let report = Workflow::new("import")
         ///     .max_parallel(1)
-        ///     .deadline(Duration::from_secs(3600))
+        ///     .deadline(Duration::from_secs(30))
         ///     .run(1..=3_u32, |_: u32, _| async {
-        ///         tokio::time::sleep(Duration::from_secs(2400)).await;
+        ///         tokio::time::sleep(Duration::from_secs(20)).await;
         ///         Ok::<_, String>(())
         ///     })
         ///     .await?;
@@ -395,10 +395,10 @@ macro_rules! settings {
         /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
         /// let report = Workflow::new("import")
-        ///     .not_before(Duration::from_secs(3600))
+        ///     .not_before(Duration::from_secs(60))
         ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
         ///     .await?;
-        /// assert!(report.elapsed >= Duration::from_secs(3600));
+        /// assert!(report.elapsed >= Duration::from_secs(60));
         /// # Ok(())
         /// # }
         /// ```

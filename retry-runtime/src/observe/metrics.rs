@@ -30,7 +30,7 @@ use crate::base::name::Name;
 use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
 use crate::site::Origin;
-use crate::site::labels::{labels, text};
+use crate::site::labels::{of_name, of_reason, text};
 #[cfg(feature = "macros")]
 use crate::site::registry::sites;
 
@@ -90,11 +90,17 @@ pub fn register() {
 }
 
 fn key(name: &'static str, origin: Origin<'_>, reason: Option<Reason>) -> Key {
-    let length = if reason.is_some() { 2 } else { 1 };
-    let place = reason.map_or(0, Reason::index);
     match origin.site {
-        Some(site) => Key::from_static_parts(name, &site.labels()[place][..length]),
-        None => Key::from_parts(name, labels(origin.name)[place][..length].to_vec()),
+        Some(site) => {
+            let length = if reason.is_some() { 2 } else { 1 };
+            let place = reason.map_or(0, Reason::index);
+            Key::from_static_parts(name, &site.labels()[place][..length])
+        }
+        None => {
+            let mut labels = vec![of_name(text(origin.name))];
+            labels.extend(reason.map(of_reason));
+            Key::from_parts(name, labels)
+        }
     }
 }
 

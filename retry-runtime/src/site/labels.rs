@@ -12,10 +12,15 @@ pub(crate) type Labels = Box<[[Label; 2]; Reason::COUNT]>;
 
 pub(crate) fn labels(name: &Name) -> Labels {
     let name = text(name);
-    Box::new(core::array::from_fn(|reason| {
-        let reason = Reason::ALL[reason].as_str();
-        [Label::new("name", name.clone()), Label::from_static_parts("reason", reason)]
-    }))
+    Box::new(core::array::from_fn(|reason| [of_name(name.clone()), of_reason(Reason::ALL[reason])]))
+}
+
+pub(crate) fn of_name(name: SharedString) -> Label {
+    Label::new("name", name)
+}
+
+pub(crate) fn of_reason(reason: Reason) -> Label {
+    Label::from_static_parts("reason", reason.as_str())
 }
 
 /// A name as the text of a label, without allocating.

@@ -128,14 +128,17 @@ impl Words<'_> {
             let part = self.list[to - 1].part;
             findings.push(Finding { from: at, to, part, meaning });
         };
-        for phrase in PHRASES {
+        // Most phrases begin with another letter. All are in lower case, and no word is empty.
+        let first = self.list[at].text.as_bytes()[0].to_ascii_lowercase();
+        let begins = |phrase: &str| phrase.as_bytes()[0] == first;
+        for phrase in PHRASES.iter().filter(|phrase| begins(phrase.words)) {
             if let Some(end) = phrase.end_at(self, at) {
                 let is_event = phrase.sense == Sense::Event && quoted == Quoted::No;
                 find(end, Meaning::Failure { class: phrase.class, is_event });
             }
         }
         for (refusals, is_final) in [(REFUSALS, false), (FINAL_REFUSALS, true)] {
-            for refusal in refusals {
+            for refusal in refusals.iter().filter(|refusal| begins(refusal)) {
                 if let Some(end) = self.phrase_end(refusal, at) {
                     find(end, Meaning::Refusal { is_final });
                 }
@@ -149,11 +152,6 @@ impl Words<'_> {
 impl Words<'_> {
     /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
-        // Most phrases begin with another letter.
-        let first = self.list.get(at)?.text.bytes().next()?.to_ascii_lowercase();
-        if !phrase.as_bytes().first()?.eq_ignore_ascii_case(&first) {
-            return None;
-        }
         let mut next = at;
         let mut any_glue = false;
         let mut fillers = false;

@@ -313,3 +313,12 @@ fn a_refusal_is_told_from_a_text_that_says_nothing() {
         assert_ne!(read(&format!("HTTP {code}")), Some(NONE), "{code}");
     }
 }
+
+#[test]
+fn phrases_are_found_by_the_letter_that_they_begin_with() {
+    let failures = PHRASES.iter().map(|phrase| phrase.words);
+    for phrase in failures.chain(REFUSALS.iter().chain(FINAL_REFUSALS).copied()) {
+        let is_found = phrase.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+        assert!(is_found, "{phrase}");
+    }
+}

@@ -1,4 +1,4 @@
-//! The effect of a quota on the load: a steady caller over ten minutes of virtual time, with
+//! The effect of a quota on the load: a steady caller over six minutes of virtual time, with
 //! trouble in the middle.
 
 use std::cell::Cell;
@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 const CALLS_PER_SECOND: u32 = 20;
 const MINUTE: Duration = Duration::from_mins(1);
-/// Attempts fail from minute 3 to minute 7 of 10.
-const TROUBLE: [Duration; 2] = [Duration::from_mins(3), Duration::from_mins(7)];
+/// Attempts fail from minute 1 to minute 5 of 6.
+const TROUBLE: [Duration; 2] = [Duration::from_mins(1), Duration::from_mins(5)];
 
 #[derive(Clone, Copy)]
 struct Caller {
@@ -44,7 +44,7 @@ struct Report {
     onset: Load,
     /// The rest of the trouble.
     trouble: Load,
-    /// The last of the ten minutes.
+    /// The minute after it.
     end: Load,
     available: u32,
 }
@@ -87,7 +87,7 @@ async fn run(caller: Caller) -> Rc<Report> {
     let local = LocalSet::new();
     local
         .run_until(async {
-            for _ in 0..CALLS_PER_SECOND * 600 {
+            for _ in 0..CALLS_PER_SECOND * 360 {
                 let shared = (Rc::clone(&report), Arc::clone(&quota), Rc::clone(&sequence));
                 tokio::task::spawn_local(async move {
                     let (report, quota, sequence) = shared;
@@ -130,7 +130,7 @@ fn near(value: f64, expected: f64, within: f64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_total_outage_is_not_multiplied() {
-    for attempts in 3..=5 {
+    for attempts in [3, 5] {
         let without = run(Caller { attempts, failing: 100, quota: false }).await;
         near(without.trouble.extra(), f64::from(100 * (attempts - 1)), 1.0);
 

@@ -1,24 +1,43 @@
 //! [`Chromium`]: the browser, one process for all tests that run at the same time.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tempfile::TempDir;
-
 /// The names to look for if `RETRY_TEST_CHROMIUM` is not set.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
+/// Parts of the browser that would each have a process of their own for each window: one for the
+/// next page, and one for what drops down from the field of the address, which nobody sees here.
+const UNSEEN: &str =
+    "--disable-features=SpareRendererForSitePerProcess,WebUIOmniboxPopup,WebUIOmniboxAimPopup";
+
+/// Runs the browser until standard input ends, and removes its profile. That end comes when a
+/// [`Chromium`] is dropped, and also when this process is killed, which runs no code of its own.
+const GUARD: &str = r#"
+profile=$1; shift
+trap : HUP INT TERM
+"$@" &
+# That the browser has ended is seen by the end of what it says.
+exec 2>/dev/null
+read -r _
+kill -KILL $!
+# If that was a script: those that it has started.
+kill -TERM 0
+wait
+# The processes of the browser end a moment after it, and write until then.
+until rm -rf "$profile"; do :; done
+"#;
+
 /// A headless browser, which ends with the last test that uses it.
 pub(crate) struct Chromium {
-    process: Child,
+    guard: Child,
     /// The address of `DevTools`: `127.0.0.1:PORT`.
     pub(crate) address: String,
     /// The path of the browser's own endpoint.
     pub(crate) path: String,
-    /// A fresh profile, independent of the user's.
-    _profile: TempDir,
 }
 
 impl Chromium {
@@ -43,9 +62,12 @@ impl Chromium {
     }
 
     fn start(program: PathBuf) -> Self {
-        let profile = tempfile::tempdir().expect("a folder");
-        let mut process = Command::new(program)
-            .args(["--headless=new", "--remote-debugging-port=0", "--disable-gpu"])
+        // A fresh profile, independent of the user's; the guard removes it.
+        let profile = tempfile::tempdir().expect("a folder").keep();
+        let mut guard = Command::new("sh");
+        guard.args(["-c", GUARD, "guard"]).arg(&profile).arg(program);
+        let mut guard = guard
+            .args(["--headless=new", "--remote-debugging-port=0", "--no-startup-window"])
             // Containers have a small `/dev/shm`, and the sandbox does not work as root.
             .args(["--no-sandbox", "--disable-dev-shm-usage"])
             // No network requests of its own.
@@ -53,15 +75,21 @@ impl Chromium {
             .args(["--disable-component-update", "--disable-extensions", "--no-proxy-server"])
             // The same rendering on every machine.
             .args(["--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-US"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg("about:blank")
+            // Each page lives for seconds: what is done in advance, or to be fast later, is in vain.
+            .args(["--disable-gpu", "--disable-software-rasterizer", "--disable-breakpad"])
+            .args(["--js-flags=--no-opt,--no-maglev", UNSEEN])
+            .arg(format!("--user-data-dir={}", profile.display()))
             .env("TZ", "Europe/Berlin")
-            .stdin(Stdio::null())
+            // What it keeps beside its profile goes with it.
+            .env("TMPDIR", &profile)
+            // A terminal's Ctrl+C is for the tests.
+            .process_group(0)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("Chromium starts");
-        let mut said = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+        let mut said = BufReader::new(guard.stderr.take().expect("it is piped")).lines();
         let mut heard = Vec::new();
         let address = loop {
             let line = said.next().and_then(Result::ok);
@@ -74,14 +102,14 @@ impl Chromium {
         // Drain the rest of the output, because a full pipe would block the browser.
         std::thread::spawn(move || said.for_each(drop));
         let (address, path) = address.split_once('/').expect("a path");
-        Self { process, address: address.into(), path: format!("/{path}"), _profile: profile }
+        Self { guard, address: address.into(), path: format!("/{path}") }
     }
 }
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
     }
 }
 

@@ -23,6 +23,12 @@ const DOCUMENTED: [&str; 5] = [
     "policies-wide-light",
 ];
 
+/// Whether pages are to be drawn for people: a test needs no picture of them, and most of them are
+/// not looked at.
+pub(crate) fn are_pictures_wanted() -> bool {
+    std::env::var_os("RETRY_TEST_PICTURES").is_some()
+}
+
 /// A tab with its own cookies, which is closed when dropped.
 pub(crate) struct Page {
     tools: DevTools,
@@ -283,7 +289,7 @@ impl Page {
             std::fs::write(&file, &picture).expect("a file");
             file
         };
-        if DOCUMENTED.contains(&name) && std::env::var_os("RETRY_TEST_PICTURES").is_some() {
+        if DOCUMENTED.contains(&name) && are_pictures_wanted() {
             keep(Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"));
         }
         keep(Path::new(env!("CARGO_TARGET_TMPDIR")).join("board"))

@@ -24,7 +24,7 @@ use service::Service;
 // ── The functions that call the service ─────────────────────────────────────
 
 /// Act 1. A plain policy: every failure is retried.
-#[retry(attempts = 5, initial_delay = "200ms", on_retry = report)]
+#[retry(attempts = 5, initial_delay = "100ms", on_retry = report)]
 async fn greeting(api: &Api) -> Result<String, ApiError> {
     api.get("/greeting").await
 }
@@ -33,7 +33,7 @@ async fn greeting(api: &Api) -> Result<String, ApiError> {
 /// `Retry-After` gets the time that it asks for.
 #[retry(
     attempts = 4,
-    initial_delay = "200ms",
+    initial_delay = "100ms",
     retry_on = [network, timeout, server_error, rate_limit],
     on_retry = report,
 )]
@@ -42,7 +42,7 @@ async fn document(api: &Api, path: &str) -> Result<String, RetryError<ApiError>>
 }
 
 /// Act 3. A timeout for each attempt.
-#[retry(initial_delay = "100ms", timeout = "500ms", on_retry = report)]
+#[retry(initial_delay = "50ms", timeout = "500ms", on_retry = report)]
 async fn forecast(api: &Api) -> Result<String, ApiError> {
     api.get("/forecast").await
 }
@@ -50,12 +50,15 @@ async fn forecast(api: &Api) -> Result<String, ApiError> {
 /// Act 4. A breaker that all callers of the shop share.
 static SHOP: CircuitBreaker = CircuitBreaker::new(
     "shop",
-    BreakerConfig::new().failure_threshold(3).timeout(Duration::from_secs(1)).success_threshold(2),
+    BreakerConfig::new()
+        .failure_threshold(3)
+        .timeout(Duration::from_millis(500))
+        .success_threshold(2),
 );
 
 #[retry(
     attempts = 5,
-    initial_delay = "100ms",
+    initial_delay = "50ms",
     retry_on = [network, server_error],
     breaker = SHOP,
     on_retry = report,
@@ -67,7 +70,7 @@ async fn order(api: &Api) -> Result<String, RetryError<ApiError>> {
 /// Act 5. A quota: 12 tokens for the retries of all calls, at 5 tokens each.
 static RETRIES: RetryQuota = RetryQuota::new("retries", QuotaConfig::new().capacity(12));
 
-#[retry(initial_delay = "100ms", quota = RETRIES, on_retry = report)]
+#[retry(initial_delay = "50ms", quota = RETRIES, on_retry = report)]
 async fn stock(api: &Api) -> Result<String, RetryError<ApiError>> {
     api.get("/down").await
 }
@@ -75,7 +78,7 @@ async fn stock(api: &Api) -> Result<String, RetryError<ApiError>> {
 /// Act 6. A fallback: the caller gets an answer in any case.
 #[retry(
     attempts = 2,
-    initial_delay = "100ms",
+    initial_delay = "50ms",
     on_failure = fallback(|error| yesterdays_price(item, &error)),
     on_retry = report,
 )]
@@ -97,7 +100,7 @@ async fn main() -> io::Result<()> {
     LazyLock::force(&CURTAIN);
 
     act("1. A plain policy", "the service is still starting, and refuses connections");
-    service.start_after(Duration::from_millis(500));
+    service.start_after(Duration::from_millis(250));
     call("greeting()", greeting(&api)).await;
 
     act("2. Matchers", "503, then 429 with Retry-After, then an answer; and a page that is gone");

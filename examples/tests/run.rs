@@ -8,9 +8,6 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-mod in_order;
-use in_order::assert_in_order;
-
 /// The output of the example, which must succeed.
 fn output_of(example: &str) -> String {
     let output = Command::new(path_of(example)).output().unwrap_or_else(|error| {
@@ -27,6 +24,51 @@ fn path_of(example: &str) -> PathBuf {
     path.pop();
     path.pop();
     path.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Asserts that these texts occur in the output, in this order.
+#[track_caller]
+fn assert_in_order(output: &str, texts: &[&str]) {
+    let mut rest = output;
+    for text in texts {
+        let Some(at) = rest.find(text) else {
+            panic!("no `{text}` in, or not in its place:\n{output}")
+        };
+        rest = &rest[at + text.len()..];
+    }
+}
+
+/// In real time, as a reader sees it.
+#[test]
+fn quickstart() {
+    assert_in_order(
+        &output_of("quickstart"),
+        &[
+            "attempt 1 of 5: ",
+            "next in 100ms",
+            "ok: answer to request 1 for /greeting",
+            "attempt 1 of 4: 503 Service Unavailable; next in 100ms",
+            "attempt 2 of 4: 429 Too Many Requests, asks for 1s; next in 1s",
+            "ok: answer to request 3 for /busy",
+            "gave up after 1 attempt (the failure is not retryable): 404 Not Found",
+            "attempt 1 of 3: the attempt timed out after 500ms; next in 50ms",
+            "ok: answer to request 2 for /forecast",
+            "circuit breaker `shop`: closed -> open (failures)",
+            "gave up after 3 attempts and 150ms of waiting (the circuit breaker is open)",
+            "gave up before the first attempt (the circuit breaker is open): \
+             circuit breaker `shop` is open for another",
+            "circuit breaker `shop`: open -> half_open (time_up)",
+            "ok: answer to request 4 for /order",
+            "circuit breaker `shop`: half_open -> closed (recovered)",
+            "ok: answer to request 5 for /order",
+            "12 tokens in the bucket",
+            "gave up after 3 attempts and 150ms of waiting (all attempts were used)",
+            "2 tokens in the bucket",
+            "gave up after 1 attempt (the retry quota is used up): 503",
+            "ok: yesterday's price of tea",
+            "the end",
+        ],
+    );
 }
 
 #[test]
@@ -113,7 +155,7 @@ fn live_overrides() {
 #[test]
 fn board() {
     let mut board = Command::new(path_of("board"))
-        .args(["--for", "3s"])
+        .args(["--for", "2s"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it is built with this test");
@@ -137,7 +179,7 @@ fn board() {
     assert_in_order(&ask("/retry/policies"), &["shop.charge", "shop.mail", "bank", "outbound"]);
     let mut rest = String::new();
     output.read_to_string(&mut rest).expect("it ends");
-    assert!(rest.contains("that was 3s"), "{rest}");
+    assert!(rest.contains("that was 2s"), "{rest}");
     assert!(board.wait().expect("it has ended").success());
 }
 

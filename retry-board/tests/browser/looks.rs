@@ -44,6 +44,28 @@ fn look_at(page: &mut Page, url: &str, name: &str) {
 
 #[test]
 fn pages_of_jobs_are_for_everybody() {
+    look_at_jobs(&[
+        ("jobs", "/jobs"),
+        ("job", "/job?id=import-1"),
+        ("graph", "/job?id=release-1"),
+        ("cancel", "/cancel?job=import-1"),
+    ]);
+}
+
+#[test]
+fn pages_of_dead_letters_are_for_everybody() {
+    look_at_jobs(&[
+        ("dead-letters", "/dead-letters"),
+        ("item", "/item?job=import-1&id=5"),
+        ("re-drive", "/re-drive?job=import-1"),
+        ("purge", "/purge?job=import-1"),
+        ("audit", "/audit"),
+    ]);
+}
+
+/// Looks at pages of a store with a job, a graph, and actions that somebody took.
+#[track_caller]
+fn look_at_jobs(pages: &[(&str, &str)]) {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();
     let server = Server::start(board(&store));
@@ -59,17 +81,7 @@ fn pages_of_jobs_are_for_everybody() {
             }
         }
     });
-    for (name, path) in [
-        ("jobs", "/jobs"),
-        ("job", "/job?id=import-1"),
-        ("graph", "/job?id=release-1"),
-        ("dead-letters", "/dead-letters"),
-        ("item", "/item?job=import-1&id=5"),
-        ("re-drive", "/re-drive?job=import-1"),
-        ("purge", "/purge?job=import-1"),
-        ("cancel", "/cancel?job=import-1"),
-        ("audit", "/audit"),
-    ] {
+    for (name, path) in pages {
         look_at(&mut page, &server.url(path), name);
     }
     page.assert_no_trouble();

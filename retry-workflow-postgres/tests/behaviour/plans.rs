@@ -14,13 +14,13 @@ use super::fixture::{OwnServer, execute, server};
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The number of items in the tables: half of them have ended, and a tenth of those have failed.
-const ITEMS: u32 = 1_000_000;
+const ITEMS: u32 = 200_000;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-/// Fills the tables with SQL, which takes a second. No statistics have been collected since.
+/// Fills the tables with SQL. No statistics have been collected since.
 async fn fill(store: &PostgresStore, url: &str) {
     store.enqueue("job", vec![NewItem::new("first", "1")], at(0)).await.unwrap();
     let sql = format!(

@@ -108,10 +108,23 @@ pub(crate) fn give_to_server(folder: &Path, files: &[&str]) {
 impl OwnServer {
     /// Starts a server with these settings, in addition to those of all tests.
     pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {
+        // The files of a new server are made once, and copied for each.
+        static NEW: OnceLock<Option<OwnServer>> = OnceLock::new();
+        let new = NEW.get_or_init(|| {
+            let (_, new) = Self::prepare(&[])?;
+            new.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+            Some(new)
+        });
         let (url, own) = Self::prepare(settings)?;
-        own.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+        let copied =
+            Command::new("cp").arg("-a").arg(new.as_ref()?.data()).arg(&own.folder).status();
+        assert!(copied.is_ok_and(|status| status.success()), "no copy of a new server's files");
         own.resume();
         Some((url, own))
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     /// Starts a standby of the server at this address.
@@ -173,7 +186,7 @@ impl OwnServer {
         let log = || std::fs::File::create(self.folder.join(program)).expect("a log");
         let done = unprivileged(&self.binaries.join(program))
             .arg("-D")
-            .arg(self.folder.join("data"))
+            .arg(self.data())
             .args(arguments)
             .current_dir(&self.folder)
             .stdin(Stdio::null())

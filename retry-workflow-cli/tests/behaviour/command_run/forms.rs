@@ -17,9 +17,10 @@ use super::support::Place;
 
 /// All programs are this script under different names.
 const PROGRAM: &str = r#"
-name=$(basename "$0")
-state=$(dirname "$0")
-printf '%s' "$name${*:+ $*}" | tr '\n' ' ' | sed 's/$/\n/' >> "$state/calls"
+name=${0##*/}
+state=${0%/*}
+call=$(printf '%s' "$name${*:+ $*}" | tr '\n' ' ')
+printf '%s\n' "$call" >> "$state/calls"
 fail() { echo "$name: no luck" >&2; exit 1; }
 if [ -e "$state/$name.fails" ]; then
   left=$(cat "$state/$name.fails")

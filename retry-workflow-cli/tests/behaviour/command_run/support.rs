@@ -79,6 +79,8 @@ impl Place {
             .args(arguments)
             .current_dir(self.0.path())
             .env_remove("RETRY_WORKFLOW_STORE")
+            // What a killed process leaves behind is removed with the folder.
+            .env("TMPDIR", self.0.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -14,13 +14,13 @@ use axum::response::{IntoResponse, Response};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use self::once::{Done, Once};
-use crate::visit::problem::Problem;
-use crate::visit::query::Address;
-use crate::visit::{Visit, Wants, json};
+use crate::request::problem::Problem;
+use crate::request::query::Address;
+use crate::request::{RequestContext, Wants, json};
 
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {
-    pub(crate) visit: Visit,
+    pub(crate) context: RequestContext,
     csrf: Option<String>,
     key: Option<String>,
 }
@@ -31,14 +31,15 @@ impl<S: Sync> FromRequestParts<S> for Actor {
     /// Checked before the body is read, so that a forbidden action is refused whatever the body
     /// says.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let visit = parts.extensions.get::<Visit>().cloned().ok_or_else(Problem::no_page)?;
-        visit.is_actor()?;
+        let context =
+            parts.extensions.get::<RequestContext>().cloned().ok_or_else(Problem::no_page)?;
+        context.is_actor()?;
         let text = |headers: &HeaderMap, name: &str| {
             headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
         let csrf = text(&parts.headers, "x-csrf-token");
         let key = text(&parts.headers, "idempotency-key");
-        Ok(Self { visit, csrf, key })
+        Ok(Self { context, csrf, key })
     }
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct Proof {
 impl Actor {
     /// Who acts.
     pub(crate) fn who(&self) -> &str {
-        self.visit.identity.who()
+        self.context.identity.who()
     }
 
     /// Performs the action, if the form was made for this visitor and has not been sent before;
@@ -68,12 +69,12 @@ impl Actor {
     where
         F: Future<Output = Result<Done, Problem>>,
     {
-        self.visit.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
+        self.context.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
         let key = self.key.clone().or_else(|| proof.once.clone());
         // Scope the key to the visitor, so that visitors cannot collide.
-        let key = key.map(|key| format!("{}/{key}", self.visit.csrf()));
+        let key = key.map(|key| format!("{}/{key}", self.context.csrf()));
         let done = once.run(key.as_deref(), work).await?;
-        Ok(match self.visit.wants {
+        Ok(match self.context.wants {
             Wants::Json => json(&done.json),
             Wants::Html => {
                 let number = done.number.to_string();

@@ -53,7 +53,7 @@ mod page_group;
 mod safety;
 mod assets;
 mod board;
-mod visit;
+mod request;
 mod live;
 mod data;
 mod parts;

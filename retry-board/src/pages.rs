@@ -13,16 +13,16 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::parts::layout::{self, Page};
-use crate::visit::{Visit, Wants, json};
+use crate::request::{RequestContext, Wants, json};
 
 /// Renders the view in the form that the visitor wants.
 pub(crate) fn answer<'a>(
-    visit: &Visit,
+    context: &RequestContext,
     view: &impl Serialize,
     page: impl FnOnce() -> Page<'a>,
 ) -> Response {
-    match visit.wants {
+    match context.wants {
         Wants::Json => json(view),
-        Wants::Html => layout::page(visit, &page()),
+        Wants::Html => layout::page(context, &page()),
     }
 }

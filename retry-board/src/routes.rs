@@ -1,6 +1,6 @@
 //! The routers: which handler answers which address, all behind the same checks.
 
-mod door;
+mod middleware;
 mod jobs_routes;
 mod policies_routes;
 
@@ -17,8 +17,8 @@ use crate::assets;
 use crate::board::Board;
 use crate::page_group::PageGroup;
 use crate::pages::sign_in::{SignInForm, SignOutForm, sign_in, sign_out};
-use crate::visit::Visit;
-use crate::visit::query::Sent;
+use crate::request::RequestContext;
+use crate::request::query::Sent;
 use axum::Extension;
 
 /// The board that the two functions below share.
@@ -56,7 +56,7 @@ impl Board {
         let store = store.into_store();
         self.mounted.add_jobs(&store);
         let board = Arc::new(self.clone());
-        door::behind(
+        middleware::wrap(
             jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),
             board,
             PageGroup::Jobs,
@@ -74,35 +74,40 @@ impl Board {
         self.mounted.add_policies();
         let board = Arc::new(self.clone());
         let router = policies_routes::router(&board).merge(common(PageGroup::Policies));
-        door::behind(router, board, PageGroup::Policies)
+        middleware::wrap(router, board, PageGroup::Policies)
     }
 }
 
 /// The routes that each group of pages has for itself: assets, sign-in, and the form token.
 fn common(page_group: PageGroup) -> Router {
-    let mut router = Router::new()
-        .route(
-            &format!("/{page_group}-sign-in"),
-            post(
-                move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
-                    sign_in(&visit, &form)
-                },
-            ),
-        )
-        .route(
-            &format!("/{page_group}-sign-out"),
-            post(|Extension(visit): Extension<Visit>, Sent(form): Sent<SignOutForm>| async move {
-                sign_out(&visit, &form)
-            }),
-        )
-        .route(
-            &format!("/api/{page_group}/session"),
-            get(|Extension(visit): Extension<Visit>| async move {
-                let csrf = visit.session.as_ref().map(|session| &session.csrf);
-                let actions = visit.shows_forms();
-                crate::visit::json(&json!({ "actions": actions, "csrf": csrf }))
-            }),
-        );
+    let mut router =
+        Router::new()
+            .route(
+                &format!("/{page_group}-sign-in"),
+                post(
+                    move |Extension(context): Extension<RequestContext>,
+                          Sent(form): Sent<SignInForm>| async move {
+                        sign_in(&context, &form)
+                    },
+                ),
+            )
+            .route(
+                &format!("/{page_group}-sign-out"),
+                post(
+                    |Extension(context): Extension<RequestContext>,
+                     Sent(form): Sent<SignOutForm>| async move {
+                        sign_out(&context, &form)
+                    },
+                ),
+            )
+            .route(
+                &format!("/api/{page_group}/session"),
+                get(|Extension(context): Extension<RequestContext>| async move {
+                    let csrf = context.session.as_ref().map(|session| &session.csrf);
+                    let actions = context.shows_forms();
+                    crate::request::json(&json!({ "actions": actions, "csrf": csrf }))
+                }),
+            );
     for asset in assets::ALL {
         let path = format!("/{}", asset.path(page_group));
         router = router.route(&path, get(|| async { asset.response() }));

@@ -12,7 +12,7 @@ use super::once::Done;
 use super::{Field, Proof};
 use crate::data::letters::FilterFields;
 use crate::data::search::Search;
-use crate::visit::problem::Problem;
+use crate::request::problem::Problem;
 
 /// Which dead letters to act on, and how.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::visit::problem::Problem;
+use crate::request::problem::Problem;
 
 /// The result of an action.
 #[derive(Clone, Debug)]

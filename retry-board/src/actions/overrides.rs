@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::once::Done;
 use super::{Field, Proof};
-use crate::visit::problem::Problem;
+use crate::request::problem::Problem;
 
 /// A key of a function's policy, and its new value.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Proof;
 use super::once::Done;
 use crate::parts::text::line;
-use crate::visit::problem::Problem;
+use crate::request::problem::Problem;
 use retry_workflow::words::cut;
 
 #[derive(Clone, Debug, Default, Deserialize)]

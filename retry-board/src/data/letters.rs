@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded::{self, LONGEST_ID};
 use super::search::Search;
-use crate::visit::problem::Problem;
-use crate::visit::query::Address;
+use crate::request::problem::Problem;
+use crate::request::query::Address;
 use retry_workflow::words::cut;
 
 /// The number of items on a page.

@@ -9,11 +9,11 @@ use crate::data::audit::{AuditLine, AuditPage};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::time;
-use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::request::RequestContext;
+use crate::request::query::Address;
 
-pub(crate) fn page(visit: &Visit, audit: &AuditPage) -> Response {
-    answer(visit, audit, || Page {
+pub(crate) fn page(context: &RequestContext, audit: &AuditPage) -> Response {
+    answer(context, audit, || Page {
         title: "Audit",
         place: Place::Audit,
         live: None,

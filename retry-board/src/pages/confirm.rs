@@ -10,11 +10,11 @@ use crate::data::letters::FilterFields;
 use crate::parts::form;
 use crate::parts::layout::{self, Page, Place};
 use crate::parts::text::line;
-use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::request::RequestContext;
+use crate::request::query::Address;
 
-fn page(visit: &Visit, title: &str, place: Place, main: Markup) -> Response {
-    layout::page(visit, &Page { title, place, live: None, notice: None, main })
+fn page(context: &RequestContext, title: &str, place: Place, main: Markup) -> Response {
+    layout::page(context, &Page { title, place, live: None, notice: None, main })
 }
 
 /// Lists what is selected.
@@ -33,7 +33,7 @@ fn all(filter: &FilterFields) -> Markup {
     html! { @if filter.is_empty() { input type="hidden" name="all" value="true"; } }
 }
 
-pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Response {
+pub(crate) fn redrive(context: &RequestContext, filter: &FilterFields, number: u64) -> Response {
     let main = html! {
         h1 { "Re-drive" }
         section.panel {
@@ -41,7 +41,7 @@ pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Resp
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="re-drive" {
-                    (form::proof(visit)) (form::hidden(filter.set())) (all(filter))
+                    (form::proof(context)) (form::hidden(filter.set())) (all(filter))
                     div.field { label for="rate" { "Rate " span.muted { "(empty: all at once)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
                     div.field { label for="max" { "At most " span.muted { "(empty: all)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
                     div.buttons { button.primary #submit { "Re-drive " (count(number, "dead letter")) } a href=(filter.address("dead-letters").text()) { "Back" } }
@@ -51,10 +51,10 @@ pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Resp
             }
         }
     };
-    page(visit, "Re-drive", Place::Letters, main)
+    page(context, "Re-drive", Place::Letters, main)
 }
 
-pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Response {
+pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64) -> Response {
     let main = html! {
         h1 { "Purge" }
         section.panel {
@@ -62,7 +62,7 @@ pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Respon
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="purge" {
-                    (form::proof(visit)) (form::hidden(filter.set())) (all(filter))
+                    (form::proof(context)) (form::hidden(filter.set())) (all(filter))
                     div.field {
                         label for="confirm" { "Type " code { (confirmation(number)) } " to confirm" }
                         input #confirm name="confirm" required autocomplete="off";
@@ -74,10 +74,10 @@ pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Respon
             }
         }
     };
-    page(visit, "Purge", Place::Letters, main)
+    page(context, "Purge", Place::Letters, main)
 }
 
-pub(crate) fn overriding(visit: &Visit, change: &OverrideForm) -> Response {
+pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Response {
     let [name, key, value] =
         [&change.name, &change.key, &change.value].map(|field| field.text().unwrap_or_default());
     let function = if name == "*" { "all functions" } else { name };
@@ -86,24 +86,24 @@ pub(crate) fn overriding(visit: &Visit, change: &OverrideForm) -> Response {
         section.panel {
             p #would { code { (line(key)) } " of " strong { (line(function)) } " will be " code { (line(value)) } " from the next failure on." }
             form.stack #form method="post" action="override" {
-                (form::proof(visit)) (form::hidden([("name", name), ("key", key), ("value", value)]))
+                (form::proof(context)) (form::hidden([("name", name), ("key", key), ("value", value)]))
                 div.buttons { button.primary #submit { "Override " (line(function)) } a href="policies" { "Back" } }
             }
         }
     };
-    page(visit, "Override", Place::Policies, main)
+    page(context, "Override", Place::Policies, main)
 }
 
-pub(crate) fn cancel(visit: &Visit, job: &str, unfinished: u64) -> Response {
+pub(crate) fn cancel(context: &RequestContext, job: &str, unfinished: u64) -> Response {
     let main = html! {
         h1 { "Cancel " (line(job)) }
         section.panel {
             p #would { strong { (count(unfinished, "item")) } " unfinished: those in progress run to their end, the others are skipped." }
             form.stack #form method="post" action="cancel" {
-                (form::proof(visit)) (form::hidden([("job", job)]))
+                (form::proof(context)) (form::hidden([("job", job)]))
                 div.buttons { button.danger #submit { "Cancel the job" } a href=(Address::new("job").with("id", job).text()) { "Back" } }
             }
         }
     };
-    page(visit, "Cancel", Place::Jobs, main)
+    page(context, "Cancel", Place::Jobs, main)
 }

@@ -10,16 +10,20 @@ use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, form, time};
-use crate::visit::Visit;
-use crate::visit::query::{Address, PICK, PICKED};
+use crate::request::RequestContext;
+use crate::request::query::{Address, PICK, PICKED};
 
-pub(crate) fn page(visit: &Visit, letters: &Letters, notice: Option<String>) -> Response {
-    answer(visit, letters, || Page {
+pub(crate) fn page(
+    context: &RequestContext,
+    letters: &Letters,
+    notice: Option<String>,
+) -> Response {
+    answer(context, letters, || Page {
         title: "Dead letters",
         place: Place::Letters,
         live: Some("live?topic=jobs".to_owned()),
         notice,
-        main: main(visit, letters),
+        main: main(context, letters),
     })
 }
 
@@ -28,7 +32,7 @@ fn is_dead(filter: &FilterFields) -> bool {
     filter.state.as_deref().is_none_or(|state| state == "dead")
 }
 
-fn main(visit: &Visit, letters: &Letters) -> Markup {
+fn main(context: &RequestContext, letters: &Letters) -> Markup {
     let filter = &letters.filter;
     let heading = if is_dead(filter) { "Dead letters" } else { "Items" };
     html! {
@@ -40,7 +44,7 @@ fn main(visit: &Visit, letters: &Letters) -> Markup {
                     " in " (count(u64::try_from(letters.groups.len() + letters.more_groups).unwrap_or(0), "group"))
                 }
             }
-            (actions(visit, letters))
+            (actions(context, letters))
         }
         (filter_form(filter))
         @if !letters.groups.is_empty() {
@@ -53,18 +57,18 @@ fn main(visit: &Visit, letters: &Letters) -> Markup {
         }
         section aria-labelledby="items-heading" {
             h2 #items-heading { "Items" }
-            (items(visit, letters))
+            (items(context, letters))
         }
     }
 }
 
-fn actions(visit: &Visit, letters: &Letters) -> Markup {
+fn actions(context: &RequestContext, letters: &Letters) -> Markup {
     let filter = &letters.filter;
     html! {
         div.actions {
             @if letters.count > 0 || !letters.items.is_empty() {
                 a.button #export href=(filter.address("export").text()) download { "Export" }
-                @if visit.shows_forms() && is_dead(filter) && !letters.is_later {
+                @if context.shows_forms() && is_dead(filter) && !letters.is_later {
                     a.button.primary #re-drive href=(filter.address("re-drive").text()) { "Re-drive…" }
                     a.button.danger #purge href=(filter.address("purge").text()) { "Purge…" }
                 }
@@ -151,10 +155,10 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
     }
 }
 
-fn items(visit: &Visit, letters: &Letters) -> Markup {
+fn items(context: &RequestContext, letters: &Letters) -> Markup {
     let filter = &letters.filter;
     // Ids are those of a job.
-    let can_pick = visit.shows_forms()
+    let can_pick = context.shows_forms()
         && filter.job.is_some()
         && letters.items.iter().any(|item| can_be_taken_back(item.state));
     // Show the job as a column only if the rows can differ in it.

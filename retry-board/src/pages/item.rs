@@ -12,20 +12,20 @@ use crate::data::item::{AttemptLine, FailureText, ItemPage};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::{block, line};
 use crate::parts::{badge, time, timeline};
-use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::request::RequestContext;
+use crate::request::query::Address;
 
-pub(crate) fn page(visit: &Visit, item: &ItemPage, notice: Option<String>) -> Response {
-    answer(visit, item, || Page {
+pub(crate) fn page(context: &RequestContext, item: &ItemPage, notice: Option<String>) -> Response {
+    answer(context, item, || Page {
         title: "Item",
         place: Place::Letters,
         live: Some(Address::new("live").with("topic", &format!("job/{}", item.job)).text()),
         notice,
-        main: main(visit, item),
+        main: main(context, item),
     })
 }
 
-fn main(visit: &Visit, item: &ItemPage) -> Markup {
+fn main(context: &RequestContext, item: &ItemPage) -> Markup {
     let here = |page: &str| Address::new(page).with("job", &item.job).with("item", &item.id);
     let state = item.state.as_str();
     html! {
@@ -36,7 +36,7 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
         div.title {
             h1 { (line(&item.id)) }
             (badge::item(item.state))
-            @if visit.shows_forms() && can_be_taken_back(item.state) && item.payload.is_some() {
+            @if context.shows_forms() && can_be_taken_back(item.state) && item.payload.is_some() {
                 div.actions {
                     a.button.primary #re-drive href=(here("re-drive").with("state", state).text()) { "Re-drive…" }
                     a.button.danger #purge href=(here("purge").with("state", state).text()) { "Purge…" }

@@ -15,20 +15,20 @@ use crate::data::steps::Steps;
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, form, graph, time};
-use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::request::RequestContext;
+use crate::request::query::Address;
 
-pub(crate) fn page(visit: &Visit, job: &JobPage, notice: Option<String>) -> Response {
-    answer(visit, job, || Page {
+pub(crate) fn page(context: &RequestContext, job: &JobPage, notice: Option<String>) -> Response {
+    answer(context, job, || Page {
         title: "Job",
         place: Place::Jobs,
         live: Some(Address::new("live").with("topic", &format!("job/{}", job.job.id)).text()),
         notice,
-        main: main(visit, job),
+        main: main(context, job),
     })
 }
 
-fn main(visit: &Visit, page: &JobPage) -> Markup {
+fn main(context: &RequestContext, page: &JobPage) -> Markup {
     let job = &page.job;
     let counts = &job.counts;
     let unit = page.unit().as_str();
@@ -40,7 +40,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
             @if let Some(pending) = page.requested {
                 span.muted #requested { @match pending.request { Request::Pause => "pausing", _ => "cancelling" } }
             }
-            (actions(visit, page))
+            (actions(context, page))
         }
         @if let Some(reason) = &job.reason {
             p.reason #reason { "Stopped: " (line(reason)) }
@@ -128,11 +128,11 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
     }
 }
 
-fn actions(visit: &Visit, page: &JobPage) -> Markup {
+fn actions(context: &RequestContext, page: &JobPage) -> Markup {
     let job = &page.job;
     let is_unfinished = job.status != "finished" || job.counts.unfinished() > 0;
     html! {
-        @if visit.shows_forms() {
+        @if context.shows_forms() {
             div.actions {
                 @if job.counts.dead > 0 {
                     a.button #re-drive href=(Address::new("re-drive").with("job", &job.id).text()) { "Re-drive…" }
@@ -140,7 +140,7 @@ fn actions(visit: &Visit, page: &JobPage) -> Markup {
                 @if is_unfinished {
                     @if job.has_worker {
                         form method="post" action="pause" {
-                            (form::proof(visit)) (form::hidden([("job", job.id.as_str())]))
+                            (form::proof(context)) (form::hidden([("job", job.id.as_str())]))
                             button #pause { "Pause" }
                         }
                     }

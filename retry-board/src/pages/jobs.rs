@@ -11,11 +11,11 @@ use crate::data::jobs::{JobLine, Jobs};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, time};
-use crate::visit::Visit;
-use crate::visit::query::Address;
+use crate::request::RequestContext;
+use crate::request::query::Address;
 
-pub(crate) fn page(visit: &Visit, jobs: &Jobs, notice: Option<String>) -> Response {
-    answer(visit, jobs, || Page {
+pub(crate) fn page(context: &RequestContext, jobs: &Jobs, notice: Option<String>) -> Response {
+    answer(context, jobs, || Page {
         title: "Jobs",
         place: Place::Jobs,
         live: Some("live?topic=jobs".to_owned()),

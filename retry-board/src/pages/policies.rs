@@ -14,7 +14,7 @@ use crate::data::policies::{BreakerLine, Policies, QuotaLine, SiteLine};
 use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, form, time, waits};
-use crate::visit::Visit;
+use crate::request::RequestContext;
 
 /// A form that was rejected.
 pub(crate) struct Refused<'a> {
@@ -24,22 +24,22 @@ pub(crate) struct Refused<'a> {
 }
 
 pub(crate) fn page(
-    visit: &Visit,
+    context: &RequestContext,
     policies: &Policies,
     notice: Option<String>,
     refused: Option<&Refused<'_>>,
 ) -> Response {
-    answer(visit, policies, || Page {
+    answer(context, policies, || Page {
         title: "Policies",
         place: Place::Policies,
         // Do not reload, so that the contents of the form are kept.
         live: refused.is_none().then(|| "live-policies".to_owned()),
         notice,
-        main: main(visit, policies, refused),
+        main: main(context, policies, refused),
     })
 }
 
-fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Markup {
+fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<'_>>) -> Markup {
     html! {
         h1 { "Policies" }
         section aria-labelledby="sites-heading" {
@@ -68,7 +68,7 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
                 @if policies.more_sites > 0 { p.muted { (policies.more_sites) " more functions are not shown" } }
             }
         }
-        @if !policies.sites.is_empty() { (overrides(visit, policies, refused)) }
+        @if !policies.sites.is_empty() { (overrides(context, policies, refused)) }
         @if !policies.breakers.is_empty() {
             section aria-labelledby="breakers-heading" {
                 h2 #breakers-heading { "Circuit breakers" }
@@ -179,7 +179,11 @@ fn quota_row(quota: &QuotaLine) -> Markup {
     }
 }
 
-fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Markup {
+fn overrides(
+    context: &RequestContext,
+    policies: &Policies,
+    refused: Option<&Refused<'_>>,
+) -> Markup {
     let written = |field: fn(&OverrideForm) -> &crate::actions::Field| {
         refused.and_then(|refused| field(refused.form).text()).unwrap_or_default()
     };
@@ -199,9 +203,9 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                                 td data-label="Key" { code { (change.key) } }
                                 td data-label="Value" { code { (line(&change.value)) } }
                                 td data-label="" {
-                                    @if visit.shows_forms() {
+                                    @if context.shows_forms() {
                                         form method="post" action="override-reset" {
-                                            (form::proof(visit)) (form::hidden([("name", change.name.as_str())]))
+                                            (form::proof(context)) (form::hidden([("name", change.name.as_str())]))
                                             button { "Remove" }
                                         }
                                     }
@@ -212,7 +216,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                 }
                 p.muted { (count(u64::try_from(policies.changed.len()).unwrap_or(0), "override")) ", on top of those that the program itself has set." }
             }
-            @if visit.shows_forms() {
+            @if context.shows_forms() {
                 form.filter #override-form method="get" action="override" autocomplete="off" {
                     div.field {
                         label for="override-name" { "Function" }

@@ -4,9 +4,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use crate::request::RequestContext;
+use crate::request::problem::Problem;
 use crate::safety::session::Session;
-use crate::visit::Visit;
-use crate::visit::problem::Problem;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -23,24 +23,24 @@ pub(crate) struct SignOutForm {
 }
 
 /// Begins a session for a visitor who knows the token, and leads to the page that was asked for.
-pub(crate) fn sign_in(visit: &Visit, form: &SignInForm) -> Result<Response, Problem> {
-    visit.is_own_page()?;
-    let Some(token) = visit.board.token_of(&form.token) else {
+pub(crate) fn sign_in(context: &RequestContext, form: &SignInForm) -> Result<Response, Problem> {
+    context.is_own_page()?;
+    let Some(token) = context.board.token_of(&form.token) else {
         return Err(Problem::wrong_token(&form.to));
     };
-    let to = if is_page(&form.to) { form.to.as_str() } else { visit.page_group.as_str() };
+    let to = if is_page(&form.to) { form.to.as_str() } else { context.page_group.as_str() };
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     let secret = token.identity().secret;
-    Session::begin(&secret).keep(response.headers_mut(), &secret, visit.is_https);
+    Session::begin(&secret).keep(response.headers_mut(), &secret, context.is_https);
     Ok(response)
 }
 
 /// Ends the session of a browser.
-pub(crate) fn sign_out(visit: &Visit, form: &SignOutForm) -> Result<Response, Problem> {
-    visit.is_from_here(Some(&form.csrf))?;
-    let to = visit.page_group.as_str();
+pub(crate) fn sign_out(context: &RequestContext, form: &SignOutForm) -> Result<Response, Problem> {
+    context.is_from_here(Some(&form.csrf))?;
+    let to = context.page_group.as_str();
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
-    Session::end(response.headers_mut(), visit.is_https);
+    Session::end(response.headers_mut(), context.is_https);
     Ok(response)
 }
 

@@ -3,13 +3,13 @@
 
 use maud::{Markup, html};
 
+use crate::request::RequestContext;
 use crate::safety::secret::Secret;
-use crate::visit::Visit;
 
 /// The hidden fields of every form that changes something.
-pub(crate) fn proof(visit: &Visit) -> Markup {
+pub(crate) fn proof(context: &RequestContext) -> Markup {
     html! {
-        input type="hidden" name="csrf" value=(visit.csrf());
+        input type="hidden" name="csrf" value=(context.csrf());
         input type="hidden" name="once" value=(Secret::nonce());
     }
 }

@@ -6,8 +6,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::form;
 use super::text::line;
 use crate::assets::{ICON, SCRIPT, STYLE};
-use crate::visit::Visit;
-use crate::visit::problem::Problem;
+use crate::request::RequestContext;
+use crate::request::problem::Problem;
 
 /// The section of the navigation that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub(crate) struct Page<'a> {
 }
 
 /// Renders a page with its frame.
-pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
-    let root = &visit.root;
-    let mounted = &visit.board.mounted;
-    let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(visit.page_group));
+pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
+    let root = &context.root;
+    let mounted = &context.board.mounted;
+    let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(context.page_group));
     let link = |place: Place, address: &str, word: &str| {
         html! {
             a href=(format!("{root}{address}")) aria-current=[(page.place == place).then_some("page")] { (word) }
@@ -82,16 +82,16 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                     (page.main)
                 }
                 footer {
-                    @if visit.shows_forms() {
-                        span #acts-as { "Actions are allowed" @if let Some(name) = &visit.identity.name { ", as " (line(name)) } "." }
-                    } @else if visit.board.allows_actions {
-                        span #read-only { "You may read only" @if let Some(name) = &visit.identity.name { ", as " (line(name)) } "." }
+                    @if context.shows_forms() {
+                        span #acts-as { "Actions are allowed" @if let Some(name) = &context.identity.name { ", as " (line(name)) } "." }
+                    } @else if context.board.allows_actions {
+                        span #read-only { "You may read only" @if let Some(name) = &context.identity.name { ", as " (line(name)) } "." }
                     } @else {
                         span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
                     }
-                    @if visit.is_signed_in() {
-                        form.sign-out method="post" action=(visit.sign_out()) {
-                            (form::hidden([("csrf", visit.csrf())]))
+                    @if context.is_signed_in() {
+                        form.sign-out method="post" action=(context.sign_out()) {
+                            (form::hidden([("csrf", context.csrf())]))
                             button { "Sign out" }
                         }
                     }
@@ -107,7 +107,7 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
 }
 
 /// The error page for a problem.
-pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
+pub(crate) fn problem(context: &RequestContext, problem: &Problem) -> Response {
     let main = html! {
         section.problem data-problem=(problem.status.as_u16()) {
             h1 { (problem.title) }
@@ -115,17 +115,17 @@ pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
                 p { (line) }
             }
             @if problem.signs_in {
-                form method="post" action=(visit.sign_in()) {
+                form method="post" action=(context.sign_in()) {
                     label for="token" { "Token" }
                     input #token type="password" name="token" autocomplete="current-password" required autofocus;
-                    (form::hidden([("to", problem.to.as_deref().unwrap_or(&visit.here))]))
+                    (form::hidden([("to", problem.to.as_deref().unwrap_or(&context.here))]))
                     button.primary { "Sign in" }
                 }
-            } @else if visit.board.mounted.has_jobs() {
-                p { a href=(format!("{}jobs", visit.root)) { "All jobs" } }
+            } @else if context.board.mounted.has_jobs() {
+                p { a href=(format!("{}jobs", context.root)) { "All jobs" } }
             }
         }
     };
     let place = Place::Nowhere;
-    page(visit, &Page { title: problem.title, place, live: None, notice: None, main })
+    page(context, &Page { title: problem.title, place, live: None, notice: None, main })
 }

@@ -30,9 +30,9 @@ use crate::data::letters::{FilterFields, Letters};
 use crate::live::Live;
 use crate::page_group::PageGroup;
 use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
-use crate::visit::problem::Problem;
-use crate::visit::query::{Address, Params, Sent};
-use crate::visit::{Visit, Wants, json};
+use crate::request::problem::Problem;
+use crate::request::query::{Address, Params, Sent};
+use crate::request::{RequestContext, Wants, json};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]
@@ -115,11 +115,11 @@ struct JobsQuery {
 
 async fn all_jobs(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<JobsQuery>,
 ) -> Answer {
     let view = Jobs::load(&*here.store, cursor(query.after.as_deref())?).await?;
-    Ok(jobs::page(&visit, &view, query.said.text(&here.once)))
+    Ok(jobs::page(&context, &view, query.said.text(&here.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -133,7 +133,7 @@ struct JobQuery {
 
 async fn one_job(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<JobQuery>,
 ) -> Answer {
     let wanted = query.span.as_deref().unwrap_or(SPANS[0].0);
@@ -142,7 +142,7 @@ async fn one_job(
     };
     let view = JobPage::load(&*here.store, &query.id, span).await?;
     let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
-    Ok(job::page(&visit, &view, query.said.text(&here.once)))
+    Ok(job::page(&context, &view, query.said.text(&here.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -157,13 +157,13 @@ struct LettersQuery {
 
 async fn letters(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<LettersQuery>,
 ) -> Answer {
     let letters = DeadLetters::new(here.store.clone());
     let after = cursor(query.after.as_deref())?;
     let view = Letters::load(&letters, query.filter.cleaned(), after).await?;
-    Ok(dead_letters::page(&visit, &view, query.said.text(&here.once)))
+    Ok(dead_letters::page(&context, &view, query.said.text(&here.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -177,7 +177,7 @@ struct ItemQuery {
 
 async fn one_item(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<ItemQuery>,
 ) -> Answer {
     let Some(found) = here.store.item(&query.job, &query.id).await? else {
@@ -185,11 +185,14 @@ async fn one_item(
     };
     let view = ItemPage::new(&found, here.store.now());
     let view = view.acted_on(&Entry::newest(&*here.store, NEWEST).await?, &found);
-    Ok(item::page(&visit, &view, query.said.text(&here.once)))
+    Ok(item::page(&context, &view, query.said.text(&here.once)))
 }
 
-async fn audited(State(here): State<Here>, Extension(visit): Extension<Visit>) -> Answer {
-    Ok(audit::page(&visit, &AuditPage::load(&*here.store).await?))
+async fn audited(
+    State(here): State<Here>,
+    Extension(context): Extension<RequestContext>,
+) -> Answer {
+    Ok(audit::page(&context, &AuditPage::load(&*here.store).await?))
 }
 
 async fn exported(State(here): State<Here>, Params(query): Params<FilterFields>) -> Answer {
@@ -201,10 +204,10 @@ async fn exported(State(here): State<Here>, Params(query): Params<FilterFields>)
 /// Counts what a filter selects, for a confirmation page.
 async fn counted(
     here: &Here,
-    visit: &Visit,
+    context: &RequestContext,
     filter: FilterFields,
 ) -> Result<(FilterFields, u64), Problem> {
-    visit.is_actor()?;
+    context.is_actor()?;
     let filter = filter.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let number = letters.count(&select(&letters, &filter).await?).await?;
@@ -213,25 +216,25 @@ async fn counted(
 
 async fn before_redrive(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
-    let (filter, number) = counted(&here, &visit, query).await?;
-    Ok(match visit.wants {
+    let (filter, number) = counted(&here, &context, query).await?;
+    Ok(match context.wants {
         Wants::Json => json(&json!({ "dry_run": true, "retried": number })),
-        Wants::Html => confirm::redrive(&visit, &filter, number),
+        Wants::Html => confirm::redrive(&context, &filter, number),
     })
 }
 
 async fn before_purge(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
-    let (filter, number) = counted(&here, &visit, query).await?;
-    Ok(match visit.wants {
+    let (filter, number) = counted(&here, &context, query).await?;
+    Ok(match context.wants {
         Wants::Json => json(&json!({ "dry_run": true, "purged": number })),
-        Wants::Html => confirm::purge(&visit, &filter, number),
+        Wants::Html => confirm::purge(&context, &filter, number),
     })
 }
 
@@ -272,17 +275,17 @@ struct CancelQuery {
 
 async fn before_cancel(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<CancelQuery>,
 ) -> Answer {
-    visit.is_actor()?;
+    context.is_actor()?;
     if Job::find(&*here.store, &query.job).await?.is_none() {
         return Err(Problem::no_job(&query.job));
     }
     let unfinished = here.store.counts(&query.job).await?.unfinished();
-    Ok(match visit.wants {
+    Ok(match context.wants {
         Wants::Json => json(&json!({ "job": query.job, "unfinished": unfinished })),
-        Wants::Html => confirm::cancel(&visit, &query.job, unfinished),
+        Wants::Html => confirm::cancel(&context, &query.job, unfinished),
     })
 }
 

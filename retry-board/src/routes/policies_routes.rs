@@ -26,9 +26,9 @@ use crate::live::Live;
 use crate::page_group::PageGroup;
 use crate::pages::confirm;
 use crate::pages::policies::{Refused, page};
-use crate::visit::problem::Problem;
-use crate::visit::query::{Address, Params, Sent};
-use crate::visit::{Visit, Wants, json};
+use crate::request::problem::Problem;
+use crate::request::query::{Address, Params, Sent};
+use crate::request::{RequestContext, Wants, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
@@ -91,24 +91,24 @@ struct Said {
 
 async fn all(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(query): Params<Said>,
 ) -> Response {
     let said = query.done.and_then(|done| here.0.once.said(done.parse().ok()?));
-    page(&visit, &here.view(), said, None)
+    page(&context, &here.view(), said, None)
 }
 
 /// What a change would be, for the page that asks for a confirmation.
 async fn before_change(
     State(here): State<Here>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<RequestContext>,
     Params(form): Params<OverrideForm>,
 ) -> Result<Response, Problem> {
-    visit.is_actor()?;
+    context.is_actor()?;
     let checked = Changes::check(&form).map_err(|error| error.to_string());
-    match (checked, visit.wants) {
-        (Ok(()), Wants::Html) => Ok(confirm::overriding(&visit, &form)),
-        (Err(why), Wants::Html) => Ok(refused_page(&visit, &here, &form, why)),
+    match (checked, context.wants) {
+        (Ok(()), Wants::Html) => Ok(confirm::overriding(&context, &form)),
+        (Err(why), Wants::Html) => Ok(refused_page(&context, &here, &form, why)),
         (Err(why), Wants::Json) => Err(Problem::bad(why)),
         (Ok(()), Wants::Json) => Ok(json(&json!({
             "name": form.name.text(), "key": form.key.text(), "value": form.value.text(),
@@ -117,8 +117,13 @@ async fn before_change(
 }
 
 /// The page with the message beside the field.
-fn refused_page(visit: &Visit, here: &Here, form: &OverrideForm, why: String) -> Response {
-    let page = page(visit, &here.view(), None, Some(&Refused { form, why }));
+fn refused_page(
+    context: &RequestContext,
+    here: &Here,
+    form: &OverrideForm,
+    why: String,
+) -> Response {
+    let page = page(context, &here.view(), None, Some(&Refused { form, why }));
     (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
 }
 
@@ -127,7 +132,7 @@ async fn change(
     actor: Actor,
     Sent(form): Sent<OverrideForm>,
 ) -> Result<Response, Problem> {
-    let visit = &actor.visit;
+    let context = &actor.context;
     let mut refused = None;
     let answer = actor
         .act(&here.0.once, &form.proof, Address::new("policies"), || async {
@@ -140,7 +145,7 @@ async fn change(
         })
         .await;
     match refused {
-        Some(why) if visit.wants == Wants::Html => Ok(refused_page(visit, &here, &form, why)),
+        Some(why) if context.wants == Wants::Html => Ok(refused_page(context, &here, &form, why)),
         _ => answer,
     }
 }
@@ -186,7 +191,7 @@ async fn written(actor: &Actor, form: &OverrideForm, action: &str) -> Result<Wri
         [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
     let who = actor.who();
     tracing::info!(who, action, name, key, value, "a policy is changed on the board");
-    let Some(store) = actor.visit.board.mounted.store() else { return Ok(Written(None)) };
+    let Some(store) = actor.context.board.mounted.store() else { return Ok(Written(None)) };
     let note = [name, key, value].join(" ");
     let begun = Entry::new(who, action).note(note.trim()).begin(&**store).await?;
     Ok(Written(Some((begun, Arc::clone(store)))))

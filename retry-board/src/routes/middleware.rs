@@ -13,35 +13,35 @@ use serde_json::json;
 use crate::board::Board;
 use crate::page_group::PageGroup;
 use crate::parts::layout;
+use crate::request::problem::Problem;
+use crate::request::{RequestContext, Wants, unanswered};
 use crate::safety::headers;
-use crate::visit::problem::Problem;
-use crate::visit::{Visit, Wants, unanswered};
 
 /// The largest request body.
 const LARGEST_BODY: usize = 64 * 1024;
 
 #[derive(Clone)]
-struct Door {
+struct MiddlewareState {
     board: Arc<Board>,
     page_group: PageGroup,
 }
 
-pub(super) fn behind(router: Router, board: Arc<Board>, page_group: PageGroup) -> Router {
+pub(super) fn wrap(router: Router, board: Arc<Board>, page_group: PageGroup) -> Router {
     router
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(from_fn_with_state(Door { board, page_group }, pass))
+        .layer(from_fn_with_state(MiddlewareState { board, page_group }, handle))
 }
 
-async fn pass(State(door): State<Door>, request: Request, next: Next) -> Response {
+async fn handle(State(state): State<MiddlewareState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let admitted = Visit::admit(&door.board, door.page_group, &parts);
-    let visit = match &admitted {
-        Ok(visit) => visit.clone(),
-        Err(_) => Visit::stranger(&door.board, door.page_group, &parts),
+    let admitted = RequestContext::admit(&state.board, state.page_group, &parts);
+    let context = match &admitted {
+        Ok(context) => context.clone(),
+        Err(_) => RequestContext::anonymous(&state.board, state.page_group, &parts),
     };
     let mut response = match admitted {
-        Ok(visit) => {
-            parts.extensions.insert(visit);
+        Ok(context) => {
+            parts.extensions.insert(context);
             next.run(Request::from_parts(parts, body)).await
         }
         Err(problem) => problem.into_response(),
@@ -50,25 +50,25 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
     let is_empty = !response.headers().contains_key(CONTENT_TYPE);
     let problem = problem.or_else(|| unanswered(response.status()).filter(|_| is_empty));
     if let Some(problem) = problem {
-        let mut answer = error_response(&visit, &problem);
+        let mut answer = error_response(&context, &problem);
         if let Some(allow) = response.headers_mut().remove(ALLOW) {
             answer.headers_mut().insert(ALLOW, allow);
         }
         response = answer;
     }
-    if let Some(session) = visit.session.as_ref().filter(|_| visit.is_new) {
-        session.keep(response.headers_mut(), &visit.identity.secret, visit.is_https);
+    if let Some(session) = context.session.as_ref().filter(|_| context.is_new) {
+        session.keep(response.headers_mut(), &context.identity.secret, context.is_https);
     }
-    let has_forms = door.board.allows_actions || !door.board.tokens.is_empty();
+    let has_forms = state.board.allows_actions || !state.board.tokens.is_empty();
     headers::add(response.headers_mut(), has_forms);
     response
 }
 
 /// An error in the form that the visitor wants.
-fn error_response(visit: &Visit, problem: &Problem) -> Response {
-    let mut response = match visit.wants {
-        Wants::Html => layout::problem(visit, problem),
-        Wants::Json => crate::visit::json(&json!({
+fn error_response(context: &RequestContext, problem: &Problem) -> Response {
+    let mut response = match context.wants {
+        Wants::Html => layout::problem(context, problem),
+        Wants::Json => crate::request::json(&json!({
             "error": problem.title, "status": problem.status.as_u16(), "message": problem.text,
         })),
     };

@@ -1,4 +1,4 @@
-//! [`Visit`]: a request that has been admitted, with what its response needs to know. A request
+//! [`RequestContext`]: a request that has been admitted, with what its response needs to know. A request
 //! that is not admitted gets a [`Problem`].
 
 pub(crate) mod problem;
@@ -51,9 +51,9 @@ pub(crate) fn json(value: &impl Serialize) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// A request that has been admitted.
+/// A request that has been admitted, with what its response needs to know.
 #[derive(Clone, Debug)]
-pub(crate) struct Visit {
+pub(crate) struct RequestContext {
     pub(crate) wants: Wants,
     pub(crate) board: Arc<Board>,
     /// The group of pages that answers; its name is the prefix of its assets.
@@ -76,7 +76,7 @@ pub(crate) struct Visit {
     foreign: Option<Problem>,
 }
 
-impl Visit {
+impl RequestContext {
     /// Admits a request, or explains why not.
     pub(crate) fn admit(
         board: &Arc<Board>,
@@ -87,10 +87,10 @@ impl Visit {
         if !board.answers_as(name) {
             return Err(Problem::foreign_host(name));
         }
-        let mut visit =
-            Self { foreign: foreign(board, parts), ..Self::stranger(board, page_group, parts) };
+        let mut context =
+            Self { foreign: foreign(board, parts), ..Self::anonymous(board, page_group, parts) };
         if board.tokens.is_empty() {
-            visit.session = Session::find(&parts.headers, &visit.identity.secret);
+            context.session = Session::find(&parts.headers, &context.identity.secret);
         } else {
             let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
             // The name of a scheme has no case (RFC 9110).
@@ -98,32 +98,32 @@ impl Visit {
             let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             let given = given.map(|(_, token)| token.trim_start());
             if let Some(token) = given.and_then(|given| board.token_of(given)) {
-                (visit.identity, visit.has_token) = (token.identity(), true);
+                (context.identity, context.has_token) = (token.identity(), true);
             } else if let Some((token, session)) =
                 board.tokens.iter().find_map(|token| Some((token, token.begun(&parts.headers)?)))
             {
-                (visit.identity, visit.session) = (token.identity(), Some(session));
+                (context.identity, context.session) = (token.identity(), Some(session));
             }
             let is_open = is_open(page_group, parts.uri.path());
-            if visit.session.is_none() && !visit.has_token && !is_open {
+            if context.session.is_none() && !context.has_token && !is_open {
                 return Err(Problem::signed_out());
             }
         }
         if let Some(actor) = &board.actor {
             let name = (actor.0)(parts);
-            visit.identity.acts &= name.is_some();
-            visit.identity.name = name.or(visit.identity.name);
+            context.identity.acts &= name.is_some();
+            context.identity.name = name.or(context.identity.name);
         }
         if board.tokens.is_empty()
-            && visit.shows_forms()
-            && visit.session.is_none()
+            && context.shows_forms()
+            && context.session.is_none()
             && parts.method == Method::GET
-            && visit.keeps_session(parts.uri.path())
+            && context.keeps_session(parts.uri.path())
         {
-            visit.session = Some(Session::begin(&visit.identity.secret));
-            visit.is_new = true;
+            context.session = Some(Session::begin(&context.identity.secret));
+            context.is_new = true;
         }
-        Ok(visit)
+        Ok(context)
     }
 
     /// Whether this request may change something; `csrf` is the form's token.
@@ -140,8 +140,8 @@ impl Visit {
         if self.identity.acts { Ok(()) } else { Err(Problem::reader()) }
     }
 
-    /// A visit that is not admitted yet; it also renders the error if it never is.
-    pub(crate) fn stranger(board: &Arc<Board>, page_group: PageGroup, parts: &Parts) -> Self {
+    /// A context that is not admitted yet; it also renders the error if it never is.
+    pub(crate) fn anonymous(board: &Arc<Board>, page_group: PageGroup, parts: &Parts) -> Self {
         Self {
             wants: Wants::of(parts),
             board: Arc::clone(board),

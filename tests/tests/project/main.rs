@@ -4,5 +4,6 @@ mod beside;
 mod dependencies;
 mod documents;
 mod features;
+mod named_files;
 mod plan;
 mod public_api;

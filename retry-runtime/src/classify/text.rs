@@ -128,9 +128,9 @@ impl Words<'_> {
             let part = self.list[to - 1].part;
             findings.push(Finding { from: at, to, part, meaning });
         };
-        // Most phrases begin with another letter. All are in lower case, and no word is empty.
-        let first = self.list[at].text.as_bytes()[0].to_ascii_lowercase();
-        let begins = |phrase: &str| phrase.as_bytes()[0] == first;
+        // Most phrases begin with another letter. All are in lower case.
+        let first = self.list[at].text.bytes().next().map(|letter| letter.to_ascii_lowercase());
+        let begins = |phrase: &str| phrase.bytes().next() == first;
         for phrase in PHRASES.iter().filter(|phrase| begins(phrase.words)) {
             if let Some(end) = phrase.end_at(self, at) {
                 let is_event = phrase.sense == Sense::Event && quoted == Quoted::No;

@@ -2,6 +2,8 @@
 //! purpose.
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+mod adjusted_clock;
 mod at_the_end;
 mod busy;
 mod captures;
@@ -30,5 +32,3 @@ mod stores;
 mod support;
 mod upkeep;
 mod waits;
-#[cfg(target_os = "linux")]
-mod wall;

@@ -1,7 +1,4 @@
-//! The hub of fleets: its contract, also with a role of minimal privileges, and members in ten
-//! processes.
-
-mod processes;
+//! The hub of fleets: its contract, also with a role of minimal privileges.
 
 use retry_fleet::{Fleet, HubError};
 use retry_workflow_postgres::{PostgresHub, PostgresOptions};

@@ -1,7 +1,10 @@
 //! Tests of the store on a real Postgres server.
 //!
 //! A single program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
+//! Tests begin in the order of their names: those that wait for longest are the first.
 
+#[cfg(feature = "fleet")]
+mod between_processes;
 mod contract;
 mod fixture;
 #[cfg(feature = "fleet")]

@@ -1,4 +1,4 @@
-//! Ten real processes and a Postgres server: a breaker that opens and closes in all of them, one
+//! A fleet in ten real processes, with its hub in a Postgres server: a breaker that opens and closes in all of them, one
 //! probe at a time, a bad node, a server outage, members that are killed.
 //!
 //! The members are this very program: the test [`member`] acts as one if the environment names a
@@ -135,7 +135,7 @@ struct Process {
 impl Process {
     fn start(url: &str, backend: &str, number: usize) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "fleet::processes::member", "--nocapture"])
+            .args(["--exact", "between_processes::member", "--nocapture"])
             .env(URL, url)
             .env(NUMBER, number.to_string())
             .env(BACKEND, backend)

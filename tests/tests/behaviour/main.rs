@@ -20,7 +20,6 @@ mod error;
 mod events;
 mod fairness;
 mod hedge;
-mod grafana;
 mod jitter;
 mod listeners;
 mod map_error;

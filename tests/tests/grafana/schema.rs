@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::folder;
 
 /// See `dashboard.ts` beside it.
-const SCHEMA: &str = include_str!("../../../data/grafana/dashboard.schema.json");
+const SCHEMA: &str = include_str!("../../data/grafana/dashboard.schema.json");
 
 fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap()

@@ -6,10 +6,6 @@ use std::time::Duration;
 /// How often Prometheus scrapes.
 pub(super) const EVERY: Duration = Duration::from_secs(30);
 
-/// Prefixes of the functions and workflows in the scenario. The program contains hundreds of
-/// others, from other tests.
-const NAMES: [&str; 5] = ["grafana.", "hangs", "import", "steady", "waits"];
-
 /// A series: its name, and its labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Series {
@@ -26,12 +22,8 @@ pub(super) struct Scraped {
 
 impl Scraped {
     pub(super) fn add(&mut self, page: &str) {
-        let is_ours = |line: &&str| {
-            let name = line.split_once("{name=\"").map(|(_, name)| name);
-            name.is_none_or(|name| NAMES.iter().any(|ours| name.starts_with(ours)))
-        };
         let lines = page.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        for line in lines.filter(is_ours) {
+        for line in lines {
             let (series, value) = read_line(line);
             let values = self.series.entry(series).or_default();
             values.resize(self.pages, None);

@@ -26,7 +26,10 @@ use retry_workflow::{ErrorPolicy, Workflow, policy};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::scrape::{EVERY, Scraped};
-use crate::support::secs;
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
 
 const fn mins(minutes: u64) -> Duration {
     secs(60 * minutes)

@@ -1,5 +1,7 @@
 //! The files in `grafana/`: each query of the dashboard and of the alerts is valid, and refers to
 //! metrics that the library exports; each alert fires when it should, and at no other time.
+//!
+//! A program of their own: every page that is scraped shows all functions of its program.
 
 mod alerts;
 mod prometheus;

@@ -83,8 +83,10 @@
 //! from the member for a minute: at first as much of it as the member held, and all of
 //! it 21 s after the last answer. A member that is cut off for longer keeps its floor, since to it
 //! the hub may be away for everybody; what it retries then comes on top of the capacity, until it
-//! is back. A process that is killed holds its floor for that minute;
-//! one that [leaves](Fleet::leave) returns everything at once.
+//! is back. So does what its floor is above its part if its requests reach the hub for 21 s while
+//! every answer is lost: the hub then takes it for connected, until it hears of the floor. A process
+//! that is killed holds its floor for that minute; one that [leaves](Fleet::leave) returns
+//! everything at once.
 //!
 //! # Without the hub
 //!

@@ -8,9 +8,14 @@
 //!
 //! is at most the capacity. A member that is cut off for so long that the hub forgets it keeps its
 //! floor all the same: it cannot know whether it is the only one, and without any retries a hub that
-//! is away would be an outage of its own. Until it is back, its floor comes on top. A member that is cut off uses no more than the smaller of what it held
-//! and its floor. It uses the whole floor only once every lease that was given before its own ended
-//! has ended as well; so nothing has to be called back in time.
+//! is away would be an outage of its own. Until it is back, its floor comes on top. A member that is
+//! cut off uses no more than the smaller of what it held and its floor. It uses the whole floor only
+//! once every lease that was given before its own ended has ended as well; so nothing has to be
+//! called back in time.
+//!
+//! One case is not counted: the requests of a member arrive, and all answers are lost for longer
+//! than that. Its lease is renewed, and it uses its floor, of which the hub holds back no more than
+//! the lease, until a request tells what the member holds.
 
 use core::time::Duration;
 

@@ -106,7 +106,8 @@ impl MemberTask {
     /// Contacts the hub for the first time.
     ///
     /// # Errors
-    /// Fails if the hub refuses; if it cannot be reached, that is reported, and the task continues.
+    /// Fails if the hub refuses. If it cannot be reached, the task continues, and reports that if the
+    /// next round fails too: nobody can listen yet.
     pub(crate) async fn begin(&mut self) -> HubResult<()> {
         match self.round().await {
             Err(refused @ HubError::Refused(_)) => Err(refused),
@@ -132,7 +133,8 @@ impl MemberTask {
             }
             if is_woken || now >= next {
                 last = now;
-                let _told = self.round().await;
+                let result = self.round().await;
+                self.outage.note(&common.contact, result.as_ref().err());
                 next = last + self.pause();
             }
         }
@@ -149,11 +151,10 @@ impl MemberTask {
         random_between(longest / 4 * 3, longest)
     }
 
-    /// Polls the hub, acts on the answer, and records whether there was one.
+    /// Polls the hub, acts on the answer, and remembers whether there was one.
     async fn round(&mut self) -> HubResult<()> {
         self.take_incoming();
         let result = self.speak().await;
-        self.outage.note(&self.common.contact, result.as_ref().err());
         self.common.is_connected.store(result.is_ok(), Ordering::Relaxed);
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         if result.is_err() {

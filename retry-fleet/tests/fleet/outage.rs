@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_fleet::{FleetEvent, MemoryHub};
+use retry_fleet::{Fleet, FleetEvent, MemoryHub};
 use retry_runtime::{BreakerConfig, State};
 use tokio::time::sleep;
 
-use crate::support::{Backend, MILLI, SEC, count, nodes, until};
+use crate::support::{Backend, MILLI, SEC, Wire, count, nodes, until};
 
 const CONFIG: BreakerConfig = BreakerConfig::new().timeout(Duration::from_secs(5));
 
@@ -36,6 +36,23 @@ async fn it_is_told_once_and_once_that_it_is_over() {
         "fleet `billing`: the hub cannot be reached: breakers and quotas work alone until it is back"
     );
     assert!(told[1].starts_with("fleet `billing`: the hub is back after 1"), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_joins_during_one_is_told_so() {
+    let wire = Wire::new(&MemoryHub::new());
+    wire.cut();
+    let fleet = Fleet::join(wire.clone(), "billing").await.unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&told);
+    fleet.on_event(move |event: &FleetEvent<'_>| {
+        log.lock().unwrap().push(matches!(event, FleetEvent::HubLost { .. }));
+    });
+    sleep(60 * SEC).await;
+    assert_eq!(*told.lock().unwrap(), [true]);
+    wire.mend();
+    sleep(5 * SEC).await;
+    assert_eq!(*told.lock().unwrap(), [true, false], "lost, and back");
 }
 
 #[tokio::test(start_paused = true)]

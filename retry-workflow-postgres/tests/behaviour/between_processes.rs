@@ -207,9 +207,12 @@ impl Watcher {
         let seen = Arc::clone(&most);
         let watching = tokio::spawn(async move {
             let sql = "SELECT coalesce(sum(tokens), 0)::int8 FROM retry_fleet.lent";
-            while let Ok(row) = client.query_one(sql, &[]).await {
-                let lent: i64 = row.get(0);
-                seen.fetch_max(lent.unsigned_abs(), Ordering::SeqCst);
+            loop {
+                // Nobody may have created the table yet.
+                if let Ok(row) = client.query_one(sql, &[]).await {
+                    let lent: i64 = row.get(0);
+                    seen.fetch_max(lent.unsigned_abs(), Ordering::SeqCst);
+                }
                 sleep(10 * MILLI).await;
             }
         });

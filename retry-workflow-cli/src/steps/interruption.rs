@@ -13,8 +13,9 @@ use super::process::Status;
 /// One bit per signal. Global, because signals are sent to a process rather than to a job.
 static SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// How far apart processes may receive a signal that was sent to all of them.
-const APART: Duration = Duration::from_millis(250);
+/// How far apart processes may receive a signal that was sent to all of them, on a machine that is
+/// busy too: what dies of a signal of its own is a failure so much later.
+const APART: Duration = Duration::from_secs(1);
 
 /// Records that one of these signals is stopping this process.
 #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]

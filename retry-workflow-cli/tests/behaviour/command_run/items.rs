@@ -120,7 +120,7 @@ fn failures_that_are_told_at_once_are_told_before_the_next_ones_happen() {
 #[test]
 fn an_open_breaker_lets_items_wait_and_loses_none() {
     let place = place(
-        "{ circuit_breaker: { failure_threshold: 2, success_threshold: 1, timeout: 1s, half_open_requests: 1 } }",
+        "{ circuit_breaker: { failure_threshold: 2, success_threshold: 1, timeout: 3s, half_open_requests: 1 } }",
         &["a", "b", "c", "d"],
     )
     .script(

@@ -13,9 +13,9 @@
 //! once every lease that was given before its own ended has ended as well; so nothing has to be
 //! called back in time.
 //!
-//! One case is not counted: the requests of a member arrive, and all answers are lost for longer
-//! than that. Its lease is renewed, and it uses its floor, of which the hub holds back no more than
-//! the lease, until a request tells what the member holds.
+//! One case exceeds the capacity: the requests of a member arrive, but all answers are lost for longer
+//! than that. The hub renews its lease and holds back no more than that, while the member uses its
+//! floor, until its next request reports what it holds.
 
 use core::time::Duration;
 

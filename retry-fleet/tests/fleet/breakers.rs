@@ -248,7 +248,7 @@ async fn who_is_cut_off_decides_alone_and_never_stays_open() {
     }
     sleep(2 * SEC).await;
     assert_eq!(count(&nodes[..4], State::Closed), 4);
-    nodes[4].wire.mend();
+    nodes[4].wire.restore();
     until(20 * SEC, || count(&nodes, State::Closed) == 5).await;
 }
 
@@ -265,7 +265,7 @@ async fn a_verdict_that_the_hub_did_not_hear_is_told_when_it_is_back() {
     prober.wire.cut();
     until(SEC, || prober.state() == State::Closed).await;
     sleep(500 * MILLI).await;
-    prober.wire.mend();
+    prober.wire.restore();
     until(3 * SEC, || count(&nodes, State::Closed) == 3).await;
 }
 

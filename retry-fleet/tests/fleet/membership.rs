@@ -51,7 +51,7 @@ async fn a_heartbeat_keeps_a_member_and_silence_loses_it() {
     assert_eq!(one.members().await.unwrap().len(), 1);
     assert_eq!(one.known_members(), 1);
     assert!(other.members().await.is_err());
-    wire.mend();
+    wire.restore();
     sleep(4 * SEC).await;
     assert_eq!(one.members().await.unwrap().len(), 2);
 }
@@ -128,7 +128,7 @@ async fn a_hub_that_refuses_is_an_error_and_one_that_is_away_is_not() {
     let wire = Wire::new(&MemoryHub::new());
     wire.cut();
     let fleet = Fleet::join(wire.clone(), "billing").await.unwrap();
-    wire.mend();
+    wire.restore();
     sleep(5 * SEC).await;
     assert_eq!(fleet.members().await.unwrap().len(), 1);
 }

@@ -27,7 +27,7 @@ async fn it_is_told_once_and_once_that_it_is_over() {
     sleep(60 * SEC).await;
     let requests = nodes[0].wire.requests() - requests;
     assert!((20..=30).contains(&requests), "{requests} in a minute");
-    nodes[0].wire.mend();
+    nodes[0].wire.restore();
     sleep(5 * SEC).await;
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
@@ -50,7 +50,7 @@ async fn whoever_joins_during_one_is_told_so() {
     });
     sleep(60 * SEC).await;
     assert_eq!(*told.lock().unwrap(), [true]);
-    wire.mend();
+    wire.restore();
     sleep(5 * SEC).await;
     assert_eq!(*told.lock().unwrap(), [true, false], "lost, and back");
 }
@@ -72,7 +72,7 @@ async fn breakers_go_on_as_if_they_were_not_shared() {
     backend.set_down(false);
     until(10 * SEC, || count(&nodes, State::Closed) == 5).await;
     for node in &nodes {
-        node.wire.mend();
+        node.wire.restore();
     }
     sleep(5 * SEC).await;
     assert_eq!(count(&nodes, State::Closed), 5);

@@ -143,8 +143,8 @@ async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
     assert_eq!(all[1].quota.limit(), before, "of its floor what it held");
     watch(&hub, &all, 13 * SEC, || ignore(all[2..].iter().map(spend_all).sum())).await;
     assert_eq!((all[0].quota.limit(), all[1].quota.limit()), (250, 250));
-    all[0].wire.mend();
-    all[1].wire.mend();
+    all[0].wire.restore();
+    all[1].wire.restore();
     watch(&hub, &all, 30 * SEC, || {}).await;
     assert!(all[0].quota.limit() < 250, "it needs no more, and gives it back");
 }
@@ -160,7 +160,7 @@ async fn without_the_hub_each_has_its_floor_and_it_heals() {
     watch(&hub, &all, 300 * SEC, || ignore(all.iter().map(spend_all).sum())).await;
     assert!(all.iter().all(|one| one.quota.limit() == 100));
     for one in &all {
-        one.wire.mend();
+        one.wire.restore();
     }
     watch(&hub, &all, 60 * SEC, || {}).await;
     assert!(all.iter().all(|one| one.quota.limit() < 1_000));
@@ -197,7 +197,7 @@ async fn before_the_first_contact_it_is_a_bucket_of_its_own() {
     sleep(5 * SEC).await;
     assert_eq!((quota.limit(), quota.available()), (1_000, 1_000));
     quota.try_acquire(Class::empty()).expect("a full bucket");
-    wire.mend();
+    wire.restore();
     sleep(5 * SEC).await;
     assert_eq!(hub.lent("billing", "api"), 1_000);
 }
@@ -274,6 +274,6 @@ async fn who_is_cut_off_for_longer_than_the_hub_remembers_keeps_no_more_than_its
     assert!(hub.lent("billing", "api") <= 1_000, "what the hub has lent");
     assert_eq!(all[0].quota.limit(), 500, "its floor, which it keeps");
     assert!(held(&all) <= 1_500, "{}", held(&all));
-    all[0].wire.mend();
+    all[0].wire.restore();
     until(30 * SEC, || held(&all) <= 1_000).await;
 }

@@ -199,7 +199,7 @@ async fn members_that_are_cut_off_decide_alone_and_heal() {
     // Three probes each, while some members call only every five seconds.
     assert!(alone_some * 5 > connected_all * 4, "{alone_some}");
     for (_, process) in each_cut() {
-        process.wire.mend();
+        process.wire.restore();
     }
     sleep(10 * SEC).await;
     assert_eq!(count(&processes, State::Closed), processes.len());

@@ -48,7 +48,7 @@ impl Wire {
         self.is_cut.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn mend(&self) {
+    pub(crate) fn restore(&self) {
         self.is_cut.store(false, Ordering::Relaxed);
     }
 

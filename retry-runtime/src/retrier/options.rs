@@ -131,7 +131,7 @@ impl<D, V> Retrier<D, V> {
     /// ```
     /// # use std::time::Duration;
     /// # use retry_runtime::{Class, Policy, Retrier, matchers::server_error};
-    /// let retrier = Retrier::new(Policy::new().initial_delay(Duration::ZERO))
+    /// let retrier = Retrier::new(Policy::new().initial_delay(Duration::from_millis(10)))
     ///     .retry_on([server_error])
     ///     .classify(|error: &String| error.contains("Wartung").then_some(Class::SERVER_ERROR));
     /// let failed = retrier.run_sync(|| Err::<(), _>("in Wartung".to_owned())).unwrap_err();
@@ -301,7 +301,7 @@ impl<D, V> Retrier<D, V> {
     ///
     /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new().capacity(10));
     ///
-    /// let retrier = Retrier::new(Policy::new().attempts(9).initial_delay(Duration::ZERO)).quota(&OUTBOUND);
+    /// let retrier = Retrier::new(Policy::new().attempts(9).initial_delay(Duration::from_millis(10))).quota(&OUTBOUND);
     /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
     /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
     /// ```
@@ -319,7 +319,7 @@ impl<D, V> Retrier<D, V> {
     /// use retry_runtime::{Policy, Retrier};
     ///
     /// fn retrier(worst: Option<u16>) -> Retrier<ForError<u16>> {
-    ///     let retrier = Retrier::new(Policy::new().initial_delay(Duration::ZERO)).opaque();
+    ///     let retrier = Retrier::new(Policy::new().initial_delay(Duration::from_millis(10))).opaque();
     ///     match worst {
     ///         Some(worst) => retrier.when(move |code| *code >= worst),
     ///         None => retrier.for_error(),

@@ -13,8 +13,8 @@ use super::process::Status;
 /// One bit per signal. Global, because signals are sent to a process rather than to a job.
 static SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// How far apart processes may receive a signal that was sent to all of them, on a machine that is
-/// busy too: what dies of a signal of its own is a failure so much later.
+/// How far apart processes may receive a signal that was sent to all of them, also on a busy machine.
+/// A command that died of a signal of its own is reported as failed this much later.
 const APART: Duration = Duration::from_secs(1);
 
 /// Records that one of these signals is stopping this process.

@@ -1,7 +1,7 @@
 //! Tests of the command: the workflow files that it reads, and what a person sees.
 //!
-//! A single program, so that linking is paid for once. Tests begin in the order of their names:
-//! those that wait for longest, of being buried and of clocks, are the first of their folders.
+//! A single program, so that linking is paid for once. Tests start in the order of their names:
+//! `buried` and `adjusted_clock` wait longest, and come first.
 
 mod buried;
 mod command;

@@ -1,7 +1,7 @@
 //! Tests of the store on a real Postgres server.
 //!
 //! A single program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
-//! Tests begin in the order of their names: those that wait for longest are the first.
+//! Tests start in the order of their names: `between_processes` waits longest, and comes first.
 
 #[cfg(feature = "fleet")]
 mod between_processes;

@@ -2,15 +2,12 @@
 //! `deny.toml`. `cargo deny` checks more (advisories, duplicates), but has to be installed; this
 //! runs wherever the tests run.
 
-use std::path::PathBuf;
 use std::process::Command;
+
+use super::root;
 
 /// How cargo names the public registry, whatever the host.
 const REGISTRY: &str = "/crates.io-index";
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).expect("a file of this project")

@@ -6,22 +6,26 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use super::root;
+
 /// The largest readable number of columns; enforced for tables that a program writes.
 const MOST_COLUMNS: usize = 6;
 
 /// A page, as a Markdown renderer sees it.
 #[derive(Default)]
-struct Page {
+pub(super) struct Page {
     /// Mistakes, each with its line.
     mistakes: Vec<(usize, String)>,
     links: Vec<(usize, String)>,
+    /// What is written as code, in a line or in a block.
+    pub(super) codes: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
     /// The line and the number of columns of each table.
     tables: Vec<(usize, usize)>,
 }
 
 impl Page {
-    fn read(text: &str) -> Self {
+    pub(super) fn read(text: &str) -> Self {
         let line_of = |offset: usize| text[..offset].matches('\n').count() + 1;
         let mut page = Self::default();
         // Lines with bars that are neither in a table nor in code.
@@ -52,12 +56,18 @@ impl Page {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                     page.links.push((line, dest_url.into_string()));
                 }
-                Event::Code(words) => heading.iter_mut().for_each(|heading| *heading += &words),
+                Event::Code(words) => {
+                    if let Some(heading) = &mut heading {
+                        *heading += &words;
+                    }
+                    page.codes.push((line, words.into_string()));
+                }
+                Event::Text(words) if in_code => page.codes.push((line, words.into_string())),
                 Event::Text(words) => {
                     if let Some(heading) = &mut heading {
                         *heading += &words;
                     }
-                    if !in_code && !in_table {
+                    if !in_table {
                         *bars.entry(line).or_default() += words.matches('|').count();
                     }
                 }
@@ -94,10 +104,6 @@ fn cells(row: &str) -> usize {
     let row = row.strip_prefix('|').unwrap_or(row);
     let row = if row.ends_with("\\|") { row } else { row.strip_suffix('|').unwrap_or(row) };
     1 + row.matches('|').count() - row.matches("\\|").count()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// All pages, by path from the root.

@@ -7,3 +7,10 @@ mod features;
 mod named_files;
 mod plan;
 mod public_api;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}

@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pulldown_cmark::{Event, Options, Parser};
+use super::documents::Page;
+use super::root;
 
 const PAGES: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// What the project has: paths from the root, and packages with their folders.
 #[derive(Default)]
@@ -112,20 +109,17 @@ fn what_pages_for_contributors_name_is_there() {
     let (mut mistakes, mut paths, mut commands) = (Vec::new(), 0, 0);
     for page in PAGES {
         let text = fs::read_to_string(root().join(page)).expect("a page");
-        for (event, range) in Parser::new_ext(&text, Options::ENABLE_TABLES).into_offset_iter() {
-            let line = || text[..range.start].matches('\n').count() + 1;
-            let (Event::Code(code) | Event::Text(code)) = event else { continue };
-            let is_code = text[..range.end].ends_with('`');
+        for (line, code) in Page::read(&text).codes {
             let missing = if code.contains("cargo ") {
                 commands += 1;
                 project.missing(&code).map(ToOwned::to_owned)
-            } else if is_code && is_path(&code) {
+            } else if is_path(&code) {
                 paths += 1;
-                (!project.has(&code)).then(|| code.to_string())
+                (!project.has(&code)).then_some(code)
             } else {
                 continue;
             };
-            mistakes.extend(missing.map(|what| format!("{page}:{}: there is no {what}", line())));
+            mistakes.extend(missing.map(|what| format!("{page}:{line}: there is no {what}")));
         }
     }
     assert!(paths > 40 && commands > 10, "{paths} paths and {commands} commands are not all");

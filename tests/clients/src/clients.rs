@@ -22,6 +22,8 @@ mod tonic;
 mod tungstenite;
 mod ureq;
 
+use std::time::Duration;
+
 use crate::suite::Suite;
 
 pub(crate) async fn all(suite: &mut Suite) {
@@ -52,6 +54,16 @@ pub(crate) async fn all(suite: &mut Suite) {
     lapin::run(suite).await;
     memcache::run(suite).await;
     modbus::run(suite).await;
+}
+
+/// How long a client waits for what comes: on a busy machine too, or it would be another failure.
+const PATIENT: Duration = Duration::from_secs(5);
+/// How long it waits for what does not come.
+const IMPATIENT: Duration = Duration::from_millis(50);
+
+fn timeout(failure: &str) -> Duration {
+    let in_vain = failure.ends_with("not in time") || failure.ends_with("no answer in time");
+    if in_vain { IMPATIENT } else { PATIENT }
 }
 
 /// Nothing listens there.

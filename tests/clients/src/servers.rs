@@ -1,7 +1,6 @@
 //! The servers that clients are run against: real ones as processes, and small fakes.
 //!
-//! Each listens on a free port of loopback, keeps its data in a temporary folder, and ends with
-//! its value.
+//! Each listens on a port of loopback, keeps its data in a temporary folder, and ends with its value.
 
 pub mod grpc;
 pub mod http;
@@ -16,13 +15,14 @@ pub mod rabbitmq;
 pub mod redis;
 
 use std::fs::{File, Permissions};
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use retry_tests_support::ports::Port;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 
 /// A server of somebody else's, killed when it is dropped.
 pub struct Process {
@@ -30,6 +30,7 @@ pub struct Process {
     signal: &'static str,
     pub folder: TempDir,
     pub port: u16,
+    _port: Port,
 }
 
 impl Process {
@@ -37,7 +38,7 @@ impl Process {
     ///
     /// # Panics
     /// It cannot be started.
-    pub fn start(program: &Path, arguments: &[String], folder: TempDir, port: u16) -> Self {
+    pub fn start(program: &Path, arguments: &[String], folder: TempDir, port: Port) -> Self {
         let log = File::create(folder.path().join("log")).expect("a log");
         let child = unprivileged(program)
             .args(arguments)
@@ -48,7 +49,7 @@ impl Process {
             .stderr(log)
             .spawn()
             .expect("a process");
-        Self { child, signal: "-KILL", folder, port }
+        Self { child, signal: "-KILL", folder, port: port.number(), _port: port }
     }
 
     /// Ends it by another signal, for a server that has processes of its own to end.
@@ -58,14 +59,26 @@ impl Process {
         self
     }
 
+    /// Waits until it takes connections.
+    ///
+    /// # Panics
+    /// As [`until`](Self::until).
+    pub async fn listening(mut self) -> Self {
+        let port = self.port;
+        self.until(async || TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await;
+        self
+    }
+
     /// Waits until it answers.
     ///
     /// # Panics
-    /// It does not within three minutes; the message shows its log.
-    pub async fn until(&self, answers: impl AsyncFn() -> bool) {
+    /// It ends, or does not answer within three minutes; the message shows its log.
+    pub async fn until(&mut self, answers: impl AsyncFn() -> bool) {
         let began = Instant::now();
         while !answers().await {
             let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            let ended = self.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "it has ended, {ended:?}: {:?}", log());
             assert!(began.elapsed() < Duration::from_mins(3), "no answer: {:?}", log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -102,15 +115,6 @@ pub fn folder() -> TempDir {
         assert!(given.expect("chown").success());
     }
     folder
-}
-
-/// A port that is free, and that nothing listens on.
-///
-/// # Panics
-/// There is none left.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").port()
 }
 
 /// A command of a user without rights, as most of these servers demand. It ends with this process,

@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use retry_tests_support::ports::Port;
 use serde_json::{Value, json};
 
 use super::alerts::{FIRES, has_promtool};
@@ -69,6 +70,7 @@ struct Prometheus {
     process: Child,
     address: String,
     _folder: tempfile::TempDir,
+    _port: Port,
 }
 
 impl Prometheus {
@@ -87,29 +89,23 @@ impl Prometheus {
         // JSON is YAML.
         std::fs::write(&file, config.to_string()).unwrap();
         std::fs::write(folder.path().join("alerts.yml"), scaled_alerts()).unwrap();
-        // Somebody else may take the port before it does.
-        for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = free.local_addr().unwrap().to_string();
-            drop(free);
-            let mut process = Command::new("prometheus")
-                .arg(format!("--config.file={}", file.display()))
-                .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-                .arg(format!("--web.listen-address={address}"))
-                .arg("--log.level=error")
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap();
-            let began = Instant::now();
-            while process.try_wait().unwrap().is_none() {
-                assert!(began.elapsed() < Duration::from_mins(1), "Prometheus is not ready");
-                if get(&address, "/-/ready").is_ok_and(|answer| answer.contains(" 200 OK")) {
-                    return Self { process, address, _folder: folder };
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
+        let port = Port::find();
+        let address = format!("127.0.0.1:{}", port.number());
+        let mut process = Command::new("prometheus")
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .arg("--log.level=error")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while !get(&address, "/-/ready").is_ok_and(|answer| answer.contains(" 200 OK")) {
+            assert!(process.try_wait().unwrap().is_none(), "Prometheus does not start");
+            assert!(began.elapsed() < Duration::from_mins(1), "Prometheus is not ready");
+            std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("Prometheus does not start");
+        Self { process, address, _folder: folder, _port: port }
     }
 
     /// The labels of each alert that is pending or fires, and whether it fires.

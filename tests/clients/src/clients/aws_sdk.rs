@@ -9,7 +9,7 @@ use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::{Client, Config};
 
-use super::REFUSED;
+use super::{REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::{Http, Tls};
@@ -20,8 +20,8 @@ type Error = SdkError<GetObjectError>;
 judged!(Error);
 
 /// Gets an object without the client's own retries.
-async fn get(endpoint: &str) -> Result<(), Error> {
-    let in_time = TimeoutConfig::builder().operation_timeout(Duration::from_millis(200)).build();
+async fn get(endpoint: &str, timeout: Duration) -> Result<(), Error> {
+    let in_time = TimeoutConfig::builder().operation_timeout(timeout).build();
     let config = Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("eu-central-1"))
@@ -54,6 +54,7 @@ pub(super) async fn run(suite: &mut Suite) {
         ("unknown host", Transient, "http://nowhere.invalid".to_owned()),
         ("an address that is none", Permanent, "connection refused".to_owned()),
     ] {
-        client.case(failure, decision, async || error(get(&url).await)).await;
+        let timeout = timeout(failure);
+        client.case(failure, decision, async || error(get(&url, timeout).await)).await;
     }
 }

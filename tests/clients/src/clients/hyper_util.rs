@@ -7,8 +7,8 @@ use hyper::body::Bytes;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 
-use super::REFUSED;
 use super::reqwest::TROUBLES;
+use super::{REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::{Http, Tls};
@@ -29,21 +29,22 @@ enum Failed {
 
 judged!(Failed);
 
-async fn get(url: &str) -> Result<(), Failed> {
+async fn get(url: &str, timeout: Duration) -> Result<(), Failed> {
     let client: Client<_, Empty<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
     let asking = async {
         let answer = client.get(url.parse().expect("an address")).await?;
         answer.into_body().collect().await?;
         Ok(())
     };
-    tokio::time::timeout(Duration::from_millis(50), asking).await?
+    tokio::time::timeout(timeout, asking).await?
 }
 
 pub(super) async fn run(suite: &mut Suite) {
     let mut client = suite.client("hyper-util", "hyper-util", "0.1");
     let fake = Http::start(Tls::None).await;
     for (failure, path, decision) in TROUBLES {
-        client.case(failure, decision, async || error(get(&fake.url(path)).await)).await;
+        let (url, timeout) = (fake.url(path), timeout(failure));
+        client.case(failure, decision, async || error(get(&url, timeout).await)).await;
     }
     for (failure, url, decision) in [
         ("refused port", format!("http://{REFUSED}/404"), Transient),

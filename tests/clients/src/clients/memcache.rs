@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memcache::{Client, MemcacheError};
 
-use super::REFUSED;
+use super::{IMPATIENT, PATIENT, REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient, Undecided};
 use crate::servers::lines::Lines;
@@ -12,12 +12,12 @@ use crate::suite::{Suite, error};
 
 judged!(MemcacheError);
 
-fn connect(url: &str) -> Result<Client, MemcacheError> {
-    // A pool waits half a minute for its first connection unless it is told otherwise.
+/// Connects; a pool waits as long for its first connection, whatever it hears.
+fn connect(url: &str, timeout: Duration) -> Result<Client, MemcacheError> {
     Client::builder()
         .with_max_pool_size(1)
-        .with_connection_timeout(Duration::from_millis(50))
-        .with_read_timeout(Duration::from_millis(200))
+        .with_connection_timeout(timeout)
+        .with_read_timeout(timeout)
         .add_server(url)?
         .build()
 }
@@ -29,14 +29,15 @@ pub(super) async fn run(suite: &mut Suite) {
     };
     let mut client = suite.client("memcache", "memcache", "0");
     let url = format!("memcache://127.0.0.1:{}?protocol=ascii", server.port);
-    let opened = connect(&url).expect("a connection");
+    let opened = connect(&url, PATIENT).expect("a connection");
     opened.set("timeout", "connection refused", 60).expect("set");
     client
         .case("a number that is none", Permanent, async || error(opened.increment("timeout", 1)))
         .await;
     client
         .case("a value that is too large", Permanent, async || {
-            error(connect(&url).and_then(|client| client.set("x", vec![0; 2 << 20].as_slice(), 60)))
+            let large = vec![0; 2 << 20];
+            error(connect(&url, PATIENT).and_then(|client| client.set("x", large.as_slice(), 60)))
         })
         .await;
     client
@@ -45,12 +46,16 @@ pub(super) async fn run(suite: &mut Suite) {
         })
         .await;
     client
-        .case("an address that is none", Permanent, async || error(connect("connection refused")))
+        .case("an address that is none", Permanent, async || {
+            error(connect("connection refused", PATIENT))
+        })
         .await;
     let refused = format!("memcache://{REFUSED}?protocol=ascii");
-    client.case("refused port", Transient, async || error(connect(&refused))).await;
+    client.case("refused port", Transient, async || error(connect(&refused, IMPATIENT))).await;
     client
-        .case("unknown host", Transient, async || error(connect("memcache://nowhere.invalid:1")))
+        .case("unknown host", Transient, async || {
+            error(connect("memcache://nowhere.invalid:1", IMPATIENT))
+        })
         .await;
     for (failure, decision, reply) in [
         ("out of memory", Undecided, Some("SERVER_ERROR out of memory storing object\r\n")),
@@ -70,7 +75,7 @@ pub(super) async fn run(suite: &mut Suite) {
         let url = format!("memcache://{}?protocol=ascii", fake.address);
         client
             .case(failure, decision, async || {
-                error(connect(&url).and_then(|client| client.get::<String>("x")))
+                error(connect(&url, timeout(failure)).and_then(|client| client.get::<String>("x")))
             })
             .await;
     }

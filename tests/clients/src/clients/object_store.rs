@@ -6,7 +6,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ClientOptions, Error, ObjectStoreExt as _, RetryConfig};
 
-use super::REFUSED;
+use super::{REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::{Http, Tls};
@@ -15,10 +15,9 @@ use crate::suite::{Suite, error};
 judged!(Error);
 
 /// Gets an object without the client's own retries.
-async fn get(endpoint: &str) -> Result<(), Error> {
+async fn get(endpoint: &str, timeout: Duration) -> Result<(), Error> {
     let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-    let options =
-        ClientOptions::new().with_timeout(Duration::from_millis(200)).with_allow_http(true);
+    let options = ClientOptions::new().with_timeout(timeout).with_allow_http(true);
     let store = AmazonS3Builder::new()
         .with_bucket_name("bucket")
         .with_region("eu-central-1")
@@ -47,6 +46,7 @@ pub(super) async fn run(suite: &mut Suite) {
         ("refused port", Transient, format!("http://{REFUSED}")),
         ("unknown host", Transient, "http://nowhere.invalid".to_owned()),
     ] {
-        client.case(failure, decision, async || error(get(&url).await)).await;
+        let timeout = timeout(failure);
+        client.case(failure, decision, async || error(get(&url, timeout).await)).await;
     }
 }

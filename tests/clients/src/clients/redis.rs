@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Client, RedisError, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError, Value};
 
-use super::REFUSED;
+use super::{PATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{self, Permanent, Transient, Undecided};
 use crate::servers::lines::Lines;
@@ -52,8 +53,15 @@ const TROUBLES: [(&str, &[&str], &[&str]); 5] = [
     ("CLUSTERDOWN", &["--cluster-enabled", "yes"], &["GET", "x"]),
 ];
 
+async fn connect(url: &str) -> Result<MultiplexedConnection, RedisError> {
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(PATIENT))
+        .set_response_timeout(Some(PATIENT));
+    Client::open(url)?.get_multiplexed_async_connection_with_config(&patient).await
+}
+
 async fn ask(url: &str, command: &[&str]) -> Result<Value, RedisError> {
-    let mut connection = Client::open(url)?.get_multiplexed_async_connection().await?;
+    let mut connection = connect(url).await?;
     let mut asked = redis::cmd(command[0]);
     for argument in &command[1..] {
         asked.arg(argument);
@@ -83,8 +91,7 @@ pub(super) async fn run(suite: &mut Suite) {
     client.case("NOPERM", Permanent, async || error(ask(&restricted, &["GET", "x"]).await)).await;
     client
         .case("EXECABORT", Permanent, async || {
-            let opened = Client::open(url.as_str()).expect("a client");
-            let mut connection = opened.get_multiplexed_async_connection().await.expect("one");
+            let mut connection = connect(&url).await.expect("a connection");
             let mut transaction = redis::pipe();
             transaction.atomic().cmd("SET").arg("timeout");
             error(transaction.query_async::<()>(&mut connection).await)
@@ -92,8 +99,7 @@ pub(super) async fn run(suite: &mut Suite) {
         .await;
     client
         .case("a value of another type", Permanent, async || {
-            let opened = Client::open(url.as_str()).expect("a client");
-            let mut connection = opened.get_multiplexed_async_connection().await.expect("one");
+            let mut connection = connect(&url).await.expect("a connection");
             error(redis::cmd("GET").arg("timeout").query_async::<i64>(&mut connection).await)
         })
         .await;
@@ -107,10 +113,9 @@ pub(super) async fn run(suite: &mut Suite) {
         let server = crate::servers::redis::start(settings).await.expect("as above");
         let url = format!("redis://127.0.0.1:{}", server.port);
         // The one that may connect to a server of one client, once the one is gone that saw it start.
-        let held = Client::open(url.as_str()).expect("a client");
         let began = Instant::now();
         let _held = loop {
-            match held.get_multiplexed_async_connection().await {
+            match connect(&url).await {
                 Ok(held) => break held,
                 Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
             }
@@ -132,7 +137,7 @@ async fn busy(client: &mut crate::suite::Client<'_>) {
         let url = url.clone();
         async move { ask(&url, &script).await }
     });
-    while ask(&url, &["GET", "x"]).await.is_ok() {}
+    while !matches!(ask(&url, &["GET", "x"]).await, Err(error) if error.code() == Some("BUSY")) {}
     client.case("BUSY", Transient, async || error(ask(&url, &["GET", "x"]).await)).await;
     endless.abort();
 }

@@ -1,8 +1,6 @@
 //! reqwest, in both versions that are in use.
 
-use std::time::Duration;
-
-use super::REFUSED;
+use super::{PATIENT, REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{self, Permanent, Transient, Undecided};
 use crate::servers::http::{Http, Tls};
@@ -79,7 +77,7 @@ macro_rules! version {
                 let certificate = Certificate::from_pem(fake.pem.as_bytes()).expect("one");
                 let trusting: fn(ClientBuilder, Certificate) -> ClientBuilder = $trusting;
                 let builder = ::$reqwest::Client::builder().no_proxy();
-                trusting(builder, certificate).timeout(Duration::from_secs(5))
+                trusting(builder, certificate).timeout(PATIENT)
             }
 
             async fn text(builder: ClientBuilder, url: &str) -> Result<String, Error> {
@@ -99,7 +97,7 @@ macro_rules! version {
                     client
                         .case(failure, decision, async || {
                             let builder = trusting(&fakes.plain);
-                            let builder = builder.timeout(Duration::from_millis(50));
+                            let builder = builder.timeout(timeout(failure));
                             error(text(builder, &fakes.plain.url(path)).await)
                         })
                         .await;

@@ -1,9 +1,7 @@
 //! sqlx on Postgres, in both versions that are in use.
 
-use std::time::Duration;
-
-use super::REFUSED;
 use super::postgres::{CONNECTIONS, STATEMENTS, deadlock};
+use super::{IMPATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{Conflict, Permanent, Transient};
 use crate::servers::postgres::Postgres;
@@ -59,9 +57,14 @@ macro_rules! version {
                 let lazy = || PgPoolOptions::new().max_connections(1);
                 client
                     .case("pool exhausted", Transient, async || {
-                        let pool = lazy().acquire_timeout(Duration::from_millis(200));
-                        let pool = pool.connect(&url).await.expect("a pool");
-                        let one = pool.acquire().await.expect("a connection");
+                        let pool = lazy().acquire_timeout(IMPATIENT);
+                        let pool = pool.connect_lazy(&url).expect("a pool");
+                        // The first one may come late as well.
+                        let one = loop {
+                            if let Ok(one) = pool.acquire().await {
+                                break one;
+                            }
+                        };
                         let error = error(pool.acquire().await);
                         drop(one);
                         pool.close().await;

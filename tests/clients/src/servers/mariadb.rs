@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use super::{Process, folder, free_port, program, unprivileged};
+use retry_tests_support::ports::Port;
+
+use super::{Process, folder, program, unprivileged};
 
 /// Starts one; `None` if it is not installed.
 ///
@@ -10,7 +12,7 @@ use super::{Process, folder, free_port, program, unprivileged};
 /// It cannot be started.
 pub async fn start() -> Option<Process> {
     let (server, install) = (program("mariadbd")?, program("mariadb-install-db")?);
-    let (folder, port) = (folder(), free_port());
+    let (folder, port) = (folder(), Port::find());
     let path = folder.path().display().to_string();
     let data = format!("--datadir={path}/data");
     let done = unprivileged(&install)
@@ -24,7 +26,7 @@ pub async fn start() -> Option<Process> {
     let arguments = [
         "--no-defaults".to_owned(),
         data,
-        format!("--port={port}"),
+        format!("--port={}", port.number()),
         format!("--socket={path}/socket"),
         format!("--pid-file={path}/pid"),
         "--bind-address=127.0.0.1".to_owned(),
@@ -32,8 +34,5 @@ pub async fn start() -> Option<Process> {
         "--innodb-flush-log-at-trx-commit=0".to_owned(),
         "--innodb-lock-wait-timeout=1".to_owned(),
     ];
-    let process = Process::start(&server, &arguments, folder, port);
-    let answers = async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok();
-    process.until(answers).await;
-    Some(process)
+    Some(Process::start(&server, &arguments, folder, port).listening().await)
 }

@@ -1,6 +1,8 @@
 //! A real mosquitto.
 
-use super::{Process, folder, free_port, program};
+use retry_tests_support::ports::Port;
+
+use super::{Process, folder, program};
 
 /// Starts one that lets nobody in without a password; `None` if it is not installed.
 ///
@@ -8,13 +10,10 @@ use super::{Process, folder, free_port, program};
 /// It cannot be started.
 pub async fn start() -> Option<Process> {
     let program = program("mosquitto")?;
-    let (folder, port) = (folder(), free_port());
+    let (folder, port) = (folder(), Port::find());
     let file = folder.path().join("mosquitto.conf");
-    let config = format!("listener {port} 127.0.0.1\nallow_anonymous false\n");
+    let config = format!("listener {} 127.0.0.1\nallow_anonymous false\n", port.number());
     std::fs::write(&file, config).expect("written");
     let arguments = ["-c".to_owned(), file.display().to_string()];
-    let process = Process::start(&program, &arguments, folder, port);
-    let answers = async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok();
-    process.until(answers).await;
-    Some(process)
+    Some(Process::start(&program, &arguments, folder, port).listening().await)
 }

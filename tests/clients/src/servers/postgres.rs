@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use super::{Process, folder, free_port, program, unprivileged};
+use retry_tests_support::ports::Port;
+
+use super::{Process, folder, program, unprivileged};
 
 /// The address is of a superuser; the user "timeout" has a password, and no rights.
 pub struct Postgres {
@@ -38,7 +40,7 @@ impl Postgres {
     /// It cannot be started.
     pub async fn start() -> Option<Self> {
         let binaries = binaries()?;
-        let (folder, port) = (folder(), free_port());
+        let (folder, port) = (folder(), Port::find());
         let data = folder.path().join("data").display().to_string();
         let done = unprivileged(&binaries.join("initdb"))
             .args(["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"])
@@ -47,7 +49,7 @@ impl Postgres {
             .status();
         assert!(done.expect("initdb").success());
         std::fs::write(folder.path().join("data/pg_hba.conf"), ACCESS).expect("written");
-        let mut arguments = vec!["-D".to_owned(), data, "-p".to_owned(), port.to_string()];
+        let mut arguments = vec!["-D".to_owned(), data, "-p".to_owned(), port.number().to_string()];
         arguments.extend(["-k".to_owned(), folder.path().display().to_string()]);
         for setting in [
             "listen_addresses=127.0.0.1",
@@ -62,7 +64,7 @@ impl Postgres {
         }
         // It ends its children, and what they share, by this one.
         let process = Process::start(&binaries.join("postgres"), &arguments, folder, port);
-        let postgres = Self { process: process.ended_by("-QUIT") };
+        let mut postgres = Self { process: process.ended_by("-QUIT") };
         let url = postgres.url("postgres", "postgres");
         postgres
             .process

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use super::{Process, folder, free_port, program};
+use retry_tests_support::ports::Port;
+
+use super::{Process, folder, program};
 
 pub struct RabbitMq {
     pub port: u16,
     _server: Process,
+    _other_nodes: Port,
     _names: Process,
 }
 
@@ -20,19 +23,19 @@ pub async fn start() -> Option<RabbitMq> {
     if !server.is_file() {
         return None;
     }
-    let names_port = free_port();
-    let arguments = ["-address", "127.0.0.1", "-port", &names_port.to_string()];
-    let names = Process::start(&names, &arguments.map(str::to_owned), folder(), names_port);
-    names.until(async || connects(names_port).await).await;
+    let port = Port::find();
+    let arguments = ["-address", "127.0.0.1", "-port", &port.number().to_string()];
+    let arguments = arguments.map(str::to_owned);
+    let names = Process::start(&names, &arguments, folder(), port).listening().await;
 
-    let (folder, port) = (folder(), free_port());
+    let (folder, port, other_nodes) = (folder(), Port::find(), Port::find());
     let within = |name: &str| folder.path().join(name).display().to_string();
     let settings = [
-        ("ERL_EPMD_PORT", names_port.to_string()),
-        ("RABBITMQ_NODENAME", format!("retry{port}@localhost")),
+        ("ERL_EPMD_PORT", names.port.to_string()),
+        ("RABBITMQ_NODENAME", format!("retry{}@localhost", port.number())),
         ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
-        ("RABBITMQ_NODE_PORT", port.to_string()),
-        ("RABBITMQ_DIST_PORT", free_port().to_string()),
+        ("RABBITMQ_NODE_PORT", port.number().to_string()),
+        ("RABBITMQ_DIST_PORT", other_nodes.number().to_string()),
         ("RABBITMQ_CONF_ENV_FILE", within("none")),
         ("RABBITMQ_CONFIG_FILE", within("none")),
         ("RABBITMQ_ENABLED_PLUGINS_FILE", within("plugins")),
@@ -48,10 +51,6 @@ pub async fn start() -> Option<RabbitMq> {
     arguments.push(SERVER.to_owned());
     // It passes the signal on to Erlang, which is a process of its own.
     let server = Process::start(&program("env")?, &arguments, folder, port).ended_by("-TERM");
-    server.until(async || connects(port).await).await;
-    Some(RabbitMq { port, _server: server, _names: names })
-}
-
-async fn connects(port: u16) -> bool {
-    tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+    let server = server.listening().await;
+    Some(RabbitMq { port: server.port, _server: server, _other_nodes: other_nodes, _names: names })
 }

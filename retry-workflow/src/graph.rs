@@ -163,6 +163,8 @@ impl Graph {
         self
     }
 
+    // Its examples are those of `Workflow`, and tested there.
+    #[cfg(not(doctest))]
     settings!(runner);
 
     /// Restarts tasks that are dead letters when the graph is run. By default they stay dead

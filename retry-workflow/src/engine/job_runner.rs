@@ -532,6 +532,8 @@ macro_rules! settings {
 pub(crate) use settings;
 
 impl JobRunner {
+    // Its examples are those of `Workflow`, and tested there.
+    #[cfg(not(doctest))]
     settings!();
 
     /// Checks that the settings are valid.

@@ -1,6 +1,6 @@
 //! [`GraphSource`]: adds a task to the store once everything that it needs has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +26,13 @@ pub(super) struct GraphSource {
     dependencies: Arc<Dependencies>,
     /// The states of the tasks that the store has.
     states: BTreeMap<String, ItemState>,
+    /// The tasks that it does not have, and those to run after all.
+    absent: BTreeSet<String>,
+    /// Those of them that may have become ready since somebody looked. Each end looks at what needs
+    /// the task only, so that a graph of thousands of tasks costs as much for each as a small one.
+    candidates: BTreeSet<String>,
     /// Tasks that were skipped, and can run after all.
-    rerun: Vec<String>,
+    rerun: BTreeSet<String>,
     /// When the states were last checked.
     checked_at: Instant,
     /// When to check them again. Kept here, as is `change`, because the future that waits for them
@@ -35,8 +40,6 @@ pub(super) struct GraphSource {
     check_at: Instant,
     /// Resolves when the store reports a change.
     change: StoreFuture<'static, u64>,
-    /// Whether anything has changed since no task was found to be ready.
-    is_changed: bool,
 }
 
 impl GraphSource {
@@ -55,16 +58,16 @@ impl GraphSource {
             change: change(&store, job, 0),
             store,
             job: job.to_owned(),
-            dependencies,
             states: BTreeMap::new(),
-            rerun: Vec::new(),
+            absent: dependencies.tasks().map(str::to_owned).collect(),
+            candidates: BTreeSet::new(),
+            rerun: BTreeSet::new(),
+            dependencies,
             checked_at: now,
             // Again soon, once changes are being reported.
             check_at: now + LOOK_AT_MOST,
-            is_changed: true,
         };
         source.check().await?;
-        source.forget_skipped();
         Ok(source)
     }
 
@@ -77,14 +80,24 @@ impl GraphSource {
             for item in page.items {
                 // A task that is to run after all is only skipped in the store.
                 if !self.rerun.contains(&item.id) {
-                    self.states.insert(item.id, item.state);
+                    self.set(item.id, item.state);
                 }
             }
             after = page.next;
             if after.is_none() {
-                return Ok(());
+                break;
             }
         }
+        let skipped = self.states.iter().filter(|(_, state)| **state == ItemState::Skipped);
+        self.run_after_all(skipped.map(|(task, _)| task.clone()).collect());
+        self.candidates.clone_from(&self.absent);
+        Ok(())
+    }
+
+    fn set(&mut self, task: String, state: ItemState) {
+        self.absent.remove(&task);
+        self.rerun.remove(&task);
+        self.states.insert(task, state);
     }
 
     /// Checks the states as soon as allowed.
@@ -92,32 +105,33 @@ impl GraphSource {
         self.check_at = self.check_at.min(self.checked_at + LOOK_AT_MOST);
     }
 
-    /// Marks tasks to run after all if the ones that they were skipped for are no longer dead.
-    fn forget_skipped(&mut self) {
-        loop {
-            let skipped = self.states.iter().find(|(task, state)| {
-                **state == ItemState::Skipped
-                    && self.dependencies.needs(task).next().is_some()
-                    && self.dependencies.needs(task).all(|need| {
-                        !matches!(self.states.get(need), Some(ItemState::Dead | ItemState::Skipped))
-                    })
-            });
-            let Some((task, _)) = skipped else { return };
-            let task = task.clone();
+    /// Marks those of some tasks to run after all that were skipped for others, none of which is dead
+    /// or skipped any longer; and those that were skipped for them.
+    fn run_after_all(&mut self, mut tasks: Vec<String>) {
+        while let Some(task) = tasks.pop() {
+            let is_lost = |need: &str| {
+                matches!(self.states.get(need), Some(ItemState::Dead | ItemState::Skipped))
+            };
+            let is_skipped = self.states.get(&task) == Some(&ItemState::Skipped);
+            let needs: Vec<_> = self.dependencies.needs(&task).collect();
+            if !is_skipped || needs.is_empty() || needs.into_iter().any(is_lost) {
+                continue;
+            }
             self.states.remove(&task);
-            self.rerun.push(task);
+            self.absent.insert(task.clone());
+            self.candidates.insert(task.clone());
+            tasks.extend(self.dependencies.needed_by(&task).map(str::to_owned));
+            self.rerun.insert(task);
         }
     }
 
-    /// The tasks that are not in the store, and whose needs have all ended.
+    /// The candidates whose needs have all ended, in the order of the graph.
     fn ready(&self) -> Vec<String> {
         let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
-        self.dependencies
-            .tasks()
-            .filter(|task| !self.states.contains_key(*task))
-            .filter(|task| self.dependencies.needs(task).all(has_ended))
-            .map(str::to_owned)
-            .collect()
+        let are_ready = |task: &&String| self.dependencies.needs(task).all(has_ended);
+        let mut ready: Vec<_> = self.candidates.iter().filter(are_ready).cloned().collect();
+        ready.sort_by_key(|task| self.dependencies.place(task));
+        ready
     }
 }
 
@@ -132,17 +146,8 @@ impl Source for GraphSource {
         loop {
             if self.check_at <= Instant::now() {
                 self.check().await?;
-                self.forget_skipped();
                 self.checked_at = Instant::now();
                 self.check_at = self.checked_at + LOOK_ANYWAY;
-                self.is_changed = true;
-            }
-            if !self.is_changed {
-                if let Ok(seen) = timeout_at(self.check_at, self.change.as_mut()).await {
-                    self.change = change(&self.store, &self.job, seen?);
-                    self.check_soon();
-                }
-                continue;
             }
             let ready = self.ready();
             if !ready.is_empty() {
@@ -153,42 +158,40 @@ impl Source for GraphSource {
                         Filter::job(&self.job).ids(rerun.clone()).states([ItemState::Skipped]);
                     self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
                 }
-                self.rerun.retain(|task| !rerun.contains(task));
+                // Not before: whoever waits for this may drop it, and ask again.
+                self.candidates.clear();
                 for task in rerun.iter().chain(&new) {
-                    self.states.insert(task.clone(), ItemState::Pending);
+                    self.set(task.clone(), ItemState::Pending);
                 }
                 let items = new.into_iter().map(|task| NewItem::new(task, "null"));
                 return Ok(Some(items.collect()));
             }
-            if self.dependencies.tasks().all(|task| self.states.contains_key(task)) {
+            self.candidates.clear();
+            if self.absent.is_empty() {
                 return Ok(None);
             }
-            self.is_changed = false;
+            if let Ok(seen) = timeout_at(self.check_at, self.change.as_mut()).await {
+                self.change = change(&self.store, &self.job, seen?);
+                self.check_soon();
+            }
         }
     }
 
     fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
-        self.states.insert(id.to_owned(), state);
-        self.is_changed = true;
+        self.set(id.to_owned(), state);
+        let dependents: Vec<_> = self.dependencies.needed_by(id).map(str::to_owned).collect();
+        let open: Vec<_> =
+            dependents.iter().filter(|task| self.absent.contains(*task)).cloned().collect();
         // Other needs of the dependent tasks may have been ended by other processes: whoever ends
         // the last one finds that all have ended.
         let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
-        let is_open = |task: &&str| {
-            let mut needs = self.dependencies.needs(task);
-            !self.states.contains_key(*task) && needs.any(|need| need == id)
-        };
-        if !self
-            .dependencies
-            .tasks()
-            .filter(is_open)
-            .flat_map(|task| self.dependencies.needs(task))
-            .all(has_ended)
-        {
+        if !open.iter().flat_map(|task| self.dependencies.needs(task)).all(has_ended) {
             self.check_soon();
         }
+        self.candidates.extend(open);
         // A re-driven task has succeeded: tasks that were skipped because of it may run.
         if state == ItemState::Succeeded {
-            self.forget_skipped();
+            self.run_after_all(dependents);
         }
         !self.rerun.is_empty()
     }

@@ -146,6 +146,19 @@ impl Dependencies {
             .map(|need| self.graph[need].as_str())
     }
 
+    /// The tasks that need a task directly.
+    pub(crate) fn needed_by(&self, task: &str) -> impl Iterator<Item = &str> {
+        let node = self.nodes.get(task).copied();
+        node.into_iter()
+            .flat_map(|node| self.graph.neighbors_directed(node, Direction::Outgoing))
+            .map(|dependent| self.graph[dependent].as_str())
+    }
+
+    /// The place of a task in the order in which they were given.
+    pub(crate) fn place(&self, task: &str) -> Option<usize> {
+        self.nodes.get(task).map(|node| node.index())
+    }
+
     /// Returns all tasks.
     pub fn tasks(&self) -> impl Iterator<Item = &str> {
         self.graph.node_weights().map(String::as_str)

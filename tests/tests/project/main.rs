@@ -1,12 +1,12 @@
-//! The project itself: its dependencies, its public API, and its pages.
+//! The project itself: its dependencies, its features, its plan, and its pages.
 
 mod beside;
 mod dependencies;
 mod documents;
 mod features;
+mod foreign_crates;
 mod named_files;
 mod plan;
-mod public_api;
 
 use std::path::{Path, PathBuf};
 

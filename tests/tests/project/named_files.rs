@@ -132,7 +132,7 @@ fn what_is_missing_is_seen() {
     assert!(project.has("retry-rules/src/policy.rs") && project.has("rules/table.rs"));
     assert!(!project.has("rules/tables.rs") && !project.has("olicy.rs"));
     let missing = |command| project.missing(command);
-    assert_eq!(missing("cargo test -p retry-tests --test project -- --ignored public_api"), None);
+    assert_eq!(missing("cargo test -p retry-tests --test project -- --ignored beside"), None);
     assert_eq!(missing("cargo test -p retry-tests --test projects"), Some("projects"));
     assert_eq!(missing("A=1 cargo run -p retry-examples --example pictures"), None);
     assert_eq!(missing("cargo test -p retry --test project"), Some("retry"));

@@ -23,7 +23,10 @@ use crate::yaml::span::Mistake;
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
 
-/// The most obvious ways to pass a value to a shell as code.
+// A pattern with classes of Unicode takes longer to compile than a file to be read, so texts are
+// searched for what each of its matches has before it is.
+
+/// The most obvious ways to pass a value to a shell as code. Each has "sh".
 static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     let shell = r"(?:/\S*/)?(?:ba|da|k|z)?sh";
     let pattern = format!(
@@ -32,13 +35,15 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern of ours")
 });
 
-/// What other tools take for a placeholder: `$item.id`, `{{ item.id }}`.
+/// What other tools take for a placeholder: `$item.id`, `{{ item.id }}`. Each has one of [`SIGNS`].
 static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"\$(?P<shell>(?:item|map)\.[\w.]*\w)|\{\{\s*(?P<braces>(?:item|map)(?:\.\w+)*)\s*\}\}",
     )
     .expect("a pattern of ours")
 });
+
+const SIGNS: [&str; 3] = ["$item.", "$map.", "{{"];
 
 const PIPED: &str = "a shell reads its code from the output of this step, and a value in it could \
                      run as code: pass values as arguments, as in `sh -c 'echo \"$1\"' sh \
@@ -372,6 +377,9 @@ impl Forms<'_> {
 
     /// Hints at what stays as it is written, or is a variable of the shell.
     fn hint_at_other_placeholders(&mut self, node: &Node, text: &str) {
+        if !SIGNS.iter().any(|sign| text.contains(sign)) {
+            return;
+        }
         let Some(found) = OTHER_PLACEHOLDERS.captures(text) else { return };
         let (Some(whole), Some(field)) = (found.get(0), found.iter().skip(1).flatten().next())
         else {
@@ -409,6 +417,7 @@ impl Forms<'_> {
         let script = self.unfaulted(node, text, script)?;
         self.hint_at_other_placeholders(node, text);
         if !script.values.is_empty()
+            && text.contains("sh")
             && let Some(shell) = INTO_A_SHELL.find(text)
         {
             let at = shell.start() + shell.as_str().find('|').unwrap_or(0);

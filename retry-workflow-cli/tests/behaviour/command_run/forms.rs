@@ -19,11 +19,13 @@ use super::support::Place;
 const PROGRAM: &str = r#"
 name=${0##*/}
 state=${0%/*}
-call=$(printf '%s' "$name${*:+ $*}" | tr '\n' ' ')
+call="$name${*:+ $*}"
+case $call in *'
+'*) call=$(printf '%s' "$call" | tr '\n' ' ') ;; esac
 printf '%s\n' "$call" >> "$state/calls"
 fail() { echo "$name: no luck" >&2; exit 1; }
 if [ -e "$state/$name.fails" ]; then
-  left=$(cat "$state/$name.fails")
+  read -r left < "$state/$name.fails"
   echo $((left - 1)) > "$state/$name.fails"
   [ "$left" -le 0 ] || fail
 fi

@@ -2,10 +2,10 @@
 //! change of the API changes a file, which shows up in review.
 //!
 //! With all features enabled, and without items that are hidden in the documentation. After an
-//! intended change: `UPDATE_PUBLIC_API=1 cargo test -p retry-tests --test project -- --ignored
-//! public_api`.
+//! intended change: `UPDATE_PUBLIC_API=1 cargo test -p retry-tests --features public-api --test
+//! public_api`. It compiles all optional dependencies, so it is a step of `.ci/run`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -81,76 +81,15 @@ fn compare(package: &str, folder: &Path) {
     assert!(
         before == now,
         "the public surface of {package} has changed:\n{}\nIf that is meant, write it down by\n\
-         UPDATE_PUBLIC_API=1 cargo test -p retry-tests --test project -- --ignored public_api",
+         UPDATE_PUBLIC_API=1 cargo test -p retry-tests --features public-api --test public_api",
         difference(&before, &now),
     );
 }
 
 #[test]
-#[ignore = "compiles all optional dependencies: a step of `.ci/run`"]
 fn the_surface_is_the_one_that_is_written_down() {
     let folder = rustdoc_json();
     for package in PACKAGES {
         compare(package, &folder);
     }
-}
-
-/// The crates of others whose items occur in this public API.
-fn foreign_crates(surface: &str) -> BTreeSet<&str> {
-    let starts = surface.match_indices("::").filter_map(|(at, _)| {
-        let head = &surface[..at];
-        let start = head.rfind(|c: char| c != '_' && !c.is_ascii_alphanumeric())? + 1;
-        let name = &head[start..];
-        let is_first = !head[..start].ends_with("::") && !name.is_empty();
-        let is_crate =
-            name.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
-        // The second is the type, in `impl PartialEq<Name> for str`.
-        (is_first && is_crate && !["core", "alloc", "std", "str"].contains(&name)).then_some(name)
-    });
-    // Serde's traits are defined in a crate behind the one that is depended on.
-    let starts = starts.map(|name| if name == "serde_core" { "serde" } else { name });
-    starts.filter(|name| !name.starts_with("retry_")).collect()
-}
-
-/// The versions of the dependencies of each package, as its manifest requires them.
-fn required_versions() -> BTreeMap<(String, String), String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
-    let packages = metadata["packages"].as_array().expect("a list");
-    let versions = packages.iter().flat_map(|package| {
-        let dependencies = package["dependencies"].as_array().expect("a list");
-        dependencies.iter().filter(|dependency| dependency["kind"].is_null()).map(|dependency| {
-            let version = text(&dependency["req"]).trim_start_matches('^').to_owned();
-            ((text(&package["name"]), text(&dependency["name"]).replace('-', "_")), version)
-        })
-    });
-    versions.collect()
-}
-
-#[test]
-fn the_foreign_crates_in_it_are_listed_for_contributors() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let versions = required_versions();
-    let mut expected = Vec::new();
-    for package in PACKAGES {
-        let file = folder.join("data/public-api").join(package).with_extension("txt");
-        let surface = std::fs::read_to_string(file).expect("the file");
-        for foreign in foreign_crates(&surface) {
-            let key = (package.to_owned(), foreign.to_owned());
-            let version = versions.get(&key).map_or("not a dependency", String::as_str);
-            expected.push(format!("| `{package}` | `{foreign}` {version} |"));
-        }
-    }
-    let page = std::fs::read_to_string(folder.join("../CONTRIBUTING.md")).expect("the page");
-    let listed = page.lines().filter_map(|line| {
-        let cells: Vec<&str> = line.split(" | ").collect();
-        let is_row = line.starts_with("| `retry-") && cells.len() == 3 && cells[1].contains("` ");
-        is_row.then(|| format!("{} | {} |", cells[0], cells[1]))
-    });
-    assert_eq!(listed.collect::<Vec<_>>(), expected, "the table of CONTRIBUTING.md");
 }

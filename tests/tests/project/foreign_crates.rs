@@ -1,0 +1,69 @@
+//! The crates of others in the public API are listed in CONTRIBUTING.md, with their versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use super::root;
+
+/// The crates of others whose items occur in this public API.
+fn foreign_crates(surface: &str) -> BTreeSet<&str> {
+    let starts = surface.match_indices("::").filter_map(|(at, _)| {
+        let head = &surface[..at];
+        let start = head.rfind(|c: char| c != '_' && !c.is_ascii_alphanumeric())? + 1;
+        let name = &head[start..];
+        let is_first = !head[..start].ends_with("::") && !name.is_empty();
+        let is_crate =
+            name.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
+        // The second is the type, in `impl PartialEq<Name> for str`.
+        (is_first && is_crate && !["core", "alloc", "std", "str"].contains(&name)).then_some(name)
+    });
+    // Serde's traits are defined in a crate behind the one that is depended on.
+    let starts = starts.map(|name| if name == "serde_core" { "serde" } else { name });
+    starts.filter(|name| !name.starts_with("retry_")).collect()
+}
+
+/// The versions of the dependencies of each package, as its manifest requires them.
+fn required_versions() -> BTreeMap<(String, String), String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let packages = metadata["packages"].as_array().expect("a list");
+    let versions = packages.iter().flat_map(|package| {
+        let dependencies = package["dependencies"].as_array().expect("a list");
+        dependencies.iter().filter(|dependency| dependency["kind"].is_null()).map(|dependency| {
+            let version = text(&dependency["req"]).trim_start_matches('^').to_owned();
+            ((text(&package["name"]), text(&dependency["name"]).replace('-', "_")), version)
+        })
+    });
+    versions.collect()
+}
+
+#[test]
+fn the_foreign_crates_in_the_public_api_are_listed_for_contributors() {
+    let versions = required_versions();
+    let mut expected = BTreeSet::new();
+    for file in std::fs::read_dir(root().join("tests/data/public-api")).expect("a folder") {
+        let file = file.expect("a file").path();
+        if file.extension().is_none_or(|extension| extension != "txt") {
+            continue;
+        }
+        let package = file.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let surface = std::fs::read_to_string(&file).expect("a text");
+        for foreign in foreign_crates(&surface) {
+            let key = (package.to_owned(), foreign.to_owned());
+            let version = versions.get(&key).map_or("not a dependency", String::as_str);
+            expected.insert(format!("| `{package}` | `{foreign}` {version} |"));
+        }
+    }
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("the page");
+    let listed = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let is_row = line.starts_with("| `retry-") && cells.len() == 3 && cells[1].contains("` ");
+        is_row.then(|| format!("{} | {} |", cells[0], cells[1]))
+    });
+    assert_eq!(listed.collect::<BTreeSet<_>>(), expected, "the table of CONTRIBUTING.md");
+}

@@ -8,6 +8,7 @@ mod forward;
 mod audit;
 mod dead_letters;
 mod graph;
+mod graph_property;
 mod job_copy;
 mod limits;
 mod lost_leases;

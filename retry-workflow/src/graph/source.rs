@@ -24,14 +24,16 @@ pub(super) struct GraphSource {
     store: Arc<dyn Store>,
     job: String,
     dependencies: Arc<Dependencies>,
-    /// The states of the tasks that the store has.
+    /// The states of the tasks that the store has, but for those to run after all.
     states: BTreeMap<String, ItemState>,
-    /// The tasks that it does not have, and those to run after all.
+    /// What each task waits for. It is counted as states change, so that a task costs as much in a
+    /// graph of thousands as in a small one.
+    needs: BTreeMap<String, Needs>,
+    /// The tasks without a state.
     absent: BTreeSet<String>,
-    /// Those of them that may have become ready since somebody looked. Each end looks at what needs
-    /// the task only, so that a graph of thousands of tasks costs as much for each as a small one.
-    candidates: BTreeSet<String>,
-    /// Tasks that were skipped, and can run after all.
+    /// Those of them whose needs have all ended.
+    ready: BTreeSet<String>,
+    /// Those of them that were skipped, and can run after all.
     rerun: BTreeSet<String>,
     /// When the states were last checked.
     checked_at: Instant,
@@ -40,6 +42,14 @@ pub(super) struct GraphSource {
     check_at: Instant,
     /// Resolves when the store reports a change.
     change: StoreFuture<'static, u64>,
+}
+
+/// How many of the tasks that a task needs directly are in some state.
+struct Needs {
+    all: usize,
+    ended: usize,
+    /// Dead or skipped.
+    lost: usize,
 }
 
 impl GraphSource {
@@ -59,14 +69,20 @@ impl GraphSource {
             store,
             job: job.to_owned(),
             states: BTreeMap::new(),
-            absent: dependencies.tasks().map(str::to_owned).collect(),
-            candidates: BTreeSet::new(),
+            needs: BTreeMap::new(),
+            absent: BTreeSet::new(),
+            ready: BTreeSet::new(),
             rerun: BTreeSet::new(),
-            dependencies,
+            dependencies: Arc::clone(&dependencies),
             checked_at: now,
             // Again soon, once changes are being reported.
             check_at: now + LOOK_AT_MOST,
         };
+        for task in dependencies.tasks() {
+            let needs = Needs { all: dependencies.needs(task).count(), ended: 0, lost: 0 };
+            source.needs.insert(task.to_owned(), needs);
+            source.set(task, None);
+        }
         source.check().await?;
         Ok(source)
     }
@@ -80,7 +96,7 @@ impl GraphSource {
             for item in page.items {
                 // A task that is to run after all is only skipped in the store.
                 if !self.rerun.contains(&item.id) {
-                    self.set(item.id, item.state);
+                    self.set(&item.id, Some(item.state));
                 }
             }
             after = page.next;
@@ -90,14 +106,43 @@ impl GraphSource {
         }
         let skipped = self.states.iter().filter(|(_, state)| **state == ItemState::Skipped);
         self.run_after_all(skipped.map(|(task, _)| task.clone()).collect());
-        self.candidates.clone_from(&self.absent);
         Ok(())
     }
 
-    fn set(&mut self, task: String, state: ItemState) {
-        self.absent.remove(&task);
-        self.rerun.remove(&task);
-        self.states.insert(task, state);
+    /// Notes the state of a task; with `None`, it is to be added, or run after all.
+    fn set(&mut self, task: &str, state: Option<ItemState>) {
+        let before = match state {
+            Some(state) => {
+                self.absent.remove(task);
+                self.rerun.remove(task);
+                self.states.insert(task.to_owned(), state)
+            }
+            None => {
+                self.absent.insert(task.to_owned());
+                self.states.remove(task)
+            }
+        };
+        self.note_if_ready(task);
+        let count =
+            |is: fn(ItemState) -> bool, state: Option<_>| usize::from(state.is_some_and(is));
+        let dependencies = Arc::clone(&self.dependencies);
+        for dependent in dependencies.needed_by(task) {
+            if let Some(needs) = self.needs.get_mut(dependent) {
+                let has_ended = ItemState::is_final;
+                needs.ended = needs.ended + count(has_ended, state) - count(has_ended, before);
+                needs.lost = needs.lost + count(is_lost, state) - count(is_lost, before);
+            }
+            self.note_if_ready(dependent);
+        }
+    }
+
+    fn note_if_ready(&mut self, task: &str) {
+        let have_ended = self.needs.get(task).is_some_and(|needs| needs.ended == needs.all);
+        if have_ended && self.absent.contains(task) {
+            self.ready.insert(task.to_owned());
+        } else {
+            self.ready.remove(task);
+        }
     }
 
     /// Checks the states as soon as allowed.
@@ -109,30 +154,20 @@ impl GraphSource {
     /// or skipped any longer; and those that were skipped for them.
     fn run_after_all(&mut self, mut tasks: Vec<String>) {
         while let Some(task) = tasks.pop() {
-            let is_lost = |need: &str| {
-                matches!(self.states.get(need), Some(ItemState::Dead | ItemState::Skipped))
-            };
             let is_skipped = self.states.get(&task) == Some(&ItemState::Skipped);
-            let needs: Vec<_> = self.dependencies.needs(&task).collect();
-            if !is_skipped || needs.is_empty() || needs.into_iter().any(is_lost) {
-                continue;
+            let may_run =
+                self.needs.get(&task).is_some_and(|needs| needs.all > 0 && needs.lost == 0);
+            if is_skipped && may_run {
+                self.set(&task, None);
+                tasks.extend(self.dependencies.needed_by(&task).map(str::to_owned));
+                self.rerun.insert(task);
             }
-            self.states.remove(&task);
-            self.absent.insert(task.clone());
-            self.candidates.insert(task.clone());
-            tasks.extend(self.dependencies.needed_by(&task).map(str::to_owned));
-            self.rerun.insert(task);
         }
     }
+}
 
-    /// The candidates whose needs have all ended, in the order of the graph.
-    fn ready(&self) -> Vec<String> {
-        let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
-        let are_ready = |task: &&String| self.dependencies.needs(task).all(has_ended);
-        let mut ready: Vec<_> = self.candidates.iter().filter(are_ready).cloned().collect();
-        ready.sort_by_key(|task| self.dependencies.place(task));
-        ready
-    }
+fn is_lost(state: ItemState) -> bool {
+    matches!(state, ItemState::Dead | ItemState::Skipped)
 }
 
 /// Resolves when the store reports more changes of a job.
@@ -149,8 +184,9 @@ impl Source for GraphSource {
                 self.checked_at = Instant::now();
                 self.check_at = self.checked_at + LOOK_ANYWAY;
             }
-            let ready = self.ready();
-            if !ready.is_empty() {
+            if !self.ready.is_empty() {
+                let mut ready: Vec<_> = self.ready.iter().cloned().collect();
+                ready.sort_by_key(|task| self.dependencies.place(task));
                 let (rerun, new): (Vec<_>, Vec<_>) =
                     ready.into_iter().partition(|task| self.rerun.contains(task));
                 if !rerun.is_empty() {
@@ -159,14 +195,12 @@ impl Source for GraphSource {
                     self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
                 }
                 // Not before: whoever waits for this may drop it, and ask again.
-                self.candidates.clear();
                 for task in rerun.iter().chain(&new) {
-                    self.set(task.clone(), ItemState::Pending);
+                    self.set(task, Some(ItemState::Pending));
                 }
                 let items = new.into_iter().map(|task| NewItem::new(task, "null"));
                 return Ok(Some(items.collect()));
             }
-            self.candidates.clear();
             if self.absent.is_empty() {
                 return Ok(None);
             }
@@ -178,17 +212,13 @@ impl Source for GraphSource {
     }
 
     fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
-        self.set(id.to_owned(), state);
+        self.set(id, Some(state));
         let dependents: Vec<_> = self.dependencies.needed_by(id).map(str::to_owned).collect();
-        let open: Vec<_> =
-            dependents.iter().filter(|task| self.absent.contains(*task)).cloned().collect();
         // Other needs of the dependent tasks may have been ended by other processes: whoever ends
         // the last one finds that all have ended.
-        let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
-        if !open.iter().flat_map(|task| self.dependencies.needs(task)).all(has_ended) {
+        if dependents.iter().any(|task| self.absent.contains(task) && !self.ready.contains(task)) {
             self.check_soon();
         }
-        self.candidates.extend(open);
         // A re-driven task has succeeded: tasks that were skipped because of it may run.
         if state == ItemState::Succeeded {
             self.run_after_all(dependents);

@@ -339,3 +339,13 @@ async fn all_culprits_are_named_and_a_long_chain_is_no_burden() {
     );
     assert!(report.groups.iter().any(|group| group.count == 1_000));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_may_need_a_thousand_others() {
+    let fine = |_| async { Ok::<_, String>(()) };
+    let names: Vec<_> = (0..1_000_u32).map(|n| format!("t{n}")).collect();
+    let tasks = names.iter().map(|name| Task::new(name, fine).depends_on(["first"]));
+    let graph = tasks.fold(Graph::new("wide").task(Task::new("first", fine)), Graph::task);
+    let report = graph.task(Task::new("last", fine).depends_on(names)).run().await.unwrap();
+    assert_eq!(report.succeeded(), 1_002);
+}

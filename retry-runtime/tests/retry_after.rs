@@ -277,7 +277,7 @@ async fn who_does_not_answer_at_all_is_a_network_failure() {
         check(client.get(url).send().await?)?;
         Ok(())
     }
-    let url = format!("http://{}/", support::nowhere().await);
+    let url = format!("http://{}/", support::NOWHERE);
     let error = get(&url).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 2));
 }

@@ -708,7 +708,7 @@ async fn a_server_on_loopback_that_does_not_recover_has_the_last_word() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_on_loopback_is_a_network_failure() {
-    let address = support::nowhere().await;
+    let address = support::NOWHERE;
     let client = hyper_client();
     for (matcher, attempts) in [(network, 3), (server_error, 1)] {
         let retrier = Retrier::new(Policy::new()).retry_on([matcher]);

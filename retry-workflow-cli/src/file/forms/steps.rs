@@ -23,8 +23,8 @@ use crate::yaml::span::Mistake;
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
 
-// A pattern with classes of Unicode takes longer to compile than a file to be read, so texts are
-// searched for what each of its matches has before it is.
+// Compiling a pattern with classes of Unicode takes longer than reading a file. So a text is first
+// searched for what every match has.
 
 /// The most obvious ways to pass a value to a shell as code. Each has "sh".
 static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {

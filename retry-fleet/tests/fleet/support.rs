@@ -249,12 +249,13 @@ pub(crate) fn count(nodes: &[Node], state: State) -> usize {
     nodes.iter().filter(|node| node.state() == state).count()
 }
 
-/// Waits until the condition holds, and returns how long that took.
+/// Waits until the condition holds, and returns how long that took. It looks each millisecond: a call
+/// takes five, and a breaker may be half-open no longer.
 pub(crate) async fn until(most: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < most, "not so after {most:?}");
-        sleep(10 * MILLI).await;
+        sleep(MILLI).await;
     }
     begin.elapsed()
 }

@@ -28,7 +28,7 @@ pub(super) struct GraphSource {
     states: BTreeMap<String, ItemState>,
     /// What each task waits for. It is counted as states change, so that a task costs as much in a
     /// graph of thousands as in a small one.
-    needs: BTreeMap<String, Needs>,
+    needs: BTreeMap<String, NeedCounts>,
     /// The tasks without a state.
     absent: BTreeSet<String>,
     /// Those of them whose needs have all ended.
@@ -45,7 +45,7 @@ pub(super) struct GraphSource {
 }
 
 /// How many of the tasks that a task needs directly are in some state.
-struct Needs {
+struct NeedCounts {
     all: usize,
     ended: usize,
     /// Dead or skipped.
@@ -79,7 +79,7 @@ impl GraphSource {
             check_at: now + LOOK_AT_MOST,
         };
         for task in dependencies.tasks() {
-            let needs = Needs { all: dependencies.needs(task).count(), ended: 0, lost: 0 };
+            let needs = NeedCounts { all: dependencies.needs(task).count(), ended: 0, lost: 0 };
             source.needs.insert(task.to_owned(), needs);
             source.set(task, None);
         }

@@ -61,10 +61,5 @@ const PATIENT: Duration = Duration::from_secs(5);
 /// How long it waits for what does not come.
 const IMPATIENT: Duration = Duration::from_millis(50);
 
-fn timeout(failure: &str) -> Duration {
-    let in_vain = failure.ends_with("not in time") || failure.ends_with("no answer in time");
-    if in_vain { IMPATIENT } else { PATIENT }
-}
-
 /// Nothing listens there.
 const REFUSED: &str = "127.0.0.1:1";

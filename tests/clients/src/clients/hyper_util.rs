@@ -7,8 +7,8 @@ use hyper::body::Bytes;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 
+use super::REFUSED;
 use super::reqwest::TROUBLES;
-use super::{REFUSED, timeout};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::{Http, Tls};
@@ -42,8 +42,8 @@ async fn get(url: &str, timeout: Duration) -> Result<(), Failed> {
 pub(super) async fn run(suite: &mut Suite) {
     let mut client = suite.client("hyper-util", "hyper-util", "0.1");
     let fake = Http::start(Tls::None).await;
-    for (failure, path, decision) in TROUBLES {
-        let (url, timeout) = (fake.url(path), timeout(failure));
+    for (failure, path, decision, timeout) in TROUBLES {
+        let url = fake.url(path);
         client.case(failure, decision, async || error(get(&url, timeout).await)).await;
     }
     for (failure, url, decision) in [

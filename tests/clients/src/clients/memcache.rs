@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memcache::{Client, MemcacheError};
 
-use super::{IMPATIENT, PATIENT, REFUSED, timeout};
+use super::{IMPATIENT, PATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient, Undecided};
 use crate::servers::lines::Lines;
@@ -73,9 +73,10 @@ pub(super) async fn run(suite: &mut Suite) {
         })
         .await;
         let url = format!("memcache://{}?protocol=ascii", fake.address);
+        let timeout = if reply == Some("") { IMPATIENT } else { PATIENT };
         client
             .case(failure, decision, async || {
-                error(connect(&url, timeout(failure)).and_then(|client| client.get::<String>("x")))
+                error(connect(&url, timeout).and_then(|client| client.get::<String>("x")))
             })
             .await;
     }

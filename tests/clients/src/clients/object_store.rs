@@ -6,7 +6,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ClientOptions, Error, ObjectStoreExt as _, RetryConfig};
 
-use super::{REFUSED, timeout};
+use super::{IMPATIENT, PATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::{Http, Tls};
@@ -33,20 +33,24 @@ async fn get(endpoint: &str, timeout: Duration) -> Result<(), Error> {
 pub(super) async fn run(suite: &mut Suite) {
     let mut client = suite.client("object_store", "object_store", "0");
     let fake = Http::start(Tls::None).await;
-    for (failure, decision, url) in [
-        ("503 SlowDown", Transient, fake.url("/503/x:1/SlowDown?")),
-        ("500 InternalError", Transient, fake.url("/500/x:1/InternalError?")),
-        ("404 NoSuchKey", Permanent, fake.url("/404/x:1/NoSuchKey?")),
-        ("403 AccessDenied", Permanent, fake.url("/403/x:1/AccessDenied?")),
-        ("403 RequestTimeTooSkewed", Permanent, fake.url("/403/x:1/RequestTimeTooSkewed?")),
-        ("400", Permanent, fake.url("/400/x:1/InvalidArgument?")),
-        ("429", Transient, fake.url("/429/x:1/TooManyRequests?")),
-        ("hang-up", Transient, fake.url("/hangup?")),
-        ("no answer in time", Transient, fake.url("/hang?")),
-        ("refused port", Transient, format!("http://{REFUSED}")),
-        ("unknown host", Transient, "http://nowhere.invalid".to_owned()),
+    for (failure, decision, timeout, url) in [
+        ("503 SlowDown", Transient, PATIENT, fake.url("/503/x:1/SlowDown?")),
+        ("500 InternalError", Transient, PATIENT, fake.url("/500/x:1/InternalError?")),
+        ("404 NoSuchKey", Permanent, PATIENT, fake.url("/404/x:1/NoSuchKey?")),
+        ("403 AccessDenied", Permanent, PATIENT, fake.url("/403/x:1/AccessDenied?")),
+        (
+            "403 RequestTimeTooSkewed",
+            Permanent,
+            PATIENT,
+            fake.url("/403/x:1/RequestTimeTooSkewed?"),
+        ),
+        ("400", Permanent, PATIENT, fake.url("/400/x:1/InvalidArgument?")),
+        ("429", Transient, PATIENT, fake.url("/429/x:1/TooManyRequests?")),
+        ("hang-up", Transient, PATIENT, fake.url("/hangup?")),
+        ("no answer in time", Transient, IMPATIENT, fake.url("/hang?")),
+        ("refused port", Transient, PATIENT, format!("http://{REFUSED}")),
+        ("unknown host", Transient, PATIENT, "http://nowhere.invalid".to_owned()),
     ] {
-        let timeout = timeout(failure);
         client.case(failure, decision, async || error(get(&url, timeout).await)).await;
     }
 }

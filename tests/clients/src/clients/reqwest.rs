@@ -1,6 +1,8 @@
 //! reqwest, in both versions that are in use.
 
-use super::{PATIENT, REFUSED, timeout};
+use std::time::Duration;
+
+use super::{IMPATIENT, PATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{self, Permanent, Transient, Undecided};
 use crate::servers::http::{Http, Tls};
@@ -27,14 +29,14 @@ pub(super) const STATUSES: [(&str, Decision); 17] = [
     ("/501", Undecided),
 ];
 
-/// What goes wrong on the way.
-pub(super) const TROUBLES: [(&str, &str, Decision); 6] = [
-    ("reset in mid-body", "/reset", Transient),
-    ("end in mid-body", "/cut", Transient),
-    ("hang-up instead of an answer", "/hangup", Transient),
-    ("no answer in time", "/hang", Transient),
-    ("body not in time", "/stall", Transient),
-    ("garbage instead of HTTP", "/garbage", Permanent),
+/// What goes wrong on the way, and how long the client waits.
+pub(super) const TROUBLES: [(&str, &str, Decision, Duration); 6] = [
+    ("reset in mid-body", "/reset", Transient, PATIENT),
+    ("end in mid-body", "/cut", Transient, PATIENT),
+    ("hang-up instead of an answer", "/hangup", Transient, PATIENT),
+    ("no answer in time", "/hang", Transient, IMPATIENT),
+    ("body not in time", "/stall", Transient, IMPATIENT),
+    ("garbage instead of HTTP", "/garbage", Permanent, PATIENT),
 ];
 
 pub(super) struct Fakes {
@@ -93,11 +95,11 @@ macro_rules! version {
                         })
                         .await;
                 }
-                for (failure, path, decision) in TROUBLES {
+                for (failure, path, decision, timeout) in TROUBLES {
                     client
                         .case(failure, decision, async || {
                             let builder = trusting(&fakes.plain);
-                            let builder = builder.timeout(timeout(failure));
+                            let builder = builder.timeout(timeout);
                             error(text(builder, &fakes.plain.url(path)).await)
                         })
                         .await;

@@ -6,7 +6,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use super::reqwest::{Fakes, STATUSES, TROUBLES};
-use super::{REFUSED, timeout};
+use super::{PATIENT, REFUSED};
 use crate::judged;
 use crate::report::Decision::{Permanent, Transient};
 use crate::servers::http::Http;
@@ -22,8 +22,8 @@ fn get(trusted: &Http, timeout: Duration, url: &str) -> Result<String, Error> {
 }
 
 /// A blocking call, made where it holds up nobody.
-fn error_of(trusted: &Http, failure: &str, url: &str) -> Error {
-    tokio::task::block_in_place(|| error(get(trusted, timeout(failure), url)))
+fn error_of(trusted: &Http, timeout: Duration, url: &str) -> Error {
+    tokio::task::block_in_place(|| error(get(trusted, timeout, url)))
 }
 
 pub(super) async fn run(suite: &mut Suite) {
@@ -32,15 +32,15 @@ pub(super) async fn run(suite: &mut Suite) {
     let mut client = suite.client("ureq", "ureq", "3");
     for (path, decision) in STATUSES {
         let url = plain.url(path);
-        client.case(path, decision, async || error_of(plain, path, &url)).await;
+        client.case(path, decision, async || error_of(plain, PATIENT, &url)).await;
     }
-    for (failure, path, decision) in TROUBLES {
+    for (failure, path, decision, timeout) in TROUBLES {
         let url = plain.url(path);
-        client.case(failure, decision, async || error_of(plain, failure, &url)).await;
+        client.case(failure, decision, async || error_of(plain, timeout, &url)).await;
     }
     for (failure, fake, trusted) in fakes.refused_certificates() {
         let url = fake.tls_url("/200");
-        client.case(failure, Permanent, async || error_of(trusted, failure, &url)).await;
+        client.case(failure, Permanent, async || error_of(trusted, PATIENT, &url)).await;
     }
     for (failure, url, decision) in [
         ("TLS to a plain port", plain.tls_url("/200"), Permanent),
@@ -49,6 +49,6 @@ pub(super) async fn run(suite: &mut Suite) {
         ("an address that is none", "connection refused".to_owned(), Permanent),
         ("redirects without an end", plain.url("/loop"), Permanent),
     ] {
-        client.case(failure, decision, async || error_of(plain, failure, &url)).await;
+        client.case(failure, decision, async || error_of(plain, PATIENT, &url)).await;
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod call_state;
 pub(crate) mod cancel;
 pub(crate) mod session;
 pub(crate) mod hedge;
-pub(crate) mod breaker_wait;
+pub(crate) mod driver;
 pub(crate) mod tracked;
 pub(crate) mod given;
 pub(crate) mod run_time;

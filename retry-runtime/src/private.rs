@@ -23,13 +23,13 @@ pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_timeout::{
     AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
-pub use crate::call::breaker_wait::{until_admitted, until_admitted_blocking};
 pub use crate::call::cancel::{Cancel, cancel, unless};
+pub use crate::call::driver::Call;
 pub use crate::call::hedge::contexts::Contexts;
 pub use crate::call::hedge::group::{Judged, Member, Terms};
 pub use crate::call::hedge::latencies::Latencies;
 pub use crate::call::hedge::{Body, Hedged, Hedging};
-pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
+pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::run_time_timer::RunTimeTimer;

@@ -204,7 +204,8 @@ impl Expansion<'_> {
             attempt
         };
         let attempt = if self.args.nested_once {
-            quote!(__retry::Inside::new(__retry::Session::is_retrying(&session), #attempt))
+            let session = self.session();
+            quote!(__retry::Inside::new(__retry::Session::is_retrying(&#session), #attempt))
         } else {
             attempt
         };
@@ -212,7 +213,7 @@ impl Expansion<'_> {
         match self.cut {
             Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
             Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
-                let cut = self.return_place.locate(quote!(&mut cut));
+                let cut = self.return_place.locate(quote!(&mut call.timer));
                 let arguments = quote!(#cut, #attempt);
                 let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);
                 quote!(#cutting.await)
@@ -231,8 +232,9 @@ impl Expansion<'_> {
         let bars = Token![||](body.span_open());
         let attempt = quote!((#bars -> #body_type #block)());
         let attempt = if self.args.nested_once {
+            let session = self.session();
             quote!({
-                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&session));
+                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&#session));
                 #attempt
             })
         } else {

@@ -16,7 +16,23 @@ impl Expansion<'_> {
         }
     }
 
-    /// How the call leaves the loop when it gives up, given an `outcome` and how it `ended`.
+    /// Returns whether each way out of the loop repeats the end of the call, because it is short: a
+    /// shared end costs the success path an instruction.
+    pub(super) fn leaves_at_once(&self) -> bool {
+        matches!(self.args.on_failure, OnFailure::Stop) && self.map_error.is_none()
+    }
+
+    /// Writes the code that leaves the loop with an `outcome` and how the call `ended`.
+    pub(super) fn leave(&self) -> TokenStream {
+        if self.leaves_at_once() {
+            let finish = self.finish();
+            return quote!(return { #finish };);
+        }
+        quote!(break (outcome, ended);)
+    }
+
+    /// Writes the expression that the function returns after the call has given up, from an `outcome`
+    /// and how the call `ended`.
     pub(super) fn finish(&self) -> TokenStream {
         match &self.args.on_failure {
             OnFailure::Stop if self.is_tracked() => {
@@ -24,43 +40,46 @@ impl Expansion<'_> {
                 match self.map_error {
                     Some(map) => {
                         let path = quote!(__retry::map_error);
-                        let mapped = SpanRange::of(map).call(path, quote!(#ended, #map));
-                        quote!(return #mapped;)
+                        SpanRange::of(map).call(path, quote!(#ended, #map))
                     }
-                    None => quote!(return #ended;),
+                    None => ended,
                 }
             }
             OnFailure::Stop => {
                 let returned = self.returned(quote!(outcome));
-                quote!(let _ = ended; return #returned;)
+                quote!(let _ = ended; #returned)
             }
             OnFailure::Continue => {
                 let outcome = self.return_place.locate(quote!(&outcome));
                 let default = self.on_return_type(&quote!(continue_with_default), &outcome);
                 if self.is_tracked() {
-                    return quote!(return __retry::ended(#default, ended););
+                    return quote!(__retry::ended(#default, ended));
                 }
                 let returned = self.returned(default);
-                quote!(let _ = ended; return #returned;)
+                quote!(let _ = ended; #returned)
             }
-            OnFailure::Fallback(_) if self.is_tracked() => {
-                quote!(break __retry::gave_up(outcome, ended);)
+            OnFailure::Fallback(fallback) => {
+                let error = if self.is_tracked() {
+                    quote!(__retry::gave_up(outcome, ended))
+                } else {
+                    quote!(__retry::GaveUp::gave_up(outcome, ended))
+                };
+                let resolved = self.fall_back(fallback);
+                quote!(let error = #error; #resolved)
             }
-            OnFailure::Fallback(_) => quote!(break __retry::GaveUp::gave_up(outcome, ended);),
         }
     }
 
     /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.
-    pub(super) fn fall_back(&self, fallback: &syn::Expr, retry_loop: &TokenStream) -> TokenStream {
+    fn fall_back(&self, fallback: &syn::Expr) -> TokenStream {
         let declared = &self.declared;
         let place = SpanRange::of(fallback);
         let call = place.call(quote!(__retry::call_fallback), quote!(error, #fallback));
-        let resolved = if self.is_async {
+        if self.is_async {
             let resolved = place.call(quote!(__retry::resolve::<#declared, _, _>), call);
             quote!(#resolved.await)
         } else {
             place.call(quote!(__retry::resolve_now::<#declared, _, _>), call)
-        };
-        quote!(let error = #retry_loop; #resolved)
+        }
     }
 }

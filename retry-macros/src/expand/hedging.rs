@@ -46,7 +46,7 @@ impl Expansion<'_> {
         let breaker = option(breaker);
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         let contexts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
-        let number = quote!(__retry::Session::number(&session));
+        let number = quote!(__retry::Session::number(&call.session));
         quote! {
             __retry::Hedged::new(
                 &hedging,

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::ext::IdentExt as _;
 use syn::{Expr, Ident};
 
-use super::{Expansion, Timing};
+use super::Expansion;
 use crate::args::Breaker;
 use crate::hygiene::{SpanRange, quote};
 use crate::options::hedge::HedgedBy;
@@ -180,8 +180,9 @@ impl Expansion<'_> {
             return None;
         }
         let evaluate = self.evaluate();
+        let session = self.session();
         Some(quote! {
-            let policy = match __retry::Session::policy(&session) {
+            let policy = match __retry::Session::policy(&#session) {
                 __retry::Some(policy) => policy,
                 __retry::None => #evaluate,
             };
@@ -215,13 +216,6 @@ impl Expansion<'_> {
         }
         if self.is_hedged() {
             plan.extend(quote!(.hedges()));
-        }
-        match self.cut {
-            Timing::Never => {}
-            Timing::BetweenAttempts => plan.extend(quote!(.timing(timing))),
-            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
-                plan.extend(quote!(.timing(__retry::CallTiming::timing(&cut))));
-            }
         }
         plan
     }

@@ -5,7 +5,7 @@ use retry_rules::Field;
 
 use super::items::option;
 use super::{Expansion, KeepsFailure, Timing};
-use crate::args::{Args, OnFailure};
+use crate::args::Args;
 use crate::hygiene::{SpanRange, quote};
 use crate::item;
 use crate::policy;
@@ -15,10 +15,10 @@ use crate::policy;
 impl Expansion<'_> {
     pub(super) fn retry_loop(&self, attempt: &TokenStream) -> TokenStream {
         let mut code = self.before();
+        let end_if_cancelled = self.end_if_cancelled();
         let context = self.context();
-        let admit = self.admit();
-        let outcome = self.outcome(attempt);
         let start_measuring = self.start_measuring();
+        let outcome = self.outcome(attempt);
         let failure = self.failure();
         let on_value = if self.is_tracked() {
             let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
@@ -32,46 +32,50 @@ impl Expansion<'_> {
             quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
         });
         let adjusted = self.adjusted(&failure);
-        let next = self.next();
+        let (policy, next) = (self.bind_policy(), self.next());
         let on_retry = self.on_retry();
-        let policy = self.bind_policy();
-        let keep = self.keeps().then(|| quote!(__retry::Session::keep(&mut session, outcome);));
-        let close = self.close();
-        let finish = self.finish();
-        let wait = self.wait(&quote!(__retry::close(session).last()));
-        let end_if_cancelled = self.end_if_cancelled();
+        let (keep, end) = if self.is_plain() {
+            (None, quote!(__retry::close(session);))
+        } else {
+            let keep = quote!(__retry::Call::keep(&mut call, outcome););
+            (Some(keep), quote!(let outcome = __retry::Call::end(call, outcome);))
+        };
+        let leave = self.leave();
+        let attempt = quote! {{
+            #start_measuring
+            #outcome
+            let verdict = match #failure {
+                #on_value
+                __retry::Err(error) => #verdict,
+            };
+            #adjusted
+            #ruled
+            #policy
+            match #next {
+                __retry::Next::Wait => {
+                    #on_retry
+                    #keep
+                }
+                __retry::Next::GiveUp(ended) => {
+                    #end
+                    #leave
+                }
+            }
+        }};
+        let (admitted, wait) = (self.admitted(&attempt), self.wait());
         let retry_loop = quote! {
             loop {
                 #end_if_cancelled
                 #context
-                #admit
-                {
-                    #start_measuring
-                    #outcome
-                    let verdict = match #failure {
-                        #on_value
-                        __retry::Err(error) => #verdict,
-                    };
-                    #adjusted
-                    #ruled
-                    #policy
-                    match #next {
-                        __retry::Next::Wait => {
-                            #on_retry
-                            #keep
-                        }
-                        __retry::Next::GiveUp(ended) => {
-                            #close
-                            #finish
-                        }
-                    }
-                }
+                #admitted
                 #wait
             }
         };
-        code.extend(match &self.args.on_failure {
-            OnFailure::Fallback(fallback) => self.fall_back(fallback, &retry_loop),
-            OnFailure::Stop | OnFailure::Continue => retry_loop,
+        code.extend(if self.leaves_at_once() {
+            retry_loop
+        } else {
+            let finish = self.finish();
+            quote!(let (outcome, ended) = #retry_loop; #finish)
         });
         code
     }
@@ -92,12 +96,17 @@ impl Expansion<'_> {
             return quote!(__retry::failed(&mut session, &__RETRY_SITE, verdict));
         }
         let (plan, cancelled) = (self.plan(), self.cancelled());
-        let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
-        quote!(__retry::Session::failed(&mut session, &#plan #cancelled, #permit, verdict))
+        let permit = self.permit();
+        quote!(__retry::Call::failed(&mut call, #plan #cancelled, #permit, verdict))
+    }
+
+    /// Writes the permit of an attempt, an `Option`.
+    fn permit(&self) -> TokenStream {
+        option(self.args.breaker.as_ref().map(|_| quote!(permit)))
     }
 
     /// Whether the site alone says what comes after a failure.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         let Args { breaker, quota, cancel, .. } = self.args;
         let is_protected = breaker.is_some() || quota.is_some();
         matches!((&self.cut, &self.kept), (Timing::Never, KeepsFailure::Never))
@@ -145,7 +154,7 @@ impl Expansion<'_> {
         let is_cancelled = is_cancelled();
         let interrupted = self.how_to_interrupt(false);
         let wrapped = self.wrapped();
-        let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
+        let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
         Some(quote! {
             if #is_cancelled {
                 let interrupted = #interrupted.map(|interrupted| {
@@ -153,132 +162,118 @@ impl Expansion<'_> {
                     #wrapped
                     outcome
                 });
-                if let __retry::Some(outcome) =
-                    __retry::Session::take_last_or(&mut session, interrupted)
-                {
+                if let __retry::Some(outcome) = __retry::Call::take_last_or(&mut call, interrupted) {
                     #policy
-                    let ended = __retry::Session::cancelled_before_attempt(&session, &#plan);
-                    let _ = __retry::close(session);
-                    #finish
+                    let ended = __retry::Call::cancelled_before_attempt(call, #plan);
+                    #leave
                 }
             }
         })
     }
 
-    /// The wait that was decided. If it is cancelled, the call ends with the `last` outcome.
-    fn wait(&self, last: &TokenStream) -> TokenStream {
-        if !self.is_async {
-            return quote!(__retry::Session::wait_blocking(&mut session, &__RETRY_SITE););
-        }
-        let wait = match self.quota() {
-            Some(quota) => {
-                let quota = quota.named("quota");
-                quote!(__retry::Session::wait_with_quota(&mut session, #quota))
+    /// Writes the wait that was decided. If it is cancelled, the call ends with the last outcome.
+    fn wait(&self) -> TokenStream {
+        let breaker = self.breaker().filter(|_| self.args.waits_for_breaker);
+        let awaited = match &breaker {
+            Some(breaker) => {
+                let breaker = breaker.named("breaker");
+                quote!(awaited.as_ref().map(|_| #breaker))
             }
-            None => quote!(__retry::wait(&mut session)),
+            None => quote!(__retry::None),
         };
-        self.unless_cancelled(&wait, last)
-    }
-
-    /// Like [`wait`](Self::wait), after a refusal of the breaker, which ends the wait when it admits
-    /// the call.
-    fn wait_for_breaker(&self, last: &TokenStream) -> TokenStream {
-        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
         if !self.is_async {
-            let arguments = quote!(&mut session, &__RETRY_SITE, #breaker);
-            return quote!(__retry::until_admitted_blocking(#arguments););
+            return if self.is_plain() {
+                quote!(__retry::Session::wait_blocking(&mut session, &__RETRY_SITE);)
+            } else {
+                quote!(__retry::Call::wait_blocking(&mut call, &__RETRY_SITE, #awaited);)
+            };
         }
-        let quota = option(self.quota().map(|quota| quota.named("quota")));
-        let wait = quote!(__retry::until_admitted(&mut session, #breaker, #quota));
-        self.unless_cancelled(&wait, last)
-    }
-
-    /// Awaits `wait`. If it is cancelled, the call ends with the `last` outcome.
-    fn unless_cancelled(&self, wait: &TokenStream, last: &TokenStream) -> TokenStream {
+        if self.is_plain() {
+            return quote!(__retry::wait(&mut session).await;);
+        }
+        let wait = match (self.quota(), &breaker) {
+            (None, None) => quote!(__retry::wait(&mut call.session)),
+            (quota, _) => {
+                let quota = option(quota.map(|quota| quota.named("quota")));
+                quote!(__retry::Call::wait(&mut call, #quota, #awaited))
+            }
+        };
         if self.args.cancel.is_none() {
             return quote!(#wait.await;);
         }
-        let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
+        let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
+        let awaited = match breaker {
+            Some(_) => {
+                let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+                quote!(awaited.map(#interrupted))
+            }
+            None => quote!(__retry::None),
+        };
         quote! {
             if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
-                let ended = __retry::Session::cancelled(&session, &#plan);
-                let outcome = #last;
-                #finish
+                let (outcome, ended) = __retry::Call::cancelled(call, #plan, #awaited);
+                #leave
             }
         }
     }
 
     /// What the whole call shares.
     fn before(&self) -> TokenStream {
-        let plan = self.bare_plan();
         let locals = &self.args.policy.locals;
         let mut before = quote!(#(#locals)*);
-        before.extend(match self.kept {
-            KeepsFailure::Never => quote!(let mut session = __retry::session();),
-            KeepsFailure::Always => {
-                quote!(let mut session = __retry::Session::<__retry::LastFailure<_>>::new();)
-            }
-            KeepsFailure::ByPolicy => {
-                let has_deadline = self.ask_policy(&quote!(has_deadline));
-                quote! {
-                    let mut session = __retry::Session::<
-                        <__retry::Is<{ #has_deadline }> as __retry::PickFailureSlot>::Slot<_>,
-                    >::new();
-                }
-            }
-        });
         for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
         before.extend(self.bind_cancel());
         before.extend(self.bind_hedging());
-        before.extend(match self.cut {
-            Timing::Never => quote!(),
-            Timing::BetweenAttempts if self.is_run_time() => {
-                let is_timed = self.is_timed_at_run_time();
-                let evaluate = self.evaluate();
-                quote! {
-                    let timing = if #is_timed {
-                        let policy = #evaluate;
-                        __retry::Timing::start(&#plan)
-                    } else {
-                        __retry::Timing::NONE
-                    };
-                }
+        if self.is_plain() {
+            before.extend(quote!(let mut session = __retry::session();));
+            return before;
+        }
+        let kept = match self.kept {
+            KeepsFailure::Never => quote!(()),
+            KeepsFailure::Always => quote!(__retry::LastFailure<_>),
+            KeepsFailure::ByPolicy => {
+                let has_deadline = self.ask_policy(&quote!(has_deadline));
+                quote!(<__retry::Is<{ #has_deadline }> as __retry::PickFailureSlot>::Slot<_>)
             }
-            Timing::BetweenAttempts => quote!(let timing = __retry::Timing::start(&#plan);),
+        };
+        let timer = self.timer();
+        before.extend(quote!(let mut call = __retry::Call::<#kept, _>::new(#timer);));
+        before
+    }
+
+    /// Writes the timer of the call, started.
+    fn timer(&self) -> TokenStream {
+        let plan = self.bare_plan();
+        let mut how = None;
+        let timer = match self.cut {
+            Timing::Never => return quote!(__retry::Untimed),
+            Timing::BetweenAttempts => quote!(__retry::Clocked),
+            Timing::Always => quote!(__retry::Timed),
             Timing::AtRunTime { is_demanded } => {
-                let is_timed = self.is_timed_at_run_time();
-                let evaluate = self.evaluate();
-                let how = self.how_to_interrupt(is_demanded);
-                quote! {
-                    let mut cut = if #is_timed {
-                        let policy = #evaluate;
-                        __retry::RunTimeTimer::start(&#plan, #how)
-                    } else {
-                        __retry::RunTimeTimer::UNTIMED
-                    };
-                }
+                let interrupted = self.how_to_interrupt(is_demanded);
+                how = Some(quote!(, #interrupted));
+                quote!(__retry::RunTimeTimer)
             }
-            Timing::Always if self.is_run_time() => {
-                let evaluate = self.evaluate();
-                quote! {
-                    let mut cut = {
-                        let policy = #evaluate;
-                        __retry::Timed::start(&#plan)
-                    };
-                }
-            }
-            Timing::Always => quote!(let mut cut = __retry::Timed::start(&#plan);),
             Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
                 let has_max_elapsed = self.ask_policy(&quote!(has_max_elapsed));
-                let asked = quote!((__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>));
-                quote!(let mut cut = <#asked as __retry::PickTimer>::Timer::start(&#plan);)
+                quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>) as __retry::PickTimer>::Timer)
             }
-        });
-        before
+        };
+        let start = quote!(#timer::start(&#plan #how));
+        if !self.is_run_time() {
+            return start;
+        }
+        let evaluate = self.evaluate();
+        let start = quote!({ let policy = #evaluate; #start });
+        if matches!(self.cut, Timing::Always | Timing::ByPolicy) {
+            return start;
+        }
+        let is_timed = self.is_timed_at_run_time();
+        quote!(if #is_timed #start else { #timer::UNTIMED })
     }
 
     /// Whether the call has a time limit, evaluated before its first attempt.
@@ -324,6 +319,7 @@ impl Expansion<'_> {
     fn context(&self) -> Option<TokenStream> {
         let plan = self.bare_plan();
         let context = self.args.context.as_ref()?;
+        let session = self.session();
         // Of a policy known only at run time, without looking for the nearest one that can be
         // obeyed: an attempt only tells how many there are.
         let attempt = if self.is_run_time() {
@@ -331,10 +327,10 @@ impl Expansion<'_> {
             let written = policy::written(self.checked.written);
             quote!({
                 let policy = #policy;
-                __retry::Session::context_at_run_time(&session, &#plan, #written)
+                __retry::Session::context_at_run_time(&#session, &#plan, #written)
             })
         } else {
-            quote!(__retry::Session::context(&session, &#plan))
+            quote!(__retry::Session::context(&#session, &#plan))
         };
         if self.is_hedged() {
             return Some(quote!(let attempt = __retry::Contexts::of(#attempt);));
@@ -345,45 +341,42 @@ impl Expansion<'_> {
         })
     }
 
-    /// The breaker's permit for the attempt, or the end of the call.
-    fn admit(&self) -> Option<TokenStream> {
-        self.args.breaker.as_ref()?;
-        let plan = self.plan();
-        let interrupted =
-            self.on_return_type(&quote!(Interruptible::interrupted), &quote!(rejected));
-        let finish = self.finish();
-        let policy = self.bind_policy();
-        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
-        let last = quote!(__retry::close(session).last_or_else(|| #interrupted));
-        let ended = if self.args.waits_for_breaker {
-            let wait = self.wait_for_breaker(&last);
-            let cancelled = self.cancelled();
-            quote! {
-                let ended = match __retry::Session::refused(&mut session, &#plan #cancelled, &rejected) {
-                    __retry::Next::Wait => {
-                        #wait
-                        continue;
-                    }
-                    __retry::Next::GiveUp(ended) => ended,
-                };
-            }
-        } else {
-            quote!(let ended = __retry::Session::rejected(&session, &#plan, &rejected);)
-        };
+    /// Writes the `attempt` behind the admission by the breaker.
+    fn admitted(&self, attempt: &TokenStream) -> TokenStream {
+        let Some(breaker) = self.breaker() else { return attempt.clone() };
+        let breaker = breaker.named("breaker");
+        let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+        let (plan, policy, cancelled) = (self.plan(), self.bind_policy(), self.cancelled());
+        let leave = self.leave();
         // The permit of a hedge may take its place.
         let mutability = self.is_hedged().then(|| quote!(mut));
-        Some(quote! {
+        let waits = self.args.waits_for_breaker;
+        let wait =
+            if waits { quote!(break 'admitted __retry::Some(rejected)) } else { quote!(continue) };
+        // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
+        let attempt = quote! {
             let #mutability permit = match #breaker.try_acquire() {
                 __retry::Ok(permit) => permit,
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
-                    #ended
-                    let outcome = #last;
-                    #finish
+                    match __retry::Call::refused(&mut call, #plan #cancelled, &rejected) {
+                        __retry::Next::Wait => #wait,
+                        __retry::Next::GiveUp(ended) => {
+                            let outcome = __retry::Call::last_or(call, rejected, #interrupted);
+                            #leave
+                        }
+                    }
                 }
             };
-        })
+            #attempt
+        };
+        if waits { quote!(let awaited = 'admitted: { #attempt __retry::None };) } else { attempt }
+    }
+
+    /// Writes the session of the call.
+    pub(super) fn session(&self) -> TokenStream {
+        if self.is_plain() { quote!(session) } else { quote!(call.session) }
     }
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
@@ -456,19 +449,22 @@ impl Expansion<'_> {
 
     /// Reports the success to the breaker, the quota and the session.
     fn succeed(&self, value: &TokenStream) -> TokenStream {
+        let measured = self.measured();
+        if self.is_plain() {
+            return quote!(#measured __retry::succeeded(session, &__RETRY_SITE););
+        }
         let permit = self.args.breaker.as_ref().map(|_| match self.ok_counts(value) {
             Some(counts) => quote!(if #counts { permit.failure() } else { permit.success() }),
             None => quote!(permit.success();),
         });
-        let session = match self.quota() {
+        let call = match self.quota() {
             Some(quota) => {
                 let quota = quota.named("quota");
-                quote!(session.succeeded_with_quota(&__RETRY_SITE, #quota);)
+                quote!(__retry::Call::succeeded_with_quota(call, &__RETRY_SITE, #quota);)
             }
-            None => quote!(__retry::succeeded(session, &__RETRY_SITE);),
+            None => quote!(__retry::Call::succeeded(call, &__RETRY_SITE);),
         };
-        let measured = self.measured();
-        quote!(#permit #measured #session)
+        quote!(#permit #measured #call)
     }
 
     fn on_retry(&self) -> Option<TokenStream> {
@@ -480,33 +476,11 @@ impl Expansion<'_> {
         } else {
             quote!(__retry::failure(&outcome))
         };
-        let event = quote!(&__retry::Session::event(&session, &#plan, #error));
+        let session = self.session();
+        let event = quote!(&__retry::Session::event(&#session, &#plan, #error));
         let place = SpanRange::of(on_retry);
         let call = place.call(quote!(__retry::call_on_retry), quote!(#event, #on_retry));
         Some(quote!(#call;))
-    }
-
-    /// The end of the session. If the deadline has cut an attempt off, the error of the attempt
-    /// before it is more informative.
-    fn close(&self) -> TokenStream {
-        if !self.keeps() {
-            return quote!(__retry::close(session););
-        }
-        match self.cut {
-            Timing::Never | Timing::BetweenAttempts => quote!(let _ = __retry::close(session);),
-            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => quote! {
-                let kept = __retry::close(session);
-                let outcome = if __retry::CallTiming::timing(&cut).is_cut() {
-                    kept.last_or_else(|| outcome)
-                } else {
-                    outcome
-                };
-            },
-        }
-    }
-
-    fn keeps(&self) -> bool {
-        !matches!(self.kept, KeepsFailure::Never)
     }
 }
 

@@ -60,10 +60,13 @@ impl CallTiming for Untimed {
 }
 
 /// Attempts are never cut off, but the start of the call is recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Clocked(Timing);
 
 impl Clocked {
+    /// The timer of a call whose time is not checked.
+    pub const UNTIMED: Self = Self(Timing::NONE);
+
     /// Starts a call.
     pub fn start(plan: &Plan<'_>) -> Self {
         Self(Timing::start(plan))
@@ -154,6 +157,13 @@ impl<R: Interruptible> AttemptTimeout<R> for Timed {
     }
 }
 
+impl<T: CallTiming> CallTiming for Option<Box<T>> {
+    #[inline]
+    fn timing(&self) -> Timing {
+        self.as_ref().map_or(Timing::NONE, |timer| timer.timing())
+    }
+}
+
 impl CallTiming for Timed {
     fn timing(&self) -> Timing {
         self.timing
@@ -178,17 +188,17 @@ impl<F: Future> Future for CutOff<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // The attempt first: if it is ready, it was in time.
-        if let Poll::Ready(outcome) = self.as_mut().poll_attempt(cx) {
+        if let Poll::Ready(outcome) = self.as_mut().attempt().poll(cx) {
             return Poll::Ready(Ok(outcome));
         }
         self.poll_limit(cx).map(Err)
     }
 }
 
-impl<F: Future> CutOff<F> {
-    /// Polls the attempt alone.
-    pub(crate) fn poll_attempt(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.project().attempt.poll(cx)
+impl<F> CutOff<F> {
+    /// Returns the attempt without its limit.
+    pub(crate) fn attempt(self: Pin<&mut Self>) -> Pin<&mut F> {
+        self.project().attempt
     }
 
     /// Polls the limit alone.

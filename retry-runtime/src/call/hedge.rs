@@ -57,6 +57,47 @@ impl Hedging {
 }
 
 pin_project_lite::pin_project! {
+    /// An attempt and the hedges that have joined it, for whoever begins and judges them.
+    pub(crate) struct Joined<'a, F> {
+        #[pin]
+        first: Option<F>,
+        // `None` until the attempt has once not been ready.
+        group: Option<Box<Group<'a, F>>>,
+    }
+}
+
+impl<'a, F: Future> Joined<'a, F> {
+    #[inline(always)]
+    pub(crate) const fn new(first: F) -> Self {
+        Self { first: Some(first), group: None }
+    }
+
+    #[inline]
+    pub(crate) fn poll_with(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        hedge: Option<Hedge>,
+        terms: impl FnOnce() -> Terms<'a>,
+        caller: &mut impl Caller<'a, F>,
+        mut permit: Option<&mut Permit<'a>>,
+    ) -> Poll<F::Output> {
+        let mut this = self.project();
+        if let Some(first) = this.first.as_mut().as_pin_mut() {
+            if let Poll::Ready(outcome) = first.poll(cx) {
+                let Some(group) = this.group else { return Poll::Ready(outcome) };
+                this.first.set(None);
+                if let Some(outcome) = group.first_ended(outcome, caller, permit.as_deref_mut()) {
+                    return Poll::Ready(outcome);
+                }
+            }
+        }
+        let Some(hedge) = hedge else { return Poll::Pending };
+        let group = this.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
+        group.poll(cx, caller, permit)
+    }
+}
+
+pin_project_lite::pin_project! {
     /// An attempt with its hedges.
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct Hedged<'a, 'p, B, C, J, T>
@@ -64,9 +105,7 @@ pin_project_lite::pin_project! {
         B: Body,
     {
         #[pin]
-        first: Option<B::Attempt>,
-        // `None` until the attempt has once not been ready.
-        group: Option<Box<Group<'a, B::Attempt>>>,
+        joined: Joined<'a, B::Attempt>,
         begins: Begins<'a, B, C, J>,
         hedging: &'p Hedging,
         terms: T,
@@ -124,11 +163,11 @@ where
         terms: T,
         permit: Option<&'p mut Permit<'a>>,
     ) -> Self {
-        let first = Some(body.begin());
+        let joined = Joined::new(body.begin());
         let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
         let begins = Begins { body, goes_on, judge, call_judge };
         let call_terms: fn(&T) -> Terms<'a> = |terms| terms();
-        Self { first, group: None, begins, hedging, terms, call_terms, permit }
+        Self { joined, begins, hedging, terms, call_terms, permit }
     }
 }
 
@@ -137,21 +176,10 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for Hedged<'_, '_, B, C, J, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let Some(first) = this.first.as_mut().as_pin_mut() {
-            if let Poll::Ready(outcome) = first.poll(cx) {
-                let Some(group) = this.group else { return Poll::Ready(outcome) };
-                this.first.set(None);
-                let permit = this.permit.as_deref_mut();
-                if let Some(outcome) = group.first_ended(outcome, this.begins, permit) {
-                    return Poll::Ready(outcome);
-                }
-            }
-        }
-        let Some(hedge) = this.hedging.0 else { return Poll::Pending };
+        let this = self.project();
         let terms = || (this.call_terms)(this.terms);
-        let group = this.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
-        group.poll(cx, this.begins, this.permit.as_deref_mut())
+        let permit = this.permit.as_deref_mut();
+        this.joined.poll_with(cx, this.hedging.0, terms, this.begins, permit)
     }
 }
 

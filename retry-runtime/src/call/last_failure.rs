@@ -8,20 +8,23 @@ use core::marker::PhantomData;
 
 use crate::call::attempt_timeout::Is;
 
-/// A place for the last failure.
+/// A slot for the last failure of a call, empty at first.
 pub trait FailureSlot {
-    /// The type of a failure.
-    type Failure;
-
-    /// Nothing has failed yet.
+    /// Creates an empty slot.
     fn none() -> Self;
-
-    /// Stores this failure in place of the previous one.
-    fn keep(&mut self, failure: Self::Failure);
 
     /// Takes the failure out, leaving the slot empty.
     #[must_use]
     fn take(&mut self) -> Self;
+}
+
+/// A slot for outcomes of type `R`, which it may or may not keep.
+pub trait Keeps<R>: FailureSlot {
+    /// Stores this failure in place of the previous one, or drops it.
+    fn keep(&mut self, outcome: R);
+
+    /// Returns the last failure that was kept, or else calls `other`.
+    fn last_or_else(self, other: impl FnOnce() -> R) -> R;
 }
 
 /// The last failure.
@@ -29,14 +32,8 @@ pub trait FailureSlot {
 pub struct LastFailure<R>(Option<R>);
 
 impl<R> FailureSlot for LastFailure<R> {
-    type Failure = R;
-
     fn none() -> Self {
         Self(None)
-    }
-
-    fn keep(&mut self, failure: R) {
-        self.0 = Some(failure);
     }
 
     fn take(&mut self) -> Self {
@@ -44,61 +41,56 @@ impl<R> FailureSlot for LastFailure<R> {
     }
 }
 
-impl<R> LastFailure<R> {
-    /// The last failure, if there was one.
-    pub(crate) fn into_option(self) -> Option<R> {
-        self.0
+impl<R> Keeps<R> for LastFailure<R> {
+    #[inline(always)]
+    fn keep(&mut self, outcome: R) {
+        self.0 = Some(outcome);
     }
 
-    /// The failure after which the call waited.
-    pub fn last(self) -> R {
-        self.last_or_else(|| unreachable!("a failure that is retried is kept over the wait"))
-    }
-
-    /// The last failure, or `other` if there was none.
-    pub fn last_or_else(self, other: impl FnOnce() -> R) -> R {
+    #[inline(always)]
+    fn last_or_else(self, other: impl FnOnce() -> R) -> R {
         self.0.unwrap_or_else(other)
     }
 }
 
-/// Keeps nothing: for a shared policy, where only the policy can tell that nothing needs to be
-/// kept.
+impl<R> LastFailure<R> {
+    /// Returns the last failure, if there was one.
+    pub(crate) fn into_option(self) -> Option<R> {
+        self.0
+    }
+}
+
+/// A slot that keeps nothing, for a shared policy: a type parameter lets the compiler infer `R`.
 #[derive(Debug)]
 pub struct NoFailure<R>(PhantomData<fn() -> R>);
 
-impl<R> FailureSlot for NoFailure<R> {
-    type Failure = R;
+/// Implements a slot that keeps nothing.
+macro_rules! keeps_nothing {
+    ($slot:ty, $none:expr $(, $generic:ident)?) => {
+        impl$(<$generic>)? FailureSlot for $slot {
+            fn none() -> Self {
+                $none
+            }
 
-    fn none() -> Self {
-        Self(PhantomData)
-    }
+            fn take(&mut self) -> Self {
+                $none
+            }
+        }
 
-    fn keep(&mut self, failure: R) {
-        drop(failure);
-    }
+        impl<R> Keeps<R> for $slot {
+            #[inline(always)]
+            fn keep(&mut self, _: R) {}
 
-    fn take(&mut self) -> Self {
-        Self::none()
-    }
+            #[inline(always)]
+            fn last_or_else(self, other: impl FnOnce() -> R) -> R {
+                other()
+            }
+        }
+    };
 }
 
-impl<R> NoFailure<R> {
-    /// Returns `other()`.
-    pub fn last_or_else(self, other: impl FnOnce() -> R) -> R {
-        other()
-    }
-}
-
-/// Keeps nothing.
-impl FailureSlot for () {
-    type Failure = ();
-
-    fn none() {}
-
-    fn keep(&mut self, (): ()) {}
-
-    fn take(&mut self) {}
-}
+keeps_nothing!((), ());
+keeps_nothing!(NoFailure<R>, Self(PhantomData), R);
 
 /// Picks a slot by whether a shared policy needs the last failure.
 pub trait PickFailureSlot {

@@ -36,7 +36,7 @@ use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Reason};
 use crate::protect::breaker::Permit;
-use crate::protect::quota::{OnPanic, Reservation, RetryQuota};
+use crate::protect::quota::{OnPanic, RetryQuota};
 use crate::site::Origin;
 
 pub use self::so_far::Next;
@@ -143,16 +143,6 @@ impl<K> Session<K> {
     /// The progress of a call that has waited.
     fn known(&self) -> Option<&SoFar> {
         self.waiting.as_ref().map(|waiting| &waiting.so_far)
-    }
-
-    /// Keeps a failure that will be retried.
-    pub fn keep(&mut self, failure: K::Failure)
-    where
-        K: FailureSlot,
-    {
-        if let Some(kept) = self.kept() {
-            kept.keep(failure);
-        }
     }
 
     /// Ends the call without success, and returns the failure that was kept. Because every way out
@@ -270,13 +260,6 @@ impl<K> Session<K> {
         Wait { waiting: self.waiting.as_mut().map(Pin::as_mut) }
     }
 
-    /// Like [`wait`](Self::wait), but if the wait is cancelled, `quota` gets back what it lent for
-    /// the retry, which is then never made.
-    pub fn wait_with_quota<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitWithQuota<'a, K> {
-        let reservation = Reservation::of(quota, self.credit());
-        WaitWithQuota { wait: self.wait(), reservation: Some(reservation) }
-    }
-
     /// Like [`wait`](Self::wait), but blocks the thread. If the thread drives async tasks, a
     /// warning names the call.
     pub fn wait_blocking<'o>(&mut self, origin: impl Into<Origin<'o>>) {
@@ -390,25 +373,6 @@ impl<K> Future for Wait<'_, K> {
             Some(waiting) => waiting.as_mut().poll_sleep(cx),
             None => Poll::Ready(()),
         }
-    }
-}
-
-/// The future of a wait for a retry that a quota has paid for.
-#[derive(Debug)]
-#[must_use = "a wait does nothing until it is awaited"]
-pub struct WaitWithQuota<'a, K> {
-    wait: Wait<'a, K>,
-    // `None` once the retry is made. If dropped earlier, the quota gets it back.
-    reservation: Option<Reservation<'a>>,
-}
-
-impl<K> Future for WaitWithQuota<'_, K> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(Pin::new(&mut self.wait).poll(cx));
-        self.reservation.take().map(Reservation::spend);
-        Poll::Ready(())
     }
 }
 

@@ -12,13 +12,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
-use crate::call::attempt_timeout::{CallTiming as _, CutOff, Timed};
-use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
-use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
+use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
+use crate::call::hedge::Joined;
+use crate::call::hedge::group::{Caller, Hedge, Judged, Member};
+use crate::call::plan::{Hedges, Timing};
 use crate::call::session::{Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::{AttemptError, Interrupted};
+use crate::outcome::error::AttemptError;
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::{FailedAttempt, Rules};
 use crate::retrier::operation::Operation;
@@ -92,16 +93,16 @@ struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
     stage: Stage,
-    call: Call<'r, T, E>,
-    // Boxed, and only present if there is a time limit or a hedge, because a timer is larger than
-    // all the rest.
-    timer: Option<Box<Timer<'r, Fut>>>,
+    call: Call<'r, T, E, Option<Box<Limits>>>,
+    // Boxed, because a timer is larger than all the rest.
+    bounded: Option<Pin<Box<CutOff<Joined<'r, Fut>>>>>,
     permit: Option<Permit<'r>>,
 }
 
 impl<T, E, Fut> Rest<'_, T, E, Fut> {
     const fn new(stage: Stage) -> Self {
-        Self(ManuallyDrop::new(Progress { stage, call: Call::new(), timer: None, permit: None }))
+        let call = Call::new(None);
+        Self(ManuallyDrop::new(Progress { stage, call, bounded: None, permit: None }))
     }
 }
 
@@ -109,8 +110,8 @@ impl<T, E, Fut> Drop for Rest<'_, T, E, Fut> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        let Progress { call, timer, permit, .. } = &mut *self.0;
-        drop((take(call), timer.take(), permit.take()));
+        let Progress { call, bounded, permit, .. } = &mut *self.0;
+        drop((take(call), bounded.take(), permit.take()));
     }
 }
 
@@ -132,46 +133,15 @@ struct Ongoing<'p, 'r, Op, Fut, T, E, V, W, L> {
     progress: &'p mut Progress<'r, T, E, Fut>,
 }
 
-/// The time limits of a call, and the attempt that they cut off, with its hedges.
-struct Timer<'r, Fut> {
+/// The time limits of a call, and the hedges of its attempts.
+pub(super) struct Limits {
     timed: Timed,
     hedge: Option<Hedge>,
-    attempt: Option<Pin<Box<CutOff<Fut>>>>,
-    group: Option<Box<Group<'r, Fut>>>,
 }
 
-impl<'r, Fut: Future> Timer<'r, Fut> {
-    fn start(plan: &Plan<'_>) -> Self {
-        let hedge = Hedge::of(plan.policy);
-        Self { timed: Timed::start(plan), hedge, attempt: None, group: None }
-    }
-
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        terms: impl FnOnce() -> Terms<'r>,
-        caller: &mut impl Caller<'r, Fut>,
-        mut held: Option<&mut Permit<'r>>,
-    ) -> Poll<Result<Fut::Output, (LimitKind, Interrupted)>> {
-        let Some(attempt) = &mut self.attempt else { unreachable!("it is bounded by a timer") };
-        if self.group.as_ref().is_none_or(|group| group.is_first_running()) {
-            if let Poll::Ready(outcome) = attempt.as_mut().poll_attempt(cx) {
-                let outcome = match &mut self.group {
-                    Some(group) => group.first_ended(outcome, caller, held.as_deref_mut()),
-                    None => Some(outcome),
-                };
-                if let Some(outcome) = outcome {
-                    return Poll::Ready(Ok(outcome));
-                }
-            }
-        }
-        if let Some(hedge) = self.hedge {
-            let group = self.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
-            if let Poll::Ready(outcome) = group.poll(cx, caller, held) {
-                return Poll::Ready(Ok(outcome));
-            }
-        }
-        attempt.as_mut().poll_limit(cx).map(Err)
+impl CallTiming for Limits {
+    fn timing(&self) -> Timing {
+        self.timed.timing()
     }
 }
 
@@ -299,18 +269,19 @@ where
         let settings = &common.settings;
         // Unless an attempt begins, and even if the operation panics.
         progress.stage = Stage::Done;
-        match settings.admit(&mut progress.call, || timing(progress.timer.as_deref())) {
+        match settings.admit(&mut progress.call) {
             Ok(permit) => progress.permit = permit,
             Err(end) => return Some(operation.finish(end)),
         }
-        let attempt = operation.begin(|| progress.call.context(&settings.plan()), Seal);
-        match &mut progress.timer {
+        let attempt = operation.begin(|| progress.call.session.context(&settings.plan()), Seal);
+        match &mut progress.call.timer {
             None => {
                 slot.set(Some(attempt));
                 progress.stage = Stage::Attempt;
             }
-            Some(timer) => {
-                timer.attempt = Some(Box::pin(timer.timed.cut_off(attempt)));
+            Some(limits) => {
+                let bounded = limits.timed.cut_off(Joined::new(attempt));
+                progress.bounded = Some(Box::pin(bounded));
                 progress.stage = Stage::Bounded;
             }
         }
@@ -337,18 +308,15 @@ where
         let Self { parts, attempt: slot, progress } = self;
         // Nothing of the attempt stays alive during the wait.
         slot.set(None);
-        if let Some(timer) = &mut progress.timer {
-            (timer.attempt, timer.group) = (None, None);
-        }
+        progress.bounded = None;
         progress.stage = Stage::Wait;
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
         let closures = CallClosures::new(when, on_retry);
-        let timing = timing(progress.timer.as_deref());
         let call = &mut progress.call;
-        match common.settings.failed(rules, closures, call, timing, permit, failed) {
+        match common.settings.failed(rules, closures, call, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 progress.stage = Stage::Done;
@@ -403,36 +371,43 @@ where
         let Self { parts, progress, .. } = self;
         match progress.stage {
             Stage::Begin => {
-                let timer = Timer::start(&parts.common.settings.plan());
-                progress.timer = Some(Box::new(timer));
+                let plan = parts.common.settings.plan();
+                let (timed, hedge) = (Timed::start(&plan), Hedge::of(plan.policy));
+                progress.call.timer = Some(Box::new(Limits { timed, hedge }));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
-                ready!(progress.call.poll_wait(cx));
+                ready!(progress.call.session.poll_wait(cx));
                 progress.call.spend();
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Progress { call, timer, permit, .. } = progress;
-                let Some(timer) = timer.as_deref_mut() else {
+                let Progress { call, bounded, permit, .. } = progress;
+                let (Some(limits), Some(attempt)) = (&mut call.timer, bounded.as_mut()) else {
                     unreachable!("it is bounded by a timer")
                 };
                 let mut held = permit.take();
                 let Parts { common, rules, operation, when, .. } = parts;
-                let attempt = call.number();
-                let terms = || common.settings.terms(attempt);
+                let number = call.session.number();
+                let terms = || common.settings.terms(number);
                 let mut calling = Calling { operation, common, rules, when, types: PhantomData };
-                let outcome = match timer.poll(cx, terms, &mut calling, held.as_mut()) {
-                    Poll::Pending => {
-                        *permit = held;
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(Ok(output)) => tracked(operation.end(output)),
-                    Poll::Ready(Err((by, interrupted))) => {
-                        timer.timed.has_cut(by);
-                        Err(AttemptError::Interrupted(interrupted))
-                    }
+                let joined = attempt.as_mut().attempt();
+                let polled = joined.poll_with(cx, limits.hedge, terms, &mut calling, held.as_mut());
+                let outcome = match polled {
+                    Poll::Ready(output) => tracked(operation.end(output)),
+                    Poll::Pending => match attempt.as_mut().poll_limit(cx) {
+                        Poll::Ready((by, interrupted)) => {
+                            limits.timed.has_cut(by);
+                            Err(AttemptError::Interrupted(interrupted))
+                        }
+                        Poll::Pending => {
+                            *permit = held;
+                            return Poll::Pending;
+                        }
+                    },
                 };
+                // Nothing of the attempt, such as its hedges, outlives it.
+                *bounded = None;
                 Poll::Ready(match outcome {
                     Ok(value) => self.returned(held, value),
                     Err(error) => self.failed(held, Err(error), None),
@@ -497,10 +472,6 @@ where
         };
         Ongoing { parts: this.parts, attempt, progress }
     }
-}
-
-fn timing<Fut>(timer: Option<&Timer<'_, Fut>>) -> Timing {
-    timer.map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
 impl<Op, Fut, T, E, V, W, L> Future for Run<'_, Op, Fut, T, E, V, W, L>

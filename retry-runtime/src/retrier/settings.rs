@@ -8,10 +8,12 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
+use crate::call::attempt_timeout::CallTiming;
+use crate::call::driver;
 use crate::call::hedge::group::Terms;
-use crate::call::last_failure::{FailureSlot, LastFailure};
-use crate::call::plan::{Hedges, Plan, Timing};
-use crate::call::session::{Next, Session, Verdict};
+use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
+use crate::call::plan::{Hedges, Plan};
+use crate::call::session::{Next, Verdict};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
 use crate::event::retry_event::RetryEvent;
 use crate::observe;
@@ -49,8 +51,8 @@ pub(super) struct Common<V> {
     pub(super) values: V,
 }
 
-/// The session of a call.
-pub(super) type Call<'r, T, E> = Session<PendingRetry<'r, Tracked<T, E>>>;
+/// A call of a retrier, with the time limits of a `Timer`.
+pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, Tracked<T, E>>, Timer>;
 
 /// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
 /// the call before another attempt fails; and what the quota has lent to the next attempt, to be
@@ -68,8 +70,23 @@ impl<'r, R> PendingRetry<'r, R> {
         self.0
             .get_or_insert_with(|| Box::new(Kept { last: LastFailure::none(), reservation: None }))
     }
+}
 
-    /// The last failure, or `other` if none was kept.
+impl<R> FailureSlot for PendingRetry<'_, R> {
+    fn none() -> Self {
+        Self(None)
+    }
+
+    fn take(&mut self) -> Self {
+        Self(self.0.take())
+    }
+}
+
+impl<R> Keeps<R> for PendingRetry<'_, R> {
+    fn keep(&mut self, outcome: R) {
+        self.kept().last.keep(outcome);
+    }
+
     fn last_or_else(self, other: impl FnOnce() -> R) -> R {
         match self.0 {
             Some(kept) => kept.last.last_or_else(other),
@@ -78,26 +95,10 @@ impl<'r, R> PendingRetry<'r, R> {
     }
 }
 
-impl<R> FailureSlot for PendingRetry<'_, R> {
-    type Failure = R;
-
-    fn none() -> Self {
-        Self(None)
-    }
-
-    fn keep(&mut self, failure: R) {
-        self.kept().last.keep(failure);
-    }
-
-    fn take(&mut self) -> Self {
-        Self(self.0.take())
-    }
-}
-
-impl<R> Session<PendingRetry<'_, R>> {
+impl<R, T> driver::Call<PendingRetry<'_, R>, T> {
     /// Called when the next attempt is made: what the quota lent for it is spent.
     pub(super) fn spend(&mut self) {
-        let kept = self.kept().and_then(|pending| pending.0.as_mut());
+        let kept = self.session.kept().and_then(|pending| pending.0.as_mut());
         kept.and_then(|kept| kept.reservation.take()).map(Reservation::spend);
     }
 }
@@ -206,31 +207,35 @@ impl Settings {
 
     /// The breaker's permit for an attempt, or else the end of the call.
     #[inline]
-    pub(super) fn admit<T, E>(
-        &self,
-        call: &mut Call<'_, T, E>,
-        timing: impl FnOnce() -> Timing,
-    ) -> Result<Option<Permit<'_>>, End<T, E>> {
+    pub(super) fn admit<'r, T, E, Timer: CallTiming + Default>(
+        &'r self,
+        call: &mut Call<'r, T, E, Timer>,
+    ) -> Result<Option<Permit<'r>>, End<T, E>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
         match lend::breaker(breaker).try_acquire() {
             Ok(permit) => Ok(Some(permit)),
-            Err(rejected) => Err(self.rejected(call, timing(), rejected.into())),
+            Err(rejected) => Err(self.refused(call, rejected.into())),
         }
     }
 
     #[cold]
-    fn rejected<T, E>(
+    fn refused<T, E, Timer: CallTiming + Default>(
         &self,
-        call: &mut Call<'_, T, E>,
-        timing: Timing,
+        call: &mut Call<'_, T, E, Timer>,
         rejected: Interrupted,
     ) -> End<T, E> {
-        let how = call.rejected(&self.plan().timing(timing), &rejected);
-        ended(take(call).close().last_or_else(|| Result::interrupted(rejected)), how)
+        match call.refused(self.plan(), &rejected) {
+            Next::GiveUp(how) => ended(take(call).last_or(rejected, Result::interrupted), how),
+            Next::Wait => unreachable!("a retrier does not wait for its breaker"),
+        }
     }
 
     #[inline]
-    pub(super) fn succeeded<T, E>(&self, call: Call<'_, T, E>, permit: Option<Permit<'_>>) {
+    pub(super) fn succeeded<T, E, Timer: CallTiming>(
+        &self,
+        call: Call<'_, T, E, Timer>,
+        permit: Option<Permit<'_>>,
+    ) {
         if let Some(permit) = permit {
             permit.success();
         }
@@ -242,12 +247,11 @@ impl Settings {
 
     /// Breaks with the result of the call, or continues if a wait follows.
     #[cold]
-    pub(super) fn failed<'r, T, E>(
+    pub(super) fn failed<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
         rules: &Rules<E>,
         closures: CallClosures<'_, E>,
-        call: &mut Call<'r, T, E>,
-        timing: Timing,
+        call: &mut Call<'r, T, E, Timer>,
         permit: Option<Permit<'_>>,
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
@@ -268,34 +272,30 @@ impl Settings {
             verdict = verdict.ruled_by(attempt);
         }
         verdict.retry &= can_repeat;
-        let plan = Plan { hedges, ..self.plan().timing(timing) };
-        match call.failed(&plan, permit, verdict) {
+        let plan = Plan { hedges, ..self.plan() };
+        match call.failed(plan, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {
-                    let event = call.event(&plan, tracked_failure(&outcome));
+                    let event = call.session.event(&plan, tracked_failure(&outcome));
                     rules.on_retry(&event);
                     if let Some(listener) = closures.on_retry {
                         listener(&event);
                     }
                 }
                 if let Some(quota) = plan.quota {
-                    let reservation = Reservation::of(quota, call.credit());
-                    if let Some(pending) = call.kept() {
+                    let reservation = Reservation::of(quota, call.session.credit());
+                    if let Some(pending) = call.session.kept() {
                         pending.kept().reservation = Some(reservation);
                     }
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
-                if plan.breaker.is_some() || timing.has_deadline() {
+                if plan.breaker.is_some() || call.timer.timing().has_deadline() {
                     call.keep(outcome);
                 }
                 ControlFlow::Continue(())
             }
-            Next::GiveUp(how) => {
-                let kept = take(call).close();
-                let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
-                ControlFlow::Break(ended(last, how))
-            }
+            Next::GiveUp(how) => ControlFlow::Break(ended(take(call).end(outcome), how)),
         }
     }
 }

@@ -640,3 +640,28 @@ async fn a_deadline_of_run_time_ends_with_the_last_error() {
     let error = hangs(&Cell::new(0), Policy::new().deadline(5 * S)).await.unwrap_err();
     assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&Down(1))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_constant_policy_may_stand_beside_a_runtime_number_of_attempts() {
+    const TIMED: Policy = retry_runtime::policy!(timeout = "1s", jitter = none, backoff = fixed);
+
+    struct Client {
+        attempts: u32,
+        calls: AtomicU32,
+    }
+
+    impl Client {
+        #[retry(policy = TIMED, attempts = self.attempts)]
+        async fn fetch(&self) -> std::io::Result<()> {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            std::future::pending().await
+        }
+    }
+
+    let client = Client { attempts: 2, calls: AtomicU32::new(0) };
+    let start = Instant::now();
+    let error = client.fetch().await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(client.calls.into_inner(), 2);
+    assert_eq!(start.elapsed(), 3 * S);
+}

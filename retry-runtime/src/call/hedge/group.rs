@@ -147,11 +147,6 @@ impl<'a, F: Future> Group<'a, F> {
         })
     }
 
-    /// Whether the attempt that is hedged has not ended.
-    pub(crate) const fn is_first_running(&self) -> bool {
-        self.is_first_running
-    }
-
     /// The attempt that is hedged has ended; returns its outcome if it is that of the group.
     #[cold]
     pub(crate) fn first_ended(

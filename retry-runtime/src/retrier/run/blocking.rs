@@ -4,7 +4,8 @@
 use core::ops::ControlFlow;
 
 use super::Run;
-use crate::call::plan::{Hedges, Timing};
+use crate::call::attempt_timeout::Clocked;
+use crate::call::plan::Hedges;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
@@ -79,11 +80,10 @@ where
     /// The call was given up: why, after how many attempts, and the last error.
     pub fn call(self) -> Result<T, RetryError<E>> {
         let Self { mut parts, .. } = self;
-        let mut call = Call::new();
         let settings = &parts.common.settings;
-        let timing = Timing::start(&settings.plan());
+        let mut call = Call::new(Clocked::start(&settings.plan()));
         loop {
-            let permit = match settings.admit(&mut call, || timing) {
+            let permit = match settings.admit(&mut call) {
                 Ok(permit) => permit,
                 Err(end) => return end,
             };
@@ -101,11 +101,11 @@ where
             let failed =
                 Failed { outcome, value, attempt: None, can_repeat: true, hedges: Hedges::Never };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
-            let next = settings.failed(parts.rules, closures, &mut call, timing, permit, failed);
+            let next = settings.failed(parts.rules, closures, &mut call, permit, failed);
             if let ControlFlow::Break(end) = next {
                 return end;
             }
-            call.wait_blocking(settings.origin());
+            call.wait_blocking(settings.origin(), None);
             call.spend();
         }
     }

@@ -3,10 +3,13 @@
 //! A policy with neither pays nothing: the expansion does not use this module, or, where only a
 //! shared policy knows, uses [`Untimed`], or [`Clocked`] if there is a `max_elapsed`.
 
+use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+
+use tokio::task::coop::{Unconstrained, unconstrained};
 
 use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep};
@@ -116,7 +119,7 @@ impl Timed {
     /// [`has_cut`](Self::has_cut).
     pub(crate) fn cut_off<F>(&mut self, attempt: F) -> CutOff<F> {
         let (sleep, bound) = match self.bound() {
-            Some((at, bound)) => (Some(timer::sleep_until(at)), Some(bound)),
+            Some((at, bound)) => (Some(unconstrained(timer::sleep_until(at))), Some(bound)),
             // Beyond what the clock can represent: never.
             None => (None, None),
         };
@@ -172,13 +175,14 @@ impl CallTiming for Timed {
 
 pin_project_lite::pin_project! {
     /// An attempt with a limit.
-    #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct CutOff<F> {
         #[pin]
         attempt: F,
+        // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll would
+        // otherwise keep the limit from ever firing.
         #[pin]
-        sleep: Option<Sleep>,
+        sleep: Option<Unconstrained<Sleep>>,
         bound: Option<Bound>,
     }
 }
@@ -222,7 +226,6 @@ impl<F> CutOff<F> {
 
 pin_project_lite::pin_project! {
     /// An attempt with a limit, with an interruption turned into an outcome of the attempt.
-    #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct Bounded<'a, F: Future> {
         #[pin]
@@ -231,6 +234,18 @@ pin_project_lite::pin_project! {
         // Stored here instead of called through `R` when polled: the compiler would report a return
         // type that cannot represent an interruption twice, at the call and at the `.await`.
         outcome: fn(Interrupted) -> F::Output,
+    }
+}
+
+impl<F> fmt::Debug for CutOff<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CutOff").field("bound", &self.bound).finish_non_exhaustive()
+    }
+}
+
+impl<F: Future> fmt::Debug for Bounded<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bounded").field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }
 

@@ -26,8 +26,10 @@ pub use crate::call::attempt_timeout::{
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::driver::Call;
 pub use crate::call::hedge::contexts::Contexts;
-pub use crate::call::hedge::group::{Judged, Member, Terms};
+pub use crate::call::hedge::group::Terms;
 pub use crate::call::hedge::latencies::Latencies;
+pub use crate::call::hedge::member::{HedgeOutcome, Member};
+pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, Hedged, Hedging};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};

@@ -216,7 +216,13 @@ impl Expansion<'_> {
                 let cut = self.return_place.locate(quote!(&mut call.timer));
                 let arguments = quote!(#cut, #attempt);
                 let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);
-                quote!(#cutting.await)
+                if !self.is_hedged() {
+                    return quote!(#cutting.await);
+                }
+                quote!({
+                    let outcome = #cutting.await;
+                    __retry::Call::hedged(&mut call, outcome, &mut hedges)
+                })
             }
         }
     }

@@ -55,8 +55,45 @@ impl Expansion<'_> {
                 #judge,
                 || __retry::Terms::of(&__RETRY_SITE, #number, #breaker, #quota, #contexts),
                 #permit,
+                &mut hedges,
             )
         }
+    }
+
+    /// Writes the report of a group, created for each attempt.
+    pub(super) fn bind_report(&self) -> Option<TokenStream> {
+        self.is_hedged().then(|| quote!(let mut hedges = __retry::HedgeReport::new();))
+    }
+
+    /// Writes the decision whether a value is retried: as the group has decided, or else by
+    /// `is_retried`.
+    pub(super) fn as_decided(&self, is_retried: TokenStream) -> TokenStream {
+        if !self.is_hedged() {
+            return is_retried;
+        }
+        quote!(match __retry::HedgeReport::verdicts(&hedges).has_failed() {
+            __retry::Some(has_failed) => has_failed,
+            __retry::None => #is_retried,
+        })
+    }
+
+    /// Writes the verdict on a failure: the one that the group has reached, with the error `shown`,
+    /// or else `verdict`. The longest wait that a member asked for counts.
+    pub(super) fn verdict_as_decided(
+        &self,
+        shown: &TokenStream,
+        verdict: TokenStream,
+    ) -> TokenStream {
+        if !self.is_hedged() {
+            return verdict;
+        }
+        quote!({
+            let verdicts = __retry::HedgeReport::verdicts(&hedges);
+            verdicts.extend(match verdicts.decided() {
+                __retry::Some(decided) => decided.on(#shown),
+                __retry::None => #verdict,
+            })
+        })
     }
 
     /// When an attempt begins whose time counts for the percentile that hedges follow.
@@ -94,13 +131,13 @@ impl Expansion<'_> {
                 quote! {
                     __retry::Ok(value) => {
                         if !(#is_retried) {
-                            return __retry::Judged::Success;
+                            return __retry::HedgeOutcome::Success;
                         }
                         #verdict
                     }
                 }
             }
-            None => quote!(__retry::Ok(_) => return __retry::Judged::Success,),
+            None => quote!(__retry::Ok(_) => return __retry::HedgeOutcome::Success,),
         };
         let verdict = self.verdict_on_error();
         quote! {

@@ -18,15 +18,18 @@ impl Expansion<'_> {
         let end_if_cancelled = self.end_if_cancelled();
         let context = self.context();
         let start_measuring = self.start_measuring();
+        let report = self.bind_report();
         let outcome = self.outcome(attempt);
         let failure = self.failure();
         let on_value = if self.is_tracked() {
             let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
+            let verdict = self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict);
             quote!(__retry::Ok(#value) => #verdict,)
         } else {
             self.on_value()
         };
         let verdict = self.verdict_on_error();
+        let verdict = self.verdict_as_decided(&self.shown_error(), verdict);
         let ruled = self.args.context.as_ref().map(|_| {
             let attempt = self.decisive_context();
             quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
@@ -43,6 +46,7 @@ impl Expansion<'_> {
         let leave = self.leave();
         let attempt = quote! {{
             #start_measuring
+            #report
             #outcome
             let verdict = match #failure {
                 #on_value
@@ -383,7 +387,10 @@ impl Expansion<'_> {
         let declared = &self.declared;
         if self.is_tracked() {
             // Input: an attempt's error or value. Output: the failures among them.
-            let guard = self.ok_condition(&quote!(&value)).map(|retried| quote!(if !(#retried)));
+            let guard = self.ok_condition(&quote!(&value)).map(|retried| {
+                let retried = self.as_decided(retried);
+                quote!(if !(#retried))
+            });
             let succeed = self.succeed(&quote!(&value));
             return quote! {
                 let outcome = match #attempt {
@@ -425,7 +432,9 @@ impl Expansion<'_> {
             let value = self.counted_value();
             return quote!(__retry::Ok(#value) => { #succeed });
         };
+        let is_retried = self.as_decided(is_retried);
         let verdict = self.value_verdict(&quote!(value));
+        let verdict = self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict);
         quote! {
             __retry::Ok(value) => {
                 if !(#is_retried) { #succeed }

@@ -36,6 +36,21 @@ impl Expansion<'_> {
         }
     }
 
+    /// Writes how events show `error`, the failure of an attempt.
+    pub(super) fn shown_error(&self) -> TokenStream {
+        let typed = self.probe("lenient", "__probe", true);
+        if !self.is_tracked() {
+            return quote!(#typed.display);
+        }
+        let interrupted = self.probe("lenient", "__probe", false);
+        quote! {
+            match error {
+                __retry::AttemptError::Error(error) => #typed.display,
+                __retry::AttemptError::Interrupted(error) => #interrupted.display,
+            }
+        }
+    }
+
     /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
     /// user's type, and typed matchers do not match it.
     pub(super) fn verdict(&self, typed: bool) -> TokenStream {

@@ -21,6 +21,7 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::clock::{self, Instant};
 use crate::call::attempt_timeout::CallTiming;
+use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session, Verdict};
@@ -87,6 +88,26 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         verdict: Verdict<'_>,
     ) -> Next {
         self.session.failed(&plan.timing(self.timer.timing()), permit, verdict)
+    }
+
+    /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of its
+    /// members failed, the failure of that member.
+    #[inline]
+    pub fn hedged<R>(&mut self, outcome: R, report: &mut HedgeReport<R>) -> R {
+        match self.timer.timing().cut {
+            Some(_) => self.failure_before_limit(report).unwrap_or(outcome),
+            None => outcome,
+        }
+    }
+
+    /// Takes the last failure of an attempt that a time limit has ended. It replaces the failures of
+    /// earlier attempts.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn failure_before_limit<R>(&mut self, report: &mut HedgeReport<R>) -> Option<R> {
+        let last = report.take_last()?;
+        let _ = self.session.kept().map(FailureSlot::take);
+        Some(last)
     }
 
     /// Keeps a failure that will be retried, if the call may end before another attempt fails.

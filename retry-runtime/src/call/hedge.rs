@@ -1,19 +1,24 @@
 //! [`Hedged`]: an attempt that is joined by another one if it does not answer in time.
 //!
-//! Until the attempt has once not been ready, there is nothing of a hedge: no timer, no allocation.
+//! Until the attempt has once returned pending, a hedge costs nothing: no timer, no allocation.
 
 pub(crate) mod contexts;
 pub(crate) mod group;
 pub(crate) mod latencies;
+pub(crate) mod member;
+pub(crate) mod report;
 
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::call::hedge::group::{Caller, Group, Hedge, Judged, Member, Terms};
+use crate::call::hedge::group::{Caller, Group, Hedge, Terms};
 use crate::call::hedge::latencies::Latencies;
+use crate::call::hedge::member::{HedgeOutcome, Member};
+use crate::call::hedge::report::HedgeReport;
 use crate::call::plan::Plan;
+use crate::call::session::Decision;
 use crate::protect::breaker::Permit;
 
 /// A body that can be begun several times. One trait with an associated type: with two parameters
@@ -57,43 +62,45 @@ impl Hedging {
 }
 
 pin_project_lite::pin_project! {
-    /// An attempt and the hedges that have joined it, for whoever begins and judges them.
-    pub(crate) struct Joined<'a, F> {
+    /// An attempt and the hedges that have joined it.
+    pub(crate) struct Race<'a, F> {
+        // `None` once it has ended while hedges run.
         #[pin]
         first: Option<F>,
-        // `None` until the attempt has once not been ready.
+        // `None` until the attempt has once returned pending.
         group: Option<Box<Group<'a, F>>>,
     }
 }
 
-impl<'a, F: Future> Joined<'a, F> {
+impl<'a, F: Future> Race<'a, F> {
     #[inline(always)]
     pub(crate) const fn new(first: F) -> Self {
         Self { first: Some(first), group: None }
     }
 
+    /// Polls the attempt, and its hedges on behalf of `caller`. Afterwards, `permit` is that of the
+    /// member whose outcome is returned.
     #[inline]
-    pub(crate) fn poll_with(
+    pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         hedge: Option<Hedge>,
         terms: impl FnOnce() -> Terms<'a>,
         caller: &mut impl Caller<'a, F>,
-        mut permit: Option<&mut Permit<'a>>,
+        permit: Option<&mut Permit<'a>>,
     ) -> Poll<F::Output> {
         let mut this = self.project();
-        if let Some(first) = this.first.as_mut().as_pin_mut() {
-            if let Poll::Ready(outcome) = first.poll(cx) {
-                let Some(group) = this.group else { return Poll::Ready(outcome) };
-                this.first.set(None);
-                if let Some(outcome) = group.first_ended(outcome, caller, permit.as_deref_mut()) {
+        let is_alone = this.group.is_none();
+        if is_alone {
+            if let Some(first) = this.first.as_mut().as_pin_mut() {
+                if let Poll::Ready(outcome) = first.poll(cx) {
                     return Poll::Ready(outcome);
                 }
             }
         }
         let Some(hedge) = hedge else { return Poll::Pending };
         let group = this.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
-        group.poll(cx, caller, permit)
+        group.poll(this.first, is_alone, cx, caller, permit)
     }
 }
 
@@ -105,8 +112,8 @@ pin_project_lite::pin_project! {
         B: Body,
     {
         #[pin]
-        joined: Joined<'a, B::Attempt>,
-        begins: Begins<'a, B, C, J>,
+        race: Race<'a, B::Attempt>,
+        begins: Begins<'a, 'p, B, C, J>,
         hedging: &'p Hedging,
         terms: T,
         // As `call_judge`.
@@ -116,18 +123,19 @@ pin_project_lite::pin_project! {
 }
 
 /// The closures of the call.
-struct Begins<'a, B: Body, C, J> {
+struct Begins<'a, 'p, B: Body, C, J> {
     body: B,
     goes_on: C,
     judge: J,
     // Stored instead of required of `J` where the future is polled: for an outcome that borrows, the
     // compiler cannot prove there that the future is `Send`.
     call_judge: Judge<'a, J, <B::Attempt as Future>::Output>,
+    report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
 }
 
-type Judge<'a, J, R> = fn(&J, &R, &mut Member<'a>) -> Judged;
+type Judge<'a, J, R> = fn(&J, &R, &mut Member<'_, 'a>) -> HedgeOutcome;
 
-impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, B, C, J> {
+impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, '_, B, C, J> {
     fn goes_on(&mut self) -> bool {
         (self.goes_on)()
     }
@@ -139,21 +147,29 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, B
     fn judge(
         &mut self,
         outcome: &<B::Attempt as Future>::Output,
-        member: &mut Member<'a>,
-    ) -> Judged {
+        member: &mut Member<'_, 'a>,
+    ) -> HedgeOutcome {
         (self.call_judge)(&self.judge, outcome, member)
+    }
+
+    fn keep(&mut self, outcome: <B::Attempt as Future>::Output, verdict: Decision) {
+        self.report.keep(outcome, verdict);
+    }
+
+    fn decide(&mut self, verdict: Option<Decision>) {
+        self.report.decide(verdict);
     }
 }
 
 impl<'a, 'p, B: Body, C, J, T> Hedged<'a, 'p, B, C, J, T>
 where
     C: FnMut() -> bool,
-    J: Fn(&<B::Attempt as Future>::Output, &mut Member<'a>) -> Judged,
+    J: Fn(&<B::Attempt as Future>::Output, &mut Member<'_, 'a>) -> HedgeOutcome,
     T: Fn() -> Terms<'a>,
 {
-    /// An attempt of a call, of which `judge` says what an outcome means. No hedge begins once
-    /// `goes_on` returns `false`. When the group has ended, `permit` is that of the attempt whose
-    /// outcome counts.
+    /// Begins an attempt of a call, whose outcomes `judge` judges. No hedge begins once `goes_on`
+    /// returns `false`. When the group has ended, `permit` is that of the attempt whose outcome
+    /// counts, and `report` holds what the group found out.
     #[inline(always)]
     pub fn new(
         hedging: &'p Hedging,
@@ -162,12 +178,13 @@ where
         judge: J,
         terms: T,
         permit: Option<&'p mut Permit<'a>>,
+        report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
     ) -> Self {
-        let joined = Joined::new(body.begin());
+        let race = Race::new(body.begin());
         let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
-        let begins = Begins { body, goes_on, judge, call_judge };
+        let begins = Begins { body, goes_on, judge, call_judge, report };
         let call_terms: fn(&T) -> Terms<'a> = |terms| terms();
-        Self { joined, begins, hedging, terms, call_terms, permit }
+        Self { race, begins, hedging, terms, call_terms, permit }
     }
 }
 
@@ -179,7 +196,7 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for Hedged<'_, '_, B, C, J, T> {
         let this = self.project();
         let terms = || (this.call_terms)(this.terms);
         let permit = this.permit.as_deref_mut();
-        this.joined.poll_with(cx, this.hedging.0, terms, this.begins, permit)
+        this.race.poll(cx, this.hedging.0, terms, this.begins, permit)
     }
 }
 

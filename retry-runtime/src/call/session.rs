@@ -41,6 +41,7 @@ use crate::site::Origin;
 
 pub use self::so_far::Next;
 pub(crate) use self::so_far::succeeded_first_try;
+pub(crate) use self::verdict::Decision;
 pub use self::verdict::Verdict;
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.

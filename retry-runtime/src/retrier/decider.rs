@@ -291,6 +291,15 @@ impl<E> Rules<E> {
         }
     }
 
+    /// Returns how events show this failure.
+    pub(super) fn shown<'e>(&self, failed: &'e FailedAttempt<'_, E>) -> ErrorDisplay<'e> {
+        ErrorDisplay::Display(match failed {
+            FailedAttempt::Error(error) => (self.read)(error).display,
+            FailedAttempt::Interrupted(interrupted) => interrupted,
+            FailedAttempt::Value(value) => value,
+        })
+    }
+
     /// Whether closures may give another wait.
     #[inline]
     pub(super) fn adjust_waits(&self) -> bool {

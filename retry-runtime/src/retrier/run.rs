@@ -5,7 +5,6 @@ pub(crate) mod blocking;
 
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, take};
 use core::ops::ControlFlow;
 use core::pin::Pin;
@@ -13,10 +12,12 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
-use crate::call::hedge::Joined;
-use crate::call::hedge::group::{Caller, Hedge, Judged, Member};
+use crate::call::hedge::Race;
+use crate::call::hedge::group::{Caller, Hedge};
+use crate::call::hedge::member::{HedgeOutcome, Member};
+use crate::call::hedge::report::{HedgeReport, HedgeVerdicts};
 use crate::call::plan::{Hedges, Timing};
-use crate::call::session::{Session, succeeded_first_try};
+use crate::call::session::{Decision, Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::AttemptError;
@@ -93,9 +94,9 @@ struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
     stage: Stage,
-    call: Call<'r, T, E, Option<Box<Limits>>>,
+    call: Call<'r, T, E, Option<Box<Limits<T, E>>>>,
     // Boxed, because a timer is larger than all the rest.
-    bounded: Option<Pin<Box<CutOff<Joined<'r, Fut>>>>>,
+    bounded: Option<Pin<Box<CutOff<Race<'r, Fut>>>>>,
     permit: Option<Permit<'r>>,
 }
 
@@ -134,24 +135,28 @@ struct Ongoing<'p, 'r, Op, Fut, T, E, V, W, L> {
 }
 
 /// The time limits of a call, and the hedges of its attempts.
-pub(super) struct Limits {
+pub(super) struct Limits<T, E> {
     timed: Timed,
     hedge: Option<Hedge>,
+    /// The findings of the hedges of the current attempt.
+    report: HedgeReport<Result<T, E>>,
 }
 
-impl CallTiming for Limits {
+impl<T, E> CallTiming for Limits<T, E> {
     fn timing(&self) -> Timing {
         self.timed.timing()
     }
 }
 
 /// What begins the hedges of a call, and judges outcomes while others run.
-struct Calling<'c, Op, T, E, V, W> {
+struct Calling<'c, Op, T, E, V: Values<T>, W> {
     operation: &'c mut Op,
     common: &'c Common<V>,
     rules: &'c Rules<E>,
     when: &'c mut Option<W>,
-    types: PhantomData<fn() -> T>,
+    report: &'c mut HedgeReport<Result<T, E>>,
+    /// The failure of the value that was judged last.
+    failed_value: Option<V::Failure>,
 }
 
 impl<'r, Op, Fut, T, E, V, W> Caller<'r, Fut> for Calling<'_, Op, T, E, V, W>
@@ -169,21 +174,29 @@ where
         self.operation.hedge(Seal)
     }
 
-    fn judge(&mut self, output: &Fut::Output, member: &mut Member<'r>) -> Judged {
-        let Self { common, rules, when, .. } = self;
+    fn judge(&mut self, output: &Fut::Output, member: &mut Member<'_, 'r>) -> HedgeOutcome {
+        let Self { common, rules, when, failed_value, .. } = self;
         let failed = match Op::result(output) {
             Some(Ok(value)) => match common.values.failure(value) {
                 Some(failure) => {
-                    let failed = FailedAttempt::Value(&failure);
+                    let failed = FailedAttempt::Value(failed_value.insert(failure));
                     return member.failed(&common.settings.verdict(rules, &failed, None));
                 }
-                None => return Judged::Success,
+                None => return HedgeOutcome::Success,
             },
             Some(Err(error)) => FailedAttempt::Error(error),
-            None => return Judged::Final,
+            None => return HedgeOutcome::Final,
         };
         let when = when.as_mut().map(|when| when as &mut dyn FnMut(&E) -> bool);
         member.failed(&common.settings.verdict(rules, &failed, when))
+    }
+
+    fn keep(&mut self, output: Fut::Output, verdict: Decision) {
+        self.report.keep(self.operation.end(output), verdict);
+    }
+
+    fn decide(&mut self, verdict: Option<Decision>) {
+        self.report.decide(verdict);
     }
 }
 
@@ -280,7 +293,7 @@ where
                 progress.stage = Stage::Attempt;
             }
             Some(limits) => {
-                let bounded = limits.timed.cut_off(Joined::new(attempt));
+                let bounded = limits.timed.cut_off(Race::new(attempt));
                 progress.bounded = Some(Box::pin(bounded));
                 progress.stage = Stage::Bounded;
             }
@@ -292,7 +305,10 @@ where
     fn ended(&mut self, permit: Option<Permit<'r>>, outcome: Result<T, E>) -> Option<Op::Output> {
         match outcome {
             Ok(value) => self.returned(permit, value),
-            Err(error) => self.failed(permit, Err(AttemptError::Error(error)), None),
+            Err(error) => {
+                let outcome = Err(AttemptError::Error(error));
+                self.failed(permit, outcome, None, HedgeVerdicts::NONE)
+            }
         }
     }
 
@@ -304,6 +320,7 @@ where
         permit: Option<Permit<'r>>,
         outcome: Tracked<T, E>,
         value: Option<&V::Failure>,
+        verdicts: HedgeVerdicts,
     ) -> Option<Op::Output> {
         let Self { parts, attempt: slot, progress } = self;
         // Nothing of the attempt stays alive during the wait.
@@ -313,7 +330,8 @@ where
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let failed = Failed { outcome, value, attempt, can_repeat, hedges: Hedges::AsPolicySays };
+        let hedges = Hedges::AsPolicySays;
+        let failed = Failed { outcome, value, attempt, can_repeat, hedges, verdicts };
         let closures = CallClosures::new(when, on_retry);
         let call = &mut progress.call;
         match common.settings.failed(rules, closures, call, permit, failed) {
@@ -329,11 +347,17 @@ where
     #[inline(always)]
     fn returned(&mut self, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
         if let Some(failure) = self.parts.common.values.failure(&value) {
-            return self.failed(permit, Ok(value), Some(&failure));
+            return self.failed(permit, Ok(value), Some(&failure), HedgeVerdicts::NONE);
         }
+        Some(self.succeeded(permit, value))
+    }
+
+    /// Ends the call with the value of an attempt.
+    #[inline(always)]
+    fn succeeded(&mut self, permit: Option<Permit<'r>>, value: T) -> Op::Output {
         self.progress.stage = Stage::Done;
         self.parts.common.settings.succeeded(take(&mut self.progress.call), permit);
-        Some(self.parts.operation.finish(Ok(value)))
+        self.parts.operation.finish(Ok(value))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Op::Output> {
@@ -373,7 +397,8 @@ where
             Stage::Begin => {
                 let plan = parts.common.settings.plan();
                 let (timed, hedge) = (Timed::start(&plan), Hedge::of(plan.policy));
-                progress.call.timer = Some(Box::new(Limits { timed, hedge }));
+                progress.call.timer =
+                    Some(Box::new(Limits { timed, hedge, report: HedgeReport::new() }));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
@@ -390,15 +415,26 @@ where
                 let Parts { common, rules, operation, when, .. } = parts;
                 let number = call.session.number();
                 let terms = || common.settings.terms(number);
-                let mut calling = Calling { operation, common, rules, when, types: PhantomData };
-                let joined = attempt.as_mut().attempt();
-                let polled = joined.poll_with(cx, limits.hedge, terms, &mut calling, held.as_mut());
+                let report = &mut limits.report;
+                let mut calling =
+                    Calling { operation, common, rules, when, report, failed_value: None };
+                let (race, hedge) = (attempt.as_mut().attempt(), limits.hedge);
+                let polled = race.poll(cx, hedge, terms, &mut calling, held.as_mut());
+                let failed_value = calling.failed_value;
+                let mut report;
                 let outcome = match polled {
-                    Poll::Ready(output) => tracked(operation.end(output)),
+                    Poll::Ready(output) => {
+                        report = take(&mut limits.report);
+                        tracked(operation.end(output))
+                    }
                     Poll::Pending => match attempt.as_mut().poll_limit(cx) {
                         Poll::Ready((by, interrupted)) => {
                             limits.timed.has_cut(by);
-                            Err(AttemptError::Interrupted(interrupted))
+                            report = take(&mut limits.report);
+                            match call.failure_before_limit(&mut report) {
+                                Some(outcome) => tracked(outcome),
+                                None => Err(AttemptError::Interrupted(interrupted)),
+                            }
                         }
                         Poll::Pending => {
                             *permit = held;
@@ -406,11 +442,13 @@ where
                         }
                     },
                 };
-                // Nothing of the attempt, such as its hedges, outlives it.
+                // The attempt and its hedges are dropped before the outcome is reported.
                 *bounded = None;
-                Poll::Ready(match outcome {
-                    Ok(value) => self.returned(held, value),
-                    Err(error) => self.failed(held, Err(error), None),
+                let verdicts = report.verdicts();
+                Poll::Ready(match (outcome, verdicts.has_failed()) {
+                    (Ok(value), None) => self.returned(held, value),
+                    (Ok(value), Some(false)) => Some(self.succeeded(held, value)),
+                    (outcome, _) => self.failed(held, outcome, failed_value.as_ref(), verdicts),
                 })
             }
             Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),

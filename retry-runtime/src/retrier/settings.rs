@@ -11,6 +11,7 @@ use crate::call::attempt::Attempt;
 use crate::call::attempt_timeout::CallTiming;
 use crate::call::driver;
 use crate::call::hedge::group::Terms;
+use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::plan::{Hedges, Plan};
 use crate::call::session::{Next, Verdict};
@@ -116,6 +117,8 @@ pub(super) struct Failed<'a, T, E> {
     /// Whether another attempt can be made at all.
     pub(super) can_repeat: bool,
     pub(super) hedges: Hedges,
+    /// The verdicts of the hedges that joined the attempt.
+    pub(super) verdicts: HedgeVerdicts,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
@@ -181,7 +184,7 @@ impl Settings {
         }
     }
 
-    /// What the hedges of attempt `attempt` need to know.
+    /// Returns the terms of the hedges of attempt `attempt`.
     pub(super) fn terms(&self, attempt: u32) -> Terms<'_> {
         let Plan { origin, breaker, quota, .. } = self.plan();
         Terms { origin, attempt, breaker, quota, contexts: None }
@@ -256,7 +259,7 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat, hedges } = failed;
+        let Failed { outcome, value, attempt, can_repeat, hedges, verdicts } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -264,7 +267,10 @@ impl Settings {
             Ok(_) => FailedAttempt::Value(value),
         };
         let adjust = |wait| rules.adjusted(&asked, wait);
-        let mut verdict = self.verdict(rules, &asked, closures.when);
+        let mut verdict = verdicts.extend(match verdicts.decided() {
+            Some(decided) => decided.on(rules.shown(&asked)),
+            None => self.verdict(rules, &asked, closures.when),
+        });
         if rules.adjust_waits() {
             verdict = verdict.adjusted(&adjust);
         }

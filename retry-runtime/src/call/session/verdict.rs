@@ -32,6 +32,26 @@ pub struct Verdict<'a> {
     pub adjust: Option<Adjust<'a>>,
 }
 
+/// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision {
+    retry: bool,
+    failure: bool,
+    pub(crate) hint: Option<Duration>,
+    class: Class,
+    pub(crate) least: Duration,
+    begins_anew: bool,
+}
+
+impl Decision {
+    /// Returns the verdict on a failure that events show as `error`.
+    #[must_use]
+    pub fn on(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
+        let Self { retry, failure, hint, class, least, begins_anew } = self;
+        Verdict { retry, failure, hint, class, error, least, begins_anew, adjust: None }
+    }
+}
+
 /// Gives another wait in place of the one that would follow, or `None` to leave it.
 #[derive(Clone, Copy)]
 pub struct Adjust<'a>(pub &'a dyn Fn(Duration) -> Option<Duration>);
@@ -47,6 +67,12 @@ impl<'a> Verdict<'a> {
     #[must_use]
     pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
         Self { adjust: Some(Adjust(adjust)), ..self }
+    }
+
+    /// Returns the part of this verdict that borrows nothing.
+    pub(crate) fn decision(&self) -> Decision {
+        let Self { retry, failure, hint, class, error: _, least, begins_anew, adjust: _ } = *self;
+        Decision { retry, failure, hint, class, least, begins_anew }
     }
 
     /// The wait that follows in place of `wait`.

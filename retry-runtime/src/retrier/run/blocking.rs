@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 
 use super::Run;
 use crate::call::attempt_timeout::Clocked;
+use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::plan::Hedges;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
@@ -98,8 +99,14 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed =
-                Failed { outcome, value, attempt: None, can_repeat: true, hedges: Hedges::Never };
+            let failed = Failed {
+                outcome,
+                value,
+                attempt: None,
+                can_repeat: true,
+                hedges: Hedges::Never,
+                verdicts: HedgeVerdicts::NONE,
+            };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
             let next = settings.failed(parts.rules, closures, &mut call, permit, failed);
             if let ControlFlow::Break(end) = next {

@@ -1,0 +1,148 @@
+//! [`Member`]: one attempt of a group while it is polled or judged, and the permits of all of them.
+
+use core::fmt;
+use core::mem;
+
+use crate::call::hedge::contexts::Contexts;
+use crate::call::session::{Decision, Verdict};
+use crate::protect::breaker::Permit;
+
+/// The meaning of an outcome for the other attempts of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HedgeOutcome {
+    /// The outcome of the group: the others are dropped.
+    Success,
+    /// A failure that no other attempt would avoid: likewise the outcome of the group.
+    Final,
+    /// A failure that would be retried: the others may still succeed.
+    Retried,
+}
+
+/// The permits of the members that run.
+pub(super) struct Permits<'a> {
+    /// All but the one that the caller holds.
+    parked: Vec<(u32, Permit<'a>)>,
+    /// The number of the member whose permit the caller holds.
+    holder: u32,
+}
+
+impl<'a> Permits<'a> {
+    pub(super) const fn new() -> Self {
+        Self { parked: Vec::new(), holder: 0 }
+    }
+
+    pub(super) fn add(&mut self, number: u32, permit: Option<Permit<'a>>) {
+        self.parked.extend(permit.map(|permit| (number, permit)));
+    }
+
+    /// Takes the permit of member `number`. If the caller holds it, the caller gets that of another
+    /// member instead.
+    pub(super) fn take(
+        &mut self,
+        number: u32,
+        held: Option<&mut Permit<'a>>,
+    ) -> Option<Permit<'a>> {
+        if self.holder != number {
+            let at = self.parked.iter().position(|(of, _)| *of == number)?;
+            return Some(self.parked.swap_remove(at).1);
+        }
+        let (other, permit) = self.parked.pop()?;
+        self.holder = other;
+        held.map(|held| mem::replace(held, permit))
+    }
+
+    /// Gives the caller the permit of member `number`, and parks the one that it held.
+    pub(super) fn hand_over(&mut self, number: u32, held: Option<&mut Permit<'a>>) {
+        let parked = self.parked.iter_mut().find(|(of, _)| *of == number);
+        if let (Some((of, permit)), Some(held)) = (parked, held) {
+            mem::swap(permit, held);
+            *of = mem::replace(&mut self.holder, number);
+        }
+    }
+}
+
+/// An attempt of a group while it is polled or judged. If that panics, only this attempt has failed:
+/// the caller, which drops its permit during the panic, holds that of this member, and the other
+/// permits are returned without a report.
+pub struct Member<'m, 'a> {
+    number: u32,
+    permits: &'m mut Permits<'a>,
+    held: Option<&'m mut Permit<'a>>,
+    contexts: Option<&'a Contexts>,
+    others_run: bool,
+    verdict: Option<Decision>,
+    is_finished: bool,
+}
+
+impl<'m, 'a> Member<'m, 'a> {
+    /// Creates the member `number`, which is about to be polled.
+    pub(super) fn polled(
+        number: u32,
+        permits: &'m mut Permits<'a>,
+        held: Option<&'m mut Permit<'a>>,
+    ) -> Self {
+        Self::judged(number, permits, held, None, false)
+    }
+
+    /// Creates the member whose permit the caller holds, for code of the caller that may panic.
+    pub(super) fn holder(permits: &'m mut Permits<'a>, held: Option<&'m mut Permit<'a>>) -> Self {
+        Self::polled(permits.holder, permits, held)
+    }
+
+    /// Creates the member `number`, which has ended and is about to be judged.
+    pub(super) fn judged(
+        number: u32,
+        permits: &'m mut Permits<'a>,
+        held: Option<&'m mut Permit<'a>>,
+        contexts: Option<&'a Contexts>,
+        others_run: bool,
+    ) -> Self {
+        Self { number, permits, held, contexts, others_run, verdict: None, is_finished: false }
+    }
+
+    /// Ends the poll or the judgement without a panic; returns the verdict on a failure.
+    pub(super) fn finish(mut self) -> Option<Decision> {
+        self.is_finished = true;
+        self.verdict
+    }
+
+    /// Returns the verdict, unless the attempt itself ruled on its failure.
+    #[must_use]
+    pub fn rules<'v>(&self, verdict: Verdict<'v>) -> Verdict<'v> {
+        match self.contexts.and_then(|contexts| contexts.get(self.number)) {
+            Some(attempt) => verdict.ruled_by(attempt),
+            None => verdict,
+        }
+    }
+
+    /// Records a failure with this verdict, and returns its meaning for the group. If the group goes
+    /// on, the failure is reported to the breaker now.
+    pub fn failed(&mut self, verdict: &Verdict<'_>) -> HedgeOutcome {
+        self.verdict = Some(verdict.decision());
+        if !verdict.retry {
+            return HedgeOutcome::Final;
+        }
+        if self.others_run {
+            if let Some(permit) = self.permits.take(self.number, self.held.as_deref_mut()) {
+                verdict.report(permit);
+            }
+        }
+        HedgeOutcome::Retried
+    }
+}
+
+impl Drop for Member<'_, '_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.permits.hand_over(self.number, self.held.as_deref_mut());
+            self.permits.parked.drain(..).for_each(|(_, permit)| permit.forgive());
+        }
+    }
+}
+
+impl fmt::Debug for Member<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("number", &self.number).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! [`HedgeReport`]: the findings of a group, for the driver of its call.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::call::session::{Decision, Verdict};
+
+/// The findings of a group about the outcomes of its members. Empty, and without an allocation, if
+/// no member was judged.
+pub struct HedgeReport<R>(Option<Box<Findings<R>>>);
+
+struct Findings<R> {
+    verdicts: HedgeVerdicts,
+    /// The last failure that would be retried, of a member that ended before the group.
+    last: Option<(R, Decision)>,
+}
+
+/// The verdicts of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct HedgeVerdicts {
+    outcome: Judgement,
+    /// The longest wait that the servers of all members asked for.
+    hint: Option<Duration>,
+    /// The longest minimum wait that all members asked for.
+    least: Duration,
+}
+
+/// The judgement of a group on its outcome.
+#[derive(Clone, Copy, Debug)]
+enum Judgement {
+    /// The group did not judge it.
+    None,
+    Success,
+    Failure(Decision),
+}
+
+impl<R> HedgeReport<R> {
+    /// Creates the report of a group that has not judged any member yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self(None)
+    }
+
+    #[cold]
+    fn findings(&mut self) -> &mut Findings<R> {
+        let verdicts = HedgeVerdicts::NONE;
+        self.0.get_or_insert_with(|| Box::new(Findings { verdicts, last: None }))
+    }
+
+    /// Keeps an outcome that would be retried, while the group goes on.
+    #[cold]
+    pub(crate) fn keep(&mut self, outcome: R, verdict: Decision) {
+        let findings = self.findings();
+        let verdicts = &mut findings.verdicts;
+        verdicts.hint = verdicts.hint.max(verdict.hint);
+        verdicts.least = verdicts.least.max(verdict.least);
+        findings.last = Some((outcome, verdict));
+    }
+
+    /// Records the verdict on the outcome of the group, or `None` for a success.
+    #[cold]
+    pub(crate) fn decide(&mut self, verdict: Option<Decision>) {
+        self.findings().verdicts.outcome = verdict.map_or(Judgement::Success, Judgement::Failure);
+    }
+
+    /// Takes the last failure that would be retried: it is the outcome of a group that a time limit
+    /// has ended.
+    #[cold]
+    pub(crate) fn take_last(&mut self) -> Option<R> {
+        let findings = self.0.as_mut()?;
+        let (outcome, verdict) = findings.last.take()?;
+        findings.verdicts.outcome = Judgement::Failure(verdict);
+        Some(outcome)
+    }
+
+    /// Returns the verdicts of the group.
+    #[inline]
+    pub fn verdicts(&self) -> HedgeVerdicts {
+        self.0.as_ref().map_or(HedgeVerdicts::NONE, |findings| findings.verdicts)
+    }
+}
+
+impl HedgeVerdicts {
+    /// The verdicts of a group that has not judged any member.
+    pub(crate) const NONE: Self =
+        Self { outcome: Judgement::None, hint: None, least: Duration::ZERO };
+
+    /// Returns whether the outcome of the group is a failure, or `None` if the group did not judge
+    /// it.
+    #[inline]
+    pub fn has_failed(&self) -> Option<bool> {
+        match self.outcome {
+            Judgement::None => None,
+            Judgement::Success => Some(false),
+            Judgement::Failure(_) => Some(true),
+        }
+    }
+
+    /// Returns the verdict on the outcome of the group, without its error, if the group judged it to
+    /// be a failure. Matchers, which may have state, are thereby called once for each outcome.
+    #[inline]
+    pub fn decided(&self) -> Option<Decision> {
+        match self.outcome {
+            Judgement::Failure(decision) => Some(decision),
+            Judgement::None | Judgement::Success => None,
+        }
+    }
+
+    /// Returns `verdict` with the longest wait that any member asked for.
+    #[inline]
+    #[must_use]
+    pub fn extend<'v>(&self, mut verdict: Verdict<'v>) -> Verdict<'v> {
+        verdict.hint = verdict.hint.max(self.hint);
+        verdict.least = verdict.least.max(self.least);
+        verdict
+    }
+}
+
+impl<R> Default for HedgeReport<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R> fmt::Debug for HedgeReport<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HedgeReport").field("verdicts", &self.verdicts()).finish_non_exhaustive()
+    }
+}

@@ -153,9 +153,8 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         quota: Option<&'a RetryQuota>,
         awaited: Option<&'a CircuitBreaker>,
     ) -> CallWait<'a, K> {
-        let reservation = quota.map(|quota| Reservation::of(quota, self.session.credit()));
-        let admission = awaited.map(|breaker| Box::pin(Awaited::new(breaker)));
-        CallWait { session: &mut self.session, reservation, admission }
+        let terms = WaitTerms::new(quota, self.session.credit(), awaited);
+        CallWait { session: &mut self.session, terms }
     }
 
     /// Like [`wait`](Self::wait), but blocks the thread.
@@ -213,14 +212,57 @@ impl<'a> Awaited<'a> {
     }
 }
 
-/// The future of a wait that a quota has paid for, or that a breaker may end.
-#[must_use = "a wait does nothing until it is awaited"]
-pub struct CallWait<'a, K> {
-    session: &'a mut Session<K>,
+/// The terms of a wait: the quota that has paid for the retry, and the breaker that may end it.
+pub(crate) struct WaitTerms<'a> {
     // `None` once the wait has ended. If dropped before that, the quota gets it back.
     reservation: Option<Reservation<'a>>,
     // Boxed, to keep the futures of calls small: few of them ever wait like this.
     admission: Option<Pin<Box<Awaited<'a>>>>,
+}
+
+impl<'a> WaitTerms<'a> {
+    /// The terms of a wait that nothing paid for, and nothing ends.
+    pub(crate) const NONE: Self = Self { reservation: None, admission: None };
+
+    /// Creates the terms of a wait that begins now. `quota` has lent `credit` for the retry.
+    pub(crate) fn new(
+        quota: Option<&'a RetryQuota>,
+        credit: u32,
+        awaited: Option<&'a CircuitBreaker>,
+    ) -> Self {
+        let reservation = quota.map(|quota| Reservation::of(quota, credit));
+        let admission = awaited.map(|breaker| Box::pin(Awaited::new(breaker)));
+        Self { reservation, admission }
+    }
+
+    /// Polls the wait of `session`.
+    pub(crate) fn poll<K>(&mut self, session: &mut Session<K>, cx: &mut Context<'_>) -> Poll<()> {
+        let admitted = self.admission.as_mut().and_then(|awaited| {
+            let awaited = awaited.as_mut().project();
+            awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
+        });
+        match admitted {
+            Some(began) => {
+                session.wait_ended_after(clock::now().saturating_duration_since(began));
+            }
+            None => ready!(session.poll_wait(cx)),
+        }
+        self.end();
+        Poll::Ready(())
+    }
+
+    /// Ends the wait: the reservation is spent, because the retry is made.
+    pub(crate) fn end(&mut self) {
+        self.reservation.take().map(Reservation::spend);
+        self.admission = None;
+    }
+}
+
+/// The future of a wait that a quota has paid for, or that a breaker may end.
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct CallWait<'a, K> {
+    session: &'a mut Session<K>,
+    terms: WaitTerms<'a>,
 }
 
 impl<K> Future for CallWait<'_, K> {
@@ -228,18 +270,7 @@ impl<K> Future for CallWait<'_, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let admitted = this.admission.as_mut().and_then(|awaited| {
-            let awaited = awaited.as_mut().project();
-            awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
-        });
-        match admitted {
-            Some(began) => {
-                this.session.wait_ended_after(clock::now().saturating_duration_since(began));
-            }
-            None => ready!(this.session.poll_wait(cx)),
-        }
-        this.reservation.take().map(Reservation::spend);
-        Poll::Ready(())
+        this.terms.poll(this.session, cx)
     }
 }
 

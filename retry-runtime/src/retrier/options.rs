@@ -293,6 +293,32 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
+    /// Waits until the breaker admits the call, within attempts, budget and deadline, instead of giving
+    /// up at once: `when_open = wait` in the attribute. Without a breaker, it has no effect.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let config = BreakerConfig::new().failure_threshold(1).timeout(Duration::from_secs(10));
+    /// let breaker = Arc::new(CircuitBreaker::new("db", config));
+    /// breaker.try_acquire().unwrap().failure();
+    ///
+    /// let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker)).wait_when_open();
+    /// let start = tokio::time::Instant::now();
+    /// retrier.run(|| async { "7".parse::<u32>() }).await.unwrap();
+    /// assert_eq!(start.elapsed(), Duration::from_secs(10));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn wait_when_open(mut self) -> Self {
+        self.common.settings.waits_for_breaker = true;
+        self
+    }
+
     /// Sets the quota, a `&'static` or an `Arc`, that pays for retries. Default: no quota.
     ///
     /// ```

@@ -275,7 +275,7 @@ where
     W: FnMut(&E) -> bool,
     L: FnMut(&RetryEvent<'_, E>),
 {
-    /// Begins an attempt, or ends the call.
+    /// Begins an attempt or the wait for the breaker, or ends the call.
     #[inline(always)]
     fn begin(&mut self) -> Option<Op::Output> {
         let Self { parts: Parts { common, operation, .. }, attempt: slot, progress } = self;
@@ -284,7 +284,11 @@ where
         progress.stage = Stage::Done;
         match settings.admit(&mut progress.call) {
             Ok(permit) => progress.permit = permit,
-            Err(end) => return Some(operation.finish(end)),
+            Err(Some(end)) => return Some(operation.finish(end)),
+            Err(None) => {
+                progress.stage = Stage::Wait;
+                return None;
+            }
         }
         let attempt = operation.begin(|| progress.call.session.context(&settings.plan()), Seal);
         match &mut progress.call.timer {
@@ -402,8 +406,7 @@ where
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
-                ready!(progress.call.session.poll_wait(cx));
-                progress.call.spend();
+                ready!(progress.call.poll_wait(cx));
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {

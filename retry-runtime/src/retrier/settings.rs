@@ -1,15 +1,16 @@
 //! [`Settings`]: everything that governs a retrier whatever its errors are; and what a call does
 //! between its attempts, async or not.
 
-use core::mem::take;
+use core::mem::{self, take};
 use core::ops::ControlFlow;
+use core::task::{Context, Poll};
 
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_timeout::CallTiming;
-use crate::call::driver;
+use crate::call::driver::{self, WaitTerms};
 use crate::call::hedge::group::Terms;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
@@ -22,7 +23,7 @@ use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
-use crate::protect::quota::{Reservation, RetryQuota};
+use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{FailedAttempt, Lists, Rules};
 use crate::retrier::values::{FailedValue, PickedValue};
@@ -43,6 +44,8 @@ pub(super) struct Settings {
     pub(super) lists: Lists,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
     pub(super) quota: Option<Shared<RetryQuota>>,
+    /// Whether calls wait until the breaker admits them.
+    pub(super) waits_for_breaker: bool,
 }
 
 /// What a retrier consists of whatever its errors are, behind one reference.
@@ -55,21 +58,21 @@ pub(super) struct Common<V> {
 /// A call of a retrier, with the time limits of a `Timer`.
 pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, Tracked<T, E>>, Timer>;
 
-/// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
-/// the call before another attempt fails; and what the quota has lent to the next attempt, to be
-/// returned if the call is dropped before that attempt. Boxed, because a call without these keeps
-/// nothing.
+/// The state that a call keeps during its waits: the last failure, because a breaker or a deadline may
+/// end the call before another attempt fails, and the terms of the wait. Boxed, because a call without
+/// these keeps nothing.
 pub(super) struct PendingRetry<'r, R>(Option<Box<Kept<'r, R>>>);
 
 struct Kept<'r, R> {
     last: LastFailure<R>,
-    reservation: Option<Reservation<'r>>,
+    terms: WaitTerms<'r>,
 }
 
 impl<'r, R> PendingRetry<'r, R> {
     fn kept(&mut self) -> &mut Kept<'r, R> {
-        self.0
-            .get_or_insert_with(|| Box::new(Kept { last: LastFailure::none(), reservation: None }))
+        self.0.get_or_insert_with(|| {
+            Box::new(Kept { last: LastFailure::none(), terms: WaitTerms::NONE })
+        })
     }
 }
 
@@ -96,11 +99,37 @@ impl<R> Keeps<R> for PendingRetry<'_, R> {
     }
 }
 
-impl<R, T> driver::Call<PendingRetry<'_, R>, T> {
-    /// Called when the next attempt is made: what the quota lent for it is spent.
-    pub(super) fn spend(&mut self) {
-        let kept = self.session.kept().and_then(|pending| pending.0.as_mut());
-        kept.and_then(|kept| kept.reservation.take()).map(Reservation::spend);
+impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
+    /// Sets the terms of the wait that begins now.
+    #[cold]
+    fn begin_wait(&mut self, quota: Option<&'r RetryQuota>, awaited: Option<&'r CircuitBreaker>) {
+        let terms = WaitTerms::new(quota, self.session.credit(), awaited);
+        if let Some(pending) = self.session.kept() {
+            pending.kept().terms = terms;
+        }
+    }
+
+    /// Polls the wait that was decided.
+    pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(kept) = self.session.kept().and_then(|pending| pending.0.as_mut()) else {
+            return self.session.poll_wait(cx);
+        };
+        // The session is polled too, so the terms leave it meanwhile.
+        let mut terms = mem::replace(&mut kept.terms, WaitTerms::NONE);
+        let polled = terms.poll(&mut self.session, cx);
+        if polled.is_pending() {
+            if let Some(pending) = self.session.kept() {
+                pending.kept().terms = terms;
+            }
+        }
+        polled
+    }
+
+    /// Ends the wait of a call that blocks its thread.
+    pub(super) fn end_wait(&mut self) {
+        if let Some(kept) = self.session.kept().and_then(|pending| pending.0.as_mut()) {
+            kept.terms.end();
+        }
     }
 }
 
@@ -149,15 +178,25 @@ impl Settings {
         let name = Name::from_static("retrier");
         let lists = Lists { retry_on: None, abort_on: None };
         let is_plain = !needs_timer;
-        Self { policy, needs_timer, is_plain, invalid, name, lists, breaker: None, quota: None }
+        Self {
+            policy,
+            needs_timer,
+            is_plain,
+            invalid,
+            name,
+            lists,
+            breaker: None,
+            quota: None,
+            waits_for_breaker: false,
+        }
     }
 
     /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
-        let Self { name, lists, breaker, quota, .. } = self;
+        let Self { name, lists, breaker, quota, waits_for_breaker, .. } = self;
         let settings = Self::new(policy);
         let is_plain = settings.is_plain && breaker.is_none() && quota.is_none();
-        Self { is_plain, name, lists, breaker, quota, ..settings }
+        Self { is_plain, name, lists, breaker, quota, waits_for_breaker, ..settings }
     }
 
     /// Sets the breaker that admits the attempts.
@@ -180,6 +219,7 @@ impl Settings {
         Plan {
             breaker: self.breaker.as_ref().map(lend::breaker),
             quota: self.quota.as_ref().map(lend::quota),
+            waits_for_breaker: self.waits_for_breaker,
             ..Plan::by(self.origin(), &self.policy)
         }
     }
@@ -208,12 +248,13 @@ impl Settings {
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
     }
 
-    /// The breaker's permit for an attempt, or else the end of the call.
+    /// Returns the breaker's permit for an attempt, or else the end of the call, or `None` if a wait
+    /// follows.
     #[inline]
     pub(super) fn admit<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
         call: &mut Call<'r, T, E, Timer>,
-    ) -> Result<Option<Permit<'r>>, End<T, E>> {
+    ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
         match lend::breaker(breaker).try_acquire() {
             Ok(permit) => Ok(Some(permit)),
@@ -222,14 +263,20 @@ impl Settings {
     }
 
     #[cold]
-    fn refused<T, E, Timer: CallTiming + Default>(
-        &self,
-        call: &mut Call<'_, T, E, Timer>,
+    fn refused<'r, T, E, Timer: CallTiming + Default>(
+        &'r self,
+        call: &mut Call<'r, T, E, Timer>,
         rejected: Interrupted,
-    ) -> End<T, E> {
-        match call.refused(self.plan(), &rejected) {
-            Next::GiveUp(how) => ended(take(call).last_or(rejected, Result::interrupted), how),
-            Next::Wait => unreachable!("a retrier does not wait for its breaker"),
+    ) -> Option<End<T, E>> {
+        let plan = self.plan();
+        match call.refused(plan, &rejected) {
+            Next::GiveUp(how) => {
+                Some(ended(take(call).last_or(rejected, Result::interrupted), how))
+            }
+            Next::Wait => {
+                call.begin_wait(plan.quota, plan.breaker);
+                None
+            }
         }
     }
 
@@ -288,11 +335,8 @@ impl Settings {
                         listener(&event);
                     }
                 }
-                if let Some(quota) = plan.quota {
-                    let reservation = Reservation::of(quota, call.session.credit());
-                    if let Some(pending) = call.session.kept() {
-                        pending.kept().reservation = Some(reservation);
-                    }
+                if plan.quota.is_some() {
+                    call.begin_wait(plan.quota, None);
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.

@@ -47,3 +47,4 @@ mod support;
 mod sync;
 mod timeout;
 mod when_open;
+mod when_open_retrier;

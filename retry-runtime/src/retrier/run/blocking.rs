@@ -86,7 +86,12 @@ where
         loop {
             let permit = match settings.admit(&mut call) {
                 Ok(permit) => permit,
-                Err(end) => return end,
+                Err(Some(end)) => return end,
+                Err(None) => {
+                    call.wait_blocking(settings.origin(), settings.plan().breaker);
+                    call.end_wait();
+                    continue;
+                }
             };
             let (outcome, value) = match (parts.operation)() {
                 Ok(value) => match parts.common.values.failure(&value) {
@@ -113,7 +118,7 @@ where
                 return end;
             }
             call.wait_blocking(settings.origin(), None);
-            call.spend();
+            call.end_wait();
         }
     }
 }

@@ -5,6 +5,7 @@ use proc_macro2::TokenStream;
 use super::Expansion;
 use super::items::option;
 use super::retry_loop::is_cancelled;
+use super::verdict::Judging;
 use crate::hygiene::quote;
 use crate::options::hedge::HedgedBy;
 
@@ -77,8 +78,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// Writes the verdict on a failure: the one that the group has reached, with the error `shown`,
-    /// or else `verdict`. The longest wait that a member asked for counts.
+    /// Writes the verdict on a failure: the one that the group has reached, with the text `shown` for
+    /// events, or else `verdict`, which asks matchers.
     pub(super) fn verdict_as_decided(
         &self,
         shown: &TokenStream,
@@ -87,12 +88,19 @@ impl Expansion<'_> {
         if !self.is_hedged() {
             return verdict;
         }
-        quote!({
-            let verdicts = __retry::HedgeReport::verdicts(&hedges);
-            verdicts.extend(match verdicts.decided() {
-                __retry::Some(decided) => decided.on(#shown),
-                __retry::None => #verdict,
-            })
+        quote!(match __retry::HedgeReport::verdicts(&hedges).decided() {
+            __retry::Some(decided) => decided.on(#shown),
+            __retry::None => #verdict,
+        })
+    }
+
+    /// Writes the binding of a verdict whose wait is the longest one that a member asked for.
+    pub(super) fn extended(&self) -> Option<TokenStream> {
+        self.is_hedged().then(|| {
+            quote! {
+                let mut verdict = verdict;
+                __retry::HedgeReport::verdicts(&hedges).extend(&mut verdict);
+            }
         })
     }
 
@@ -139,7 +147,7 @@ impl Expansion<'_> {
             }
             None => quote!(__retry::Ok(_) => return __retry::HedgeOutcome::Success,),
         };
-        let verdict = self.verdict_on_error();
+        let verdict = self.verdict_on_error(Judging::Member);
         quote! {
             |outcome, member| {
                 let verdict = match #failure {

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use retry_rules::Field;
 
 use super::items::option;
+use super::verdict::Judging;
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::Args;
 use crate::hygiene::{SpanRange, quote};
@@ -22,14 +23,13 @@ impl Expansion<'_> {
         let outcome = self.outcome(attempt);
         let failure = self.failure();
         let on_value = if self.is_tracked() {
-            let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
-            let verdict = self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict);
+            let (value, verdict) = (self.counted_value(), self.value_verdict_as_decided());
             quote!(__retry::Ok(#value) => #verdict,)
         } else {
             self.on_value()
         };
-        let verdict = self.verdict_on_error();
-        let verdict = self.verdict_as_decided(&self.shown_error(), verdict);
+        let verdict = self.verdict_on_error(Judging::Outcome);
+        let extended = self.extended();
         let ruled = self.args.context.as_ref().map(|_| {
             let attempt = self.decisive_context();
             quote!(let verdict = __retry::Verdict::ruled_by(verdict, #attempt);)
@@ -52,6 +52,7 @@ impl Expansion<'_> {
                 #on_value
                 __retry::Err(error) => #verdict,
             };
+            #extended
             #adjusted
             #ruled
             #policy
@@ -433,8 +434,7 @@ impl Expansion<'_> {
             return quote!(__retry::Ok(#value) => { #succeed });
         };
         let is_retried = self.as_decided(is_retried);
-        let verdict = self.value_verdict(&quote!(value));
-        let verdict = self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict);
+        let verdict = self.value_verdict_as_decided();
         quote! {
             __retry::Ok(value) => {
                 if !(#is_retried) { #succeed }
@@ -454,6 +454,15 @@ impl Expansion<'_> {
             Some(counts) => quote!(__retry::Verdict { failure: #counts, ..__retry::VALUE }),
             None => quote!(__retry::VALUE),
         }
+    }
+
+    /// The verdict on a retried value of an attempt, which a group may have judged.
+    fn value_verdict_as_decided(&self) -> TokenStream {
+        let verdict = self.value_verdict(&quote!(value));
+        if self.ok_counts(&quote!(value)).is_none() {
+            return verdict;
+        }
+        self.verdict_as_decided(&quote!(__retry::VALUE.error), verdict)
     }
 
     /// Reports the success to the breaker, the quota and the session.

@@ -10,6 +10,15 @@ use crate::args::Args;
 use crate::hygiene::{SpanRange, quote};
 use crate::options::matcher::Matcher;
 
+/// The place of a verdict.
+#[derive(Clone, Copy)]
+pub(super) enum Judging {
+    /// In the group, on one of its members.
+    Member,
+    /// In the loop, on the outcome of an attempt, which a group may have judged.
+    Outcome,
+}
+
 impl Expansion<'_> {
     /// Whether `ok(…)` retries `value`, a reference.
     pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
@@ -22,12 +31,12 @@ impl Expansion<'_> {
     }
 
     /// The verdict on `error`, the failure of an attempt.
-    pub(super) fn verdict_on_error(&self) -> TokenStream {
-        let typed = self.verdict(true);
+    pub(super) fn verdict_on_error(&self, judging: Judging) -> TokenStream {
+        let typed = self.verdict(true, judging);
         if !self.is_tracked() {
             return typed;
         }
-        let interrupted = self.verdict(false);
+        let interrupted = self.verdict(false, judging);
         quote! {
             match error {
                 __retry::AttemptError::Error(error) => #typed,
@@ -36,24 +45,9 @@ impl Expansion<'_> {
         }
     }
 
-    /// Writes how events show `error`, the failure of an attempt.
-    pub(super) fn shown_error(&self) -> TokenStream {
-        let typed = self.probe("lenient", "__probe", true);
-        if !self.is_tracked() {
-            return quote!(#typed.display);
-        }
-        let interrupted = self.probe("lenient", "__probe", false);
-        quote! {
-            match error {
-                __retry::AttemptError::Error(error) => #typed.display,
-                __retry::AttemptError::Interrupted(error) => #interrupted.display,
-            }
-        }
-    }
-
     /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
     /// user's type, and typed matchers do not match it.
-    pub(super) fn verdict(&self, typed: bool) -> TokenStream {
+    fn verdict(&self, typed: bool, judging: Judging) -> TokenStream {
         if self.asks_nothing() {
             let probed = self.probe("lenient", "__probe", typed);
             return quote!(__retry::judged(#probed, true));
@@ -82,7 +76,8 @@ impl Expansion<'_> {
             }
             None => self.probe(how, "__probe", typed),
         };
-        lets.extend(quote!(let probed = #probed;));
+        let mut bound = std::mem::take(&mut lets);
+        bound.extend(quote!(let probed = #probed;));
         if let Some(classify) = judged {
             let said = call(classify, quote!(__retry::kind_of), quote!(error));
             lets.extend(quote!(let said = #said;));
@@ -137,7 +132,12 @@ impl Expansion<'_> {
                 quote!(__retry::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..__retry::VALUE })
             }
         };
-        quote!({ #lets #verdict })
+        let verdict = quote!({ #lets #verdict });
+        let verdict = match judging {
+            Judging::Member => verdict,
+            Judging::Outcome => self.verdict_as_decided(&quote!(probed.display), verdict),
+        };
+        quote!({ #bound #verdict })
     }
 
     /// Whether no option looks at a failure: all are retried.

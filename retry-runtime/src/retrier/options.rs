@@ -313,7 +313,6 @@ impl<D, V> Retrier<D, V> {
     /// assert_eq!(start.elapsed(), Duration::from_secs(10));
     /// # }
     /// ```
-    #[must_use]
     pub fn wait_when_open(mut self) -> Self {
         self.common.settings.waits_for_breaker = true;
         self

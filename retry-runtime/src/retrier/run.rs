@@ -94,16 +94,14 @@ struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
     stage: Stage,
-    call: Call<'r, T, E, Option<Box<Limits<T, E>>>>,
-    // Boxed, because a timer is larger than all the rest.
-    bounded: Option<Pin<Box<CutOff<Race<'r, Fut>>>>>,
+    call: Call<'r, T, E, Timer<'r, T, E, Fut>>,
     permit: Option<Permit<'r>>,
 }
 
 impl<T, E, Fut> Rest<'_, T, E, Fut> {
     const fn new(stage: Stage) -> Self {
         let call = Call::new(None);
-        Self(ManuallyDrop::new(Progress { stage, call, bounded: None, permit: None }))
+        Self(ManuallyDrop::new(Progress { stage, call, permit: None }))
     }
 }
 
@@ -111,8 +109,8 @@ impl<T, E, Fut> Drop for Rest<'_, T, E, Fut> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        let Progress { call, bounded, permit, .. } = &mut *self.0;
-        drop((take(call), bounded.take(), permit.take()));
+        let Progress { call, permit, .. } = &mut *self.0;
+        drop((take(call), permit.take()));
     }
 }
 
@@ -134,15 +132,19 @@ struct Ongoing<'p, 'r, Op, Fut, T, E, V, W, L> {
     progress: &'p mut Progress<'r, T, E, Fut>,
 }
 
+// Boxed, because it is larger than all the rest.
+type Timer<'r, T, E, Fut> = Option<Box<Limits<'r, T, E, Fut>>>;
+
 /// The time limits of a call, and the hedges of its attempts.
-pub(super) struct Limits<T, E> {
+pub(super) struct Limits<'r, T, E, Fut> {
     timed: Timed,
     hedge: Option<Hedge>,
+    attempt: Option<Pin<Box<CutOff<Race<'r, Fut>>>>>,
     /// The findings of the hedges of the current attempt.
     report: HedgeReport<Result<T, E>>,
 }
 
-impl<T, E> CallTiming for Limits<T, E> {
+impl<T, E, Fut> CallTiming for Limits<'_, T, E, Fut> {
     fn timing(&self) -> Timing {
         self.timed.timing()
     }
@@ -297,8 +299,8 @@ where
                 progress.stage = Stage::Attempt;
             }
             Some(limits) => {
-                let bounded = limits.timed.cut_off(Race::new(attempt));
-                progress.bounded = Some(Box::pin(bounded));
+                let attempt = limits.timed.cut_off(Race::new(attempt));
+                limits.attempt = Some(Box::pin(attempt));
                 progress.stage = Stage::Bounded;
             }
         }
@@ -311,7 +313,7 @@ where
             Ok(value) => self.returned(permit, value),
             Err(error) => {
                 let outcome = Err(AttemptError::Error(error));
-                self.failed(permit, outcome, None, HedgeVerdicts::NONE)
+                self.failed(permit, outcome, None, &HedgeVerdicts::NONE)
             }
         }
     }
@@ -324,12 +326,14 @@ where
         permit: Option<Permit<'r>>,
         outcome: Tracked<T, E>,
         value: Option<&V::Failure>,
-        verdicts: HedgeVerdicts,
+        verdicts: &HedgeVerdicts,
     ) -> Option<Op::Output> {
         let Self { parts, attempt: slot, progress } = self;
         // Nothing of the attempt stays alive during the wait.
         slot.set(None);
-        progress.bounded = None;
+        if let Some(limits) = &mut progress.call.timer {
+            limits.attempt = None;
+        }
         progress.stage = Stage::Wait;
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
@@ -351,7 +355,7 @@ where
     #[inline(always)]
     fn returned(&mut self, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
         if let Some(failure) = self.parts.common.values.failure(&value) {
-            return self.failed(permit, Ok(value), Some(&failure), HedgeVerdicts::NONE);
+            return self.failed(permit, Ok(value), Some(&failure), &HedgeVerdicts::NONE);
         }
         Some(self.succeeded(permit, value))
     }
@@ -401,8 +405,12 @@ where
             Stage::Begin => {
                 let plan = parts.common.settings.plan();
                 let (timed, hedge) = (Timed::start(&plan), Hedge::of(plan.policy));
-                progress.call.timer =
-                    Some(Box::new(Limits { timed, hedge, report: HedgeReport::new() }));
+                progress.call.timer = Some(Box::new(Limits {
+                    timed,
+                    hedge,
+                    attempt: None,
+                    report: HedgeReport::new(),
+                }));
                 Poll::Ready(self.begin())
             }
             Stage::Wait => {
@@ -410,34 +418,28 @@ where
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
-                let Progress { call, bounded, permit, .. } = progress;
-                let (Some(limits), Some(attempt)) = (&mut call.timer, bounded.as_mut()) else {
-                    unreachable!("it is bounded by a timer")
+                let Progress { call, permit, .. } = progress;
+                let Some(limits) = &mut call.timer else {
+                    unreachable!("a bounded attempt has a timer")
+                };
+                let Limits { timed, hedge, attempt: Some(attempt), report } = &mut **limits else {
+                    unreachable!("an attempt that is polled has not ended")
                 };
                 let mut held = permit.take();
                 let Parts { common, rules, operation, when, .. } = parts;
                 let number = call.session.number();
                 let terms = || common.settings.terms(number);
-                let report = &mut limits.report;
                 let mut calling =
                     Calling { operation, common, rules, when, report, failed_value: None };
-                let (race, hedge) = (attempt.as_mut().attempt(), limits.hedge);
-                let polled = race.poll(cx, hedge, terms, &mut calling, held.as_mut());
+                let race = attempt.as_mut().attempt();
+                let polled = race.poll(cx, *hedge, terms, &mut calling, held.as_mut());
                 let failed_value = calling.failed_value;
-                let mut report;
                 let outcome = match polled {
-                    Poll::Ready(output) => {
-                        report = take(&mut limits.report);
-                        tracked(operation.end(output))
-                    }
+                    Poll::Ready(output) => Ok(tracked(operation.end(output))),
                     Poll::Pending => match attempt.as_mut().poll_limit(cx) {
                         Poll::Ready((by, interrupted)) => {
-                            limits.timed.has_cut(by);
-                            report = take(&mut limits.report);
-                            match call.failure_before_limit(&mut report) {
-                                Some(outcome) => tracked(outcome),
-                                None => Err(AttemptError::Interrupted(interrupted)),
-                            }
+                            timed.has_cut(by);
+                            Err(interrupted)
                         }
                         Poll::Pending => {
                             *permit = held;
@@ -445,8 +447,13 @@ where
                         }
                     },
                 };
+                let mut report = take(report);
                 // The attempt and its hedges are dropped before the outcome is reported.
-                *bounded = None;
+                limits.attempt = None;
+                let outcome = outcome.unwrap_or_else(|interrupted| {
+                    let last = call.failure_before_limit(&mut report);
+                    last.map_or(Err(AttemptError::Interrupted(interrupted)), tracked)
+                });
                 let verdicts = report.verdicts();
                 Poll::Ready(match (outcome, verdicts.has_failed()) {
                     (Ok(value), None) => self.returned(held, value),

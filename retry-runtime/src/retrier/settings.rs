@@ -147,7 +147,7 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) can_repeat: bool,
     pub(super) hedges: Hedges,
     /// The verdicts of the hedges that joined the attempt.
-    pub(super) verdicts: HedgeVerdicts,
+    pub(super) verdicts: &'a HedgeVerdicts,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
@@ -314,10 +314,11 @@ impl Settings {
             Ok(_) => FailedAttempt::Value(value),
         };
         let adjust = |wait| rules.adjusted(&asked, wait);
-        let mut verdict = verdicts.extend(match verdicts.decided() {
+        let mut verdict = match verdicts.decided() {
             Some(decided) => decided.on(rules.shown(&asked)),
             None => self.verdict(rules, &asked, closures.when),
-        });
+        };
+        verdicts.extend(&mut verdict);
         if rules.adjust_waits() {
             verdict = verdict.adjusted(&adjust);
         }

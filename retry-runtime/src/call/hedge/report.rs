@@ -16,7 +16,7 @@ struct Findings<R> {
 }
 
 /// The verdicts of a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct HedgeVerdicts {
     outcome: Judgement,
     /// The longest wait that the servers of all members asked for.
@@ -75,8 +75,8 @@ impl<R> HedgeReport<R> {
 
     /// Returns the verdicts of the group.
     #[inline]
-    pub fn verdicts(&self) -> HedgeVerdicts {
-        self.0.as_ref().map_or(HedgeVerdicts::NONE, |findings| findings.verdicts)
+    pub fn verdicts(&self) -> &HedgeVerdicts {
+        self.0.as_ref().map_or(&HedgeVerdicts::NONE, |findings| &findings.verdicts)
     }
 }
 
@@ -87,7 +87,8 @@ impl HedgeVerdicts {
 
     /// Returns whether the outcome of the group is a failure, or `None` if the group did not judge
     /// it.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub fn has_failed(&self) -> Option<bool> {
         match self.outcome {
             Judgement::None => None,
@@ -98,21 +99,21 @@ impl HedgeVerdicts {
 
     /// Returns the verdict on the outcome of the group, without its error, if the group judged it to
     /// be a failure. Matchers, which may have state, are thereby called once for each outcome.
-    #[inline]
-    pub fn decided(&self) -> Option<Decision> {
-        match self.outcome {
+    #[cold]
+    #[inline(never)]
+    pub fn decided(&self) -> Option<&Decision> {
+        match &self.outcome {
             Judgement::Failure(decision) => Some(decision),
             Judgement::None | Judgement::Success => None,
         }
     }
 
-    /// Returns `verdict` with the longest wait that any member asked for.
-    #[inline]
-    #[must_use]
-    pub fn extend<'v>(&self, mut verdict: Verdict<'v>) -> Verdict<'v> {
+    /// Extends the wait that follows a failure to the longest one that any member asked for.
+    #[cold]
+    #[inline(never)]
+    pub fn extend(&self, verdict: &mut Verdict<'_>) {
         verdict.hint = verdict.hint.max(self.hint);
         verdict.least = verdict.least.max(self.least);
-        verdict
     }
 }
 

@@ -45,9 +45,11 @@ pub struct Decision {
 
 impl Decision {
     /// Returns the verdict on a failure that events show as `error`.
+    #[cold]
+    #[inline(never)]
     #[must_use]
-    pub fn on(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        let Self { retry, failure, hint, class, least, begins_anew } = self;
+    pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
+        let Self { retry, failure, hint, class, least, begins_anew } = *self;
         Verdict { retry, failure, hint, class, error, least, begins_anew, adjust: None }
     }
 }

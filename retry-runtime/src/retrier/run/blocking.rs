@@ -110,7 +110,7 @@ where
                 attempt: None,
                 can_repeat: true,
                 hedges: Hedges::Never,
-                verdicts: HedgeVerdicts::NONE,
+                verdicts: &HedgeVerdicts::NONE,
             };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
             let next = settings.failed(parts.rules, closures, &mut call, permit, failed);

@@ -8,7 +8,7 @@
 //! `abort_on` decide that.
 
 pub(crate) mod class;
-pub(crate) mod clients;
+mod clients;
 mod known;
 pub mod matchers;
 #[cfg(feature = "pattern")]
@@ -24,6 +24,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::full_text::full_text;
+use crate::outcome::error::Interrupted;
 
 pub use class::Class;
 pub(crate) use known::Known;
@@ -36,6 +37,8 @@ pub use text::text;
 ///
 /// If the error that a function returns implements it, that alone decides: neither the
 /// types in the error's chain nor its text are examined. Events show its `Display`.
+///
+/// The types that [`error`] lists implement it too, and are judged as that function judges them.
 ///
 /// [`#[derive(Classify)]`](derive@crate::Classify) implements it, and also registers the type, so
 /// that it is found inside `anyhow::Error` and `Box<dyn Error>`; an implementation by hand is not.
@@ -148,6 +151,31 @@ impl<T: Classify + ?Sized> Classify for Arc<T> {
     }
 }
 
+/// Implements [`Classify`] for the types that are [`Known`], by their whole chain: a type without a
+/// class of its own leaves it to what it wraps.
+macro_rules! classify_by_chain {
+    // `StatusError` decides alone.
+    ("http": $Type:ty) => {};
+    ($feature:literal: $($Type:ty),+) => {
+        #[cfg(feature = $feature)]
+        classify_by_chain!($($Type),+);
+    };
+    ($($Type:ty),+) => {$(
+        impl Classify for $Type {
+            fn class(&self) -> Class {
+                error(self)
+            }
+
+            fn retry_after(&self) -> Option<Duration> {
+                hint(self)
+            }
+        }
+    )+};
+}
+
+classify_by_chain!(std::io::Error, tokio::time::error::Elapsed, Interrupted);
+clients::for_each_client!(classify_by_chain);
+
 /// Returns what kind of failure an error is, judged by every error in its `source()`
 /// chain.
 ///
@@ -195,14 +223,12 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
     by_types(error).or_else(|| by_texts(links(error).map(text_of))).unwrap_or_default()
 }
 
-/// Whether any type of error in this program may know how long the server asked callers to wait.
-#[inline]
-pub(crate) fn knows_waits() -> bool {
-    cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()
-}
-
-/// How long the server asked callers to wait, from the first error in the chain that knows.
+/// Returns how long the server asked callers to wait, from the first error in the chain that knows.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
+    // Most programs have no type that knows a wait.
+    if !(cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()) {
+        return None;
+    }
     for link in links(error) {
         if let Some(wait) = registered::wait(link) {
             return wait;

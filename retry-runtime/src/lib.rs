@@ -248,7 +248,8 @@ pub use retry_macros::retry;
 /// not compile. `#[classify(crate = path)]` above the type names this library if it was renamed.
 ///
 /// A type without parameters is found inside `anyhow::Error` and `Box<dyn Error>`, and decides about
-/// all that it wraps. In a generic type, a field whose type is a parameter needs `T: Classify`.
+/// all that it wraps. In a generic type, a field whose type is a parameter needs `T: Classify`, which
+/// the types that [`classify::error`] lists implement.
 #[cfg(feature = "macros")]
 pub use retry_macros::Classify;
 

@@ -43,7 +43,7 @@ macro_rules! for_each_client {
         $each!("tungstenite": ::tungstenite::Error);
     };
 }
-pub(crate) use for_each_client;
+pub(super) use for_each_client;
 
 /// The error as one of the types of clients, if it is one.
 pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {

@@ -19,13 +19,12 @@ use core::fmt::{self, Debug, Display};
 use core::ops::Deref;
 use core::time::Duration;
 use std::borrow::Cow;
-use std::io;
 use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 use crate::base::sealed::Seal;
 use crate::classify::{self, Class, Classify, Known};
-use crate::outcome::error::{Interrupted, RetryError};
+use crate::outcome::error::RetryError;
 
 /// Everything that is probed from an error.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +59,7 @@ impl Classifier<'_> {
     pub fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Own(error) => error.retry_after(),
-            // Most programs have nothing that knows a wait.
-            Self::View(view) if classify::knows_waits() => view.retry_after(),
-            Self::View(_) => None,
+            Self::View(view) => view.retry_after(),
         }
     }
 }
@@ -261,8 +258,8 @@ const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a>
     Probed { classifier: Classifier::View(view), display: ErrorDisplay::Display(error) }
 }
 
-/// The highest rung: the error classifies itself, or its own type is a known one, or it is a pointer
-/// to any error; in the second place, it is any other error.
+/// The highest rung: the error classifies itself, or it is a pointer to any error; in the second
+/// place, it is any other error.
 ///
 /// Most errors end here: each rung above costs compile time in every function. There is none for
 /// `'static` errors: method resolution ignores lifetimes, and a `'static` bound would reject errors
@@ -354,7 +351,8 @@ impl<'a, E: Display, const STRICT: bool> Rung<'a> for ByText<'a, E, STRICT> {
     }
 }
 
-/// An error whose class is definite: through its [`Classify`], or because its type is a known one.
+/// An error whose class is definite: through its [`Classify`], which known types implement, or
+/// through the error to which it points.
 pub trait Judged: Display {
     /// Returns what determines its class.
     fn classifier(&self) -> Classifier<'_>;
@@ -379,26 +377,15 @@ impl<E: Known> Typed for E {
 }
 
 /// Pointers to any error.
-macro_rules! typed {
+macro_rules! pointers {
     ($($Pointer:ty),+) => {$(
         impl Typed for $Pointer {
             fn typed(&self) -> &(dyn Error + 'static) {
                 &**self
             }
         }
-    )+};
-}
 
-typed!(Box<dyn Error>, Box<dyn Error + Send>, Arc<dyn Error>, Arc<dyn Error + Send + Sync>);
-
-/// One type at a time: a type could implement both `Classify` and `Known`, so blanket
-/// implementations would overlap.
-macro_rules! judged_by_type {
-    (known $($Type:ty),+) => {
-        judged_by_type!($($Type, Box<$Type>, Arc<$Type>),+);
-    };
-    ($($Type:ty),+) => {$(
-        impl Judged for $Type {
+        impl Judged for $Pointer {
             fn classifier(&self) -> Classifier<'_> {
                 Classifier::View(ErrorView::Typed(self.typed()))
             }
@@ -406,23 +393,7 @@ macro_rules! judged_by_type {
     )+};
 }
 
-judged_by_type!(
-    Box<dyn Error>,
-    Box<dyn Error + Send>,
-    Arc<dyn Error>,
-    Arc<dyn Error + Send + Sync>
-);
-judged_by_type!(known io::Error, tokio::time::error::Elapsed, Interrupted);
-
-macro_rules! judge_client {
-    // `StatusError` classifies itself.
-    ("http": $Type:ty) => {};
-    ($feature:literal: $($Type:ty),+) => {
-        #[cfg(feature = $feature)]
-        judged_by_type!(known $($Type),+);
-    };
-}
-classify::clients::for_each_client!(judge_client);
+pointers!(Box<dyn Error>, Box<dyn Error + Send>, Arc<dyn Error>, Arc<dyn Error + Send + Sync>);
 
 /// An error that the closure API can classify.
 ///
@@ -533,6 +504,8 @@ impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for Ret
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     /// Expands like the attribute.

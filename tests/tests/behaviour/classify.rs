@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use retry_runtime::http::StatusError;
 use retry_runtime::matchers::{conflict, network, transient};
-use retry_runtime::{Class, Classify, Policy, Retrier, classifies, classify, retry};
+use retry_runtime::{Class, Classify, Interrupted, Policy, Retrier, classifies, classify, retry};
 use thiserror::Error as ThisError;
 use tokio::time::Instant;
 
@@ -181,6 +181,59 @@ fn any_shape_of_type_can_be_derived() {
     assert_eq!((borrowing.class(), borrowing.r#type), (Class::TIMEOUT, [0; 2]));
     assert_eq!(NoError.class(), Class::TIMEOUT);
     assert!(Vec::<Never>::new().iter().all(|never| never.class().is_empty()));
+}
+
+#[derive(Debug, ThisError, Classify)]
+#[error("the store failed")]
+#[classify(transparent = cause)]
+struct Store<E: Error + 'static> {
+    #[source]
+    cause: E,
+}
+
+#[tokio::test(start_paused = true)]
+async fn generic_type_is_classified_by_a_cause_that_the_library_knows() {
+    fn judge<E: Error + 'static>(cause: E) -> (Class, Option<Duration>)
+    where
+        Store<E>: Classify,
+    {
+        let store = Store { cause };
+        (store.class(), store.retry_after())
+    }
+    let io = io::Error::from;
+    let elapsed = tokio::time::timeout(S, std::future::pending::<()>()).await.unwrap_err();
+
+    assert_eq!(judge(io(io::ErrorKind::ConnectionReset)), (Class::NETWORK, None));
+    assert_eq!(judge(io(io::ErrorKind::PermissionDenied)), (Class::empty(), None));
+    assert_eq!(judge(Box::new(io(io::ErrorKind::TimedOut))), (Class::TIMEOUT, None));
+    assert_eq!(judge(Arc::new(io(io::ErrorKind::TimedOut))), (Class::TIMEOUT, None));
+    // Its kind says nothing: what it holds decides, and knows the wait.
+    assert_eq!(judge(io::Error::other(busy())), (Class::RATE_LIMIT, Some(7 * S)));
+    assert_eq!(judge(io::Error::other("HTTP 503")), (Class::SERVER_ERROR, None));
+    assert_eq!(judge(io::Error::other(queue::PublishError(1))), (Class::RATE_LIMIT, None));
+    assert_eq!(judge(elapsed), (Class::TIMEOUT, None));
+    assert_eq!(judge(Interrupted::Cancelled), (Class::empty(), None));
+    assert_eq!(judge(busy()), (Class::RATE_LIMIT, Some(7 * S)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn generic_type_around_an_error_without_classify_is_judged_by_its_chain() {
+    #[derive(Debug, ThisError)]
+    #[error("HTTP 503")]
+    struct Other(#[source] io::Error);
+
+    #[retry(attempts = 2, retry_on = [network])]
+    async fn load(kind: io::ErrorKind, calls: &mut u32) -> Result<(), Store<Other>> {
+        *calls += 1;
+        Err(Store { cause: Other(kind.into()) })
+    }
+    for (kind, expected) in
+        [(io::ErrorKind::ConnectionReset, 2), (io::ErrorKind::PermissionDenied, 1)]
+    {
+        let mut calls = 0;
+        load(kind, &mut calls).await.unwrap_err();
+        assert_eq!(calls, expected, "{kind}");
+    }
 }
 
 /// Somebody else's error.

@@ -22,8 +22,9 @@ fn foreign_crates(surface: &str) -> BTreeSet<&str> {
     starts.filter(|name| !name.starts_with("retry_")).collect()
 }
 
-/// The versions of the dependencies of each package, as its manifest requires them.
-fn required_versions() -> BTreeMap<(String, String), String> {
+/// The versions of the dependencies of each package, as its manifest requires them: there may be
+/// two of one crate.
+fn required_versions() -> BTreeMap<(String, String), Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -32,14 +33,16 @@ fn required_versions() -> BTreeMap<(String, String), String> {
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
     let packages = metadata["packages"].as_array().expect("a list");
-    let versions = packages.iter().flat_map(|package| {
+    let mut versions = BTreeMap::<_, Vec<_>>::new();
+    for package in packages {
         let dependencies = package["dependencies"].as_array().expect("a list");
-        dependencies.iter().filter(|dependency| dependency["kind"].is_null()).map(|dependency| {
+        for dependency in dependencies.iter().filter(|dependency| dependency["kind"].is_null()) {
+            let key = (text(&package["name"]), text(&dependency["name"]).replace('-', "_"));
             let version = text(&dependency["req"]).trim_start_matches('^').to_owned();
-            ((text(&package["name"]), text(&dependency["name"]).replace('-', "_")), version)
-        })
-    });
-    versions.collect()
+            versions.entry(key).or_default().push(version);
+        }
+    }
+    versions
 }
 
 #[test]
@@ -55,7 +58,9 @@ fn the_foreign_crates_in_the_public_api_are_listed_for_contributors() {
         let surface = std::fs::read_to_string(&file).expect("a text");
         for foreign in foreign_crates(&surface) {
             let key = (package.to_owned(), foreign.to_owned());
-            let version = versions.get(&key).map_or("not a dependency", String::as_str);
+            let version = versions
+                .get(&key)
+                .map_or_else(|| "not a dependency".to_owned(), |versions| versions.join(", "));
             expected.insert(format!("| `{package}` | `{foreign}` {version} |"));
         }
     }

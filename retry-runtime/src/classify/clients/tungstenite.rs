@@ -34,13 +34,13 @@ impl Known for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify;
+    use crate::classify::Classify;
 
     #[test]
     fn a_refused_upgrade_is_its_status_and_its_wait() {
         let response = ::http::Response::builder().status(429).header("retry-after", "7");
         let error = Error::Http(Box::new(response.body(None).unwrap()));
-        assert_eq!(classify::error(&error), Class::RATE_LIMIT);
-        assert_eq!(classify::hint(&error), Some(Duration::from_secs(7)));
+        assert_eq!(Classify::class(&error), Class::RATE_LIMIT);
+        assert_eq!(Classify::retry_after(&error), Some(Duration::from_secs(7)));
     }
 }

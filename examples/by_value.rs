@@ -1,6 +1,7 @@
 //! Arguments by value. The body runs once for each attempt, so an argument that it only borrows
-//! needs nothing special, and one that it consumes is listed in `clone(…)`: each attempt gets a
-//! copy. Without that, it does not compile.
+//! needs nothing special. One that it consumes is listed in `clone(…)`: each attempt gets a copy. One
+//! that it changes is listed there too, or in `carry(…)`: each attempt goes on with what is left.
+//! Without that, it does not compile.
 
 use std::time::Duration;
 
@@ -35,11 +36,26 @@ async fn publish(queue: &mut Queue, topic: String, body: Vec<u8>) -> Result<usiz
     queue.push(body).await
 }
 
+/// Each attempt publishes only what the ones before it did not.
+#[retry(attempts = 5, initial_delay = "10ms", carry(bodies))]
+async fn publish_all(queue: &mut Queue, mut bodies: Vec<Vec<u8>>) -> Result<(), String> {
+    while let Some(body) = bodies.last() {
+        queue.push(body.clone()).await?;
+        bodies.pop();
+        queue.tries = 1; // the next message is accepted on the second try
+    }
+    Ok(())
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), String> {
     let mut queue = Queue::default();
     let position = publish(&mut queue, "news".to_owned(), b"it works".to_vec()).await?;
     println!("published at position {position} after {} tries", queue.tries);
     println!("the message arrived whole: {}", String::from_utf8_lossy(&queue.messages[0]));
+
+    let mut queue = Queue::default();
+    publish_all(&mut queue, vec![b"second".to_vec(), b"first".to_vec()]).await?;
+    println!("{} messages, none of them twice", queue.messages.len());
     Ok(())
 }

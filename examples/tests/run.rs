@@ -87,7 +87,12 @@ fn shared_policy() {
 fn by_value() {
     assert_in_order(
         &output_of("by_value"),
-        &["queue is full (try 2)", "position 1 after 3 tries", "arrived whole: it works"],
+        &[
+            "queue is full (try 2)",
+            "position 1 after 3 tries",
+            "arrived whole: it works",
+            "2 messages, none of them twice",
+        ],
     );
 }
 

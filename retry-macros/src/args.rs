@@ -17,7 +17,7 @@ use crate::options::backoff;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
-use crate::options::settings::{BREAKER, Base, POLICY, Settings};
+use crate::options::settings::{BREAKER, Base, Entry, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
 use crate::plain::plain;
 use crate::run_time::{Local, RunTimeExpr, Scope, ValueKind};
@@ -46,6 +46,8 @@ pub(crate) struct Args {
     pub(crate) on_retry: Option<Expr>,
     pub(crate) name: Option<Expr>,
     pub(crate) clone: Vec<Ident>,
+    /// The arguments that keep what an attempt has changed.
+    pub(crate) carry: Vec<Ident>,
     pub(crate) context: Option<Ident>,
     /// `nested = once`: functions called inside make one attempt each while this one is retried.
     pub(crate) nested_once: bool,
@@ -154,7 +156,7 @@ impl Reading<'_> {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 19] = [
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 20] = [
     option("retry_on", "[transient]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
@@ -269,7 +271,12 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 19] = [
         Ok(())
     }),
     option("clone", "(body, headers)", |args, option| {
-        args.clone = clone(option.name, option.input)?;
+        args.clone = argument_names(option, "the arguments that the body consumes or changes")?;
+        Ok(())
+    }),
+    option("carry", "(rest)", |args, option| {
+        let meaning = "the `mut` arguments that the next attempt goes on with";
+        args.carry = argument_names(option, meaning)?;
         Ok(())
     }),
     option("context", "cx", |args, option| {
@@ -386,7 +393,7 @@ impl Args {
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
         let hedge = self.policy.settings.entry(Field::Hedge);
-        if hedge.is_some_and(|hedge| hedge.value.hedged_by.is_some()) {
+        if self.hedges() {
             // Matchers also say which failures wait for a hedge, and the quota pays for it.
             let matters = Fields::from_slice(&[Field::RetryOn, Field::Quota]);
             beside = beside.difference(matters);
@@ -408,6 +415,17 @@ impl Args {
             None => Base::Default,
         };
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
+    }
+
+    /// The `hedge` that was written, unless it is `unlimited`.
+    pub(crate) fn hedge(&self) -> Option<&Entry<Policy>> {
+        let hedge = self.policy.settings.entry(Field::Hedge);
+        hedge.filter(|entry| entry.value.hedged_by.is_some())
+    }
+
+    /// Returns whether attempts may run at once.
+    pub(crate) fn hedges(&self) -> bool {
+        self.hedge().is_some()
     }
 
     /// The name of this option, if it was written.
@@ -699,19 +717,19 @@ fn docs(input: ParseStream) -> syn::Result<bool> {
     Ok(on.value)
 }
 
-fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
+/// Parses the names in parentheses after `clone` or `carry`.
+fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>> {
+    let Reading { name, example, input, .. } = option;
     let missing = || {
-        syn::Error::new(
-            name.span(),
-            "`clone` names the arguments that the body consumes: write `clone(body, headers)`",
-        )
+        let message = format!("`{name}` names {meaning}: write `{name}{example}`");
+        syn::Error::new(name.span(), message)
     };
     if input.peek(Token![=]) {
         let ahead = input.fork();
         ahead.parse::<Token![=]>()?;
         let names = up_to_comma(&ahead);
         let listed = plain(&names).replace(['(', ')', '[', ']'], "");
-        return Err(syn::Error::new_spanned(names, format!("write `clone({listed})`")));
+        return Err(syn::Error::new_spanned(names, format!("write `{name}({listed})`")));
     }
     if !input.peek(token::Paren) {
         return Err(missing());
@@ -724,7 +742,7 @@ fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
     let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|error| {
         syn::Error::new(
             error.span(),
-            "`clone` takes the names of arguments: write `clone(body, headers)`",
+            format!("`{name}` takes the names of arguments: write `{name}{example}`"),
         )
     })?;
     Ok(names.into_iter().collect())

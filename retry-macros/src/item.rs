@@ -1,11 +1,13 @@
 //! The function under the attribute. Its body remains unparsed tokens: the expansion does not
 //! depend on the size of the body, and works with half-typed code.
 
+pub(crate) mod moved;
+
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{
-    AttrStyle, Attribute, Expr, FnArg, GenericArgument, Ident, Pat, Path, PathArguments,
+    AttrStyle, Attribute, Expr, FnArg, GenericArgument, Ident, Pat, PatIdent, Path, PathArguments,
     ReceiverKind, ReturnType, Signature, Token, Type, TypeParamBound, Visibility,
 };
 
@@ -592,27 +594,26 @@ fn erase_in_path(path: &mut Path) {
     }
 }
 
-/// Collects the names that an argument binds by value, each with its `mut`, which the caller may
-/// change.
-pub(crate) fn bindings<'a>(
-    pat: &'a mut Pat,
-    found: &mut Vec<(&'a Ident, &'a mut Option<Token![mut]>)>,
-) {
+/// Visits each name that a pattern binds.
+pub(crate) fn for_each_binding(pat: &mut Pat, visit: &mut dyn FnMut(&mut PatIdent)) {
     match pat {
-        Pat::Ident(ident) => {
-            if ident.by_ref.is_none() {
-                found.push((&ident.ident, &mut ident.mutability));
-            }
-            if let Some((_, sub)) = &mut ident.subpat {
-                bindings(sub, found);
+        Pat::Ident(bound) => {
+            visit(bound);
+            if let Some((_, sub)) = &mut bound.subpat {
+                for_each_binding(sub, visit);
             }
         }
-        Pat::Paren(paren) => bindings(&mut paren.pat, found),
-        Pat::Reference(reference) => bindings(&mut reference.pat, found),
-        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(|pat| bindings(pat, found)),
-        Pat::TupleStruct(tuple) => tuple.elems.iter_mut().for_each(|pat| bindings(pat, found)),
-        Pat::Slice(slice) => slice.elems.iter_mut().for_each(|pat| bindings(pat, found)),
-        Pat::Struct(pat) => pat.fields.iter_mut().for_each(|field| bindings(&mut field.pat, found)),
+        Pat::Paren(paren) => for_each_binding(&mut paren.pat, visit),
+        Pat::Reference(reference) => for_each_binding(&mut reference.pat, visit),
+        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(|pat| for_each_binding(pat, visit)),
+        Pat::TupleStruct(tuple) => {
+            tuple.elems.iter_mut().for_each(|pat| for_each_binding(pat, visit));
+        }
+        Pat::Slice(slice) => slice.elems.iter_mut().for_each(|pat| for_each_binding(pat, visit)),
+        Pat::Or(or) => or.cases.iter_mut().for_each(|pat| for_each_binding(pat, visit)),
+        Pat::Struct(pat) => {
+            pat.fields.iter_mut().for_each(|field| for_each_binding(&mut field.pat, visit));
+        }
         _ => {}
     }
 }

@@ -7,7 +7,7 @@
 //!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `run_time` (which values
 //!   are known only at run time), `item` (the function), `block` (the attempt of `retrying!`);
 //! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
-//!   (whether the options fit the function);
+//!   (whether the options fit the function, and what happens to arguments that an attempt changes);
 //! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
 //!   evaluation can check), `docs` (the section "Retries"), `ide` (completion and hover in
 //!   editors).

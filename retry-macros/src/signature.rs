@@ -1,8 +1,10 @@
 //! Reports options that do not fit the function.
 
+mod by_value;
+
 use quote::ToTokens as _;
 use retry_rules::Field;
-use syn::{Expr, FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
+use syn::{Expr, FnArg, Ident, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
 use crate::errors::Errors;
@@ -56,22 +58,7 @@ pub(crate) fn check(
             errors.at(attr, "`#[retry]` is on this function twice, which would retry the retries: keep one of them");
         }
     }
-    for input in &sig.inputs {
-        let FnArg::Typed(argument) = input else { continue };
-        let Pat::Ident(pat) = &*argument.pat else { continue };
-        if let (true, Some(clone)) = (
-            item::is_shared_reference(&argument.ty),
-            args.clone.iter().find(|clone| **clone == pat.ident),
-        ) {
-            errors.at(
-                clone,
-                format_args!(
-                    "`{clone}` is a reference, which the body cannot consume: remove it from \
-                     `clone(…)`"
-                ),
-            );
-        }
-    }
+    by_value::check(args, function, errors);
     classes_twice(args, errors);
     if let Some(context) = args.context.as_ref().filter(|context| arguments.contains(context)) {
         errors.at(
@@ -80,23 +67,6 @@ pub(crate) fn check(
                 "`{context}` is already an argument, which this would shadow: choose another name"
             ),
         );
-    }
-    for clone in &args.clone {
-        if !arguments.contains(clone) {
-            let listed: Vec<String> = arguments.iter().map(|name| format!("`{name}`")).collect();
-            let which = if clone == "self" {
-                "`self` cannot be cloned here: take `&self`, and clone what the body consumes"
-                    .to_owned()
-            } else if listed.is_empty() {
-                format!("`{clone}` is not an argument: this function has none")
-            } else {
-                format!(
-                    "`{clone}` is not an argument of this function; it has {}",
-                    listed.join(", ")
-                )
-            };
-            errors.at(clone, which);
-        }
     }
 }
 
@@ -145,9 +115,7 @@ fn may_be_result(ty: &Type) -> bool {
 
 /// Reports what a body that runs several times at once cannot have.
 fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
-    let settings = &args.policy.settings;
-    let entry = settings.entry(Field::Hedge).filter(|entry| entry.value.hedged_by.is_some());
-    let Some(hedge) = entry else { return };
+    let Some(hedge) = args.hedge() else { return };
     if matches!(form, Form::Sync) {
         errors.at(
             &hedge.name,
@@ -184,46 +152,23 @@ pub(crate) fn is_method(function: &Function) -> bool {
 
 /// The names that the arguments bind by value.
 pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
-    let patterns = function.sig.inputs.iter().filter_map(|input| match input {
-        FnArg::Typed(argument) => Some(&*argument.pat),
-        FnArg::Receiver(_) => None,
-    });
-    patterns.flat_map(names).collect()
-}
-
-/// The names that a pattern binds by value.
-fn names(pattern: &Pat) -> Vec<Ident> {
-    let mut pattern = pattern.clone();
-    let mut names = Vec::new();
-    item::bindings(&mut pattern, &mut names);
-    names.into_iter().map(|(name, _)| name.clone()).collect()
+    let by_value = by_value::bindings(function).into_iter().filter(|binding| !binding.by_ref);
+    by_value.map(|binding| binding.name).collect()
 }
 
 /// The names of which the body can change neither the value nor what it refers to, judging by the
 /// tokens: shared references and numbers that are not declared `mut`.
 pub(crate) fn unchanging(function: &Function) -> Vec<String> {
-    let once = match function.form() {
-        Ok(Form::Boxed(boxed)) => boxed.once.into_iter().collect(),
-        _ => Vec::new(),
-    };
-    let mut names = Vec::new();
-    for input in &function.sig.inputs {
-        match input {
-            FnArg::Receiver(receiver) => {
-                if matches!(receiver.kind, ReceiverKind::Reference(_, _, None)) {
-                    names.extend(["self".to_owned(), "__self".to_owned()]);
-                }
-            }
-            FnArg::Typed(argument) => {
-                let Pat::Ident(pat) = &*argument.pat else { continue };
-                let is_mutable = pat.mutability.is_some()
-                    || pat.by_ref.is_some()
-                    || item::position_of_mut(&once, &pat.ident.to_string()).is_some();
-                let changes = item::is_mut_reference(&argument.ty);
-                if !is_mutable && !changes && item::is_copied(&argument.ty) {
-                    names.push(pat.ident.to_string());
-                }
-            }
+    let is_shared_self = function
+        .sig
+        .receiver()
+        .is_some_and(|receiver| matches!(receiver.kind, ReceiverKind::Reference(_, _, None)));
+    let this = is_shared_self.then_some(["self", "__self"]).into_iter().flatten();
+    let mut names: Vec<String> = this.map(str::to_owned).collect();
+    for binding in by_value::bindings(function) {
+        let may_change = binding.is_mut || binding.by_ref || item::is_mut_reference(binding.ty);
+        if !may_change && item::is_copied(binding.ty) {
+            names.push(binding.name.to_string());
         }
     }
     names
@@ -232,20 +177,16 @@ pub(crate) fn unchanging(function: &Function) -> Vec<String> {
 /// The names of values that a body could consume, judging by the tokens: everything passed by value
 /// except references, numbers, and arguments that are cloned for each attempt.
 pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
-    let mut owned = Vec::new();
-    for input in &function.sig.inputs {
-        match input {
-            FnArg::Receiver(receiver) => {
-                if !matches!(receiver.kind, ReceiverKind::Reference(..)) {
-                    owned.extend(["self".to_owned(), "__self".to_owned()]);
-                }
-            }
-            FnArg::Typed(argument) if item::is_copied(&argument.ty) => {}
-            FnArg::Typed(argument) => {
-                let names = names(&argument.pat);
-                let names = names.iter().filter(|name| !args.clone.contains(name));
-                owned.extend(names.map(ToString::to_string));
-            }
+    let is_owned_self = function
+        .sig
+        .receiver()
+        .is_some_and(|receiver| !matches!(receiver.kind, ReceiverKind::Reference(..)));
+    let this = is_owned_self.then_some(["self", "__self"]).into_iter().flatten();
+    let mut owned: Vec<String> = this.map(str::to_owned).collect();
+    for binding in by_value::bindings(function) {
+        let is_consumed = !binding.by_ref && !args.clone.contains(&binding.name);
+        if is_consumed && !item::is_copied(binding.ty) {
+            owned.push(binding.name.to_string());
         }
     }
     owned

@@ -84,13 +84,11 @@ impl Expansion<'_> {
         let mut mutable = Vec::new();
         for input in &mut sig.inputs {
             let FnArg::Typed(argument) = input else { continue };
-            let mut names = Vec::new();
-            item::bindings(&mut argument.pat, &mut names);
-            for (name, mutability) in names {
-                if self.args.clone.contains(name) && mutability.take().is_some() {
-                    mutable.push(name.clone());
+            item::for_each_binding(&mut argument.pat, &mut |bound| {
+                if self.args.clone.contains(&bound.ident) && bound.mutability.take().is_some() {
+                    mutable.push(bound.ident.clone());
                 }
-            }
+            });
         }
         mutable
     }
@@ -98,11 +96,10 @@ impl Expansion<'_> {
     /// Does both for a boxed body, whose own statements have moved the arguments into the future:
     /// the arguments are rebound after these statements.
     pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
-        let mut rebound = Rebound {
-            captures: Captures::default(),
-            mutable: Vec::new(),
-            statements: boxed.once.clone(),
-        };
+        let mut mutable = self.prepare_clones(sig);
+        let (statements, moved) = item::moved::without_mut(boxed.once.clone(), &self.clones);
+        mutable.extend(moved);
+        let mut rebound = Rebound { captures: Captures::default(), mutable, statements };
         if boxed.once.is_empty() {
             return rebound;
         }

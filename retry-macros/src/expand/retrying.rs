@@ -58,7 +58,7 @@ impl Args {
             ));
         }
         self.context = self.context.take().or_else(|| block.context.clone());
-        self.clone.clear();
+        (self.clone, self.carry) = (Vec::new(), Vec::new());
         if self.name.is_none() {
             return Err(syn::Error::new(
                 block.start(),
@@ -71,6 +71,13 @@ impl Args {
                 clone.span(),
                 "`clone` is for the arguments of a function: in a block, clone what an attempt \
                  consumes at its beginning, as in `let body = body.clone();`",
+            ));
+        }
+        if let Some(carry) = self.written("carry") {
+            return Err(syn::Error::new(
+                carry.span(),
+                "`carry` is for the arguments of a function: remove it, because the attempts of a \
+                 block share its variables anyway",
             ));
         }
         if let Some(docs) = self.written("docs") {

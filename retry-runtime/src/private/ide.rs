@@ -327,10 +327,15 @@ pub type policy = Policy;
 /// `name = "billing.fetch"`. Default: module path and function name.
 pub type name = str;
 
-/// Arguments that the body consumes: each attempt gets a clone.
+/// Arguments that the body consumes or changes: each attempt gets a clone.
 ///
 /// `clone(body)`. Default: none.
 pub mod clone {}
+
+/// `mut` arguments that the body changes: the next attempt goes on with what is left.
+///
+/// `carry(rest)`. Default: none.
+pub mod carry {}
 
 /// Binds a [`&Attempt`](crate::Attempt) in the body: its number, its waits, and rulings on its failure: `cx.give_up()`, `cx.retry_after(d)`, `cx.at_least(d)`, and `cx.reset()` for loops that reconnect.
 ///

@@ -397,10 +397,10 @@ impl Tables {
         Policy::new().attempts(table[0])
     }
 
-    #[retry(policy = Self::policy(&self.table))]
-    async fn owned(mut self) -> Result<(), Down> {
-        self.table = vec![self.table[0] + 1];
-        Err(Down(self.table[0]))
+    #[retry(policy = Self::policy(&tables.table), carry(tables))]
+    async fn owned(mut tables: Self) -> Result<(), Down> {
+        tables.table = vec![tables.table[0] + 1];
+        Err(Down(tables.table[0]))
     }
 
     #[retry(attempts = self.attempts)]
@@ -418,13 +418,13 @@ impl Tables {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_body_changes_does_not_change_the_policy() {
-    #[retry(attempts = left)]
+    #[retry(attempts = left, carry(left))]
     async fn by_argument(mut left: u32) -> Result<(), Down> {
         left += 1;
         Err(Down(left))
     }
 
-    #[retry(policy = policy, initial_delay = "1ms")]
+    #[retry(policy = policy, initial_delay = "1ms", carry(policy))]
     async fn by_reference(mut policy: &Policy, other: &'static Policy) -> Result<(), Down> {
         let made = policy.get_initial_delay();
         policy = other;
@@ -433,7 +433,8 @@ async fn what_the_body_changes_does_not_change_the_policy() {
 
     static OTHER: Policy = Policy::new().attempts(9).initial_delay(Duration::from_secs(7));
 
-    assert_eq!(Tables { table: vec![4], attempts: 0 }.owned().await, Err(Down(8)));
+    let tables = Tables { table: vec![4], attempts: 0 };
+    assert_eq!(Tables::owned(tables).await, Err(Down(8)));
     let mut tables = Tables { table: Vec::new(), attempts: 3 };
     assert_eq!(tables.mutable().await, Err(Down(6)));
     assert_eq!(by_argument(3).await, Err(Down(6)));
@@ -455,7 +456,11 @@ trait Restless {
 
 #[async_trait]
 impl Restless for Tables {
-    #[retry(attempts = attempts, initial_delay = S.saturating_mul(self.table[0]))]
+    #[retry(
+        attempts = attempts,
+        initial_delay = S.saturating_mul(self.table[0]),
+        carry(attempts)
+    )]
     async fn call(&mut self, mut attempts: u32) -> Result<(), Down> {
         self.table[0] = 9;
         attempts += 1;

@@ -36,7 +36,7 @@ async fn consumed(body: Body) -> Result<usize, Error> {
     send(body)
 }
 
-#[retry(clone(body, counts))]
+#[retry(clone(body, counts), carry(more))]
 async fn consumed_and_mutable(
     mut body: Body,
     counts: Vec<usize>,
@@ -54,7 +54,7 @@ async fn by_reference(body: &Body, seen: &mut Vec<String>) -> Result<usize, Erro
     Ok(seen.len())
 }
 
-#[retry(clone(rest))]
+#[retry(clone(b, rest))]
 async fn by_pattern(
     (a, mut b): (u8, u8),
     Body { head, rest }: Body,
@@ -74,7 +74,7 @@ async fn by_pattern(
         + (head.len() + rest.len()) as u64)
 }
 
-#[retry]
+#[retry(carry(rest))]
 #[allow(clippy::toplevel_ref_arg)]
 async fn by_ref_mut(ref mut rest: Vec<u8>, ref head: String) -> Result<usize, Error> {
     rest.push(1);
@@ -126,15 +126,49 @@ async fn returns_boxed_trait(loud: bool) -> Result<Box<dyn Display + Send>, Erro
     Ok(Box::new('q'))
 }
 
+/// What is called or pinned is `mut` without being changed from one attempt to the next.
 #[retry]
-async fn callables(
+async fn callables<F, G: for<'a> FnMut(&'a u32) -> u32>(
     mut once_more: impl FnMut() -> u32,
     shared: &(dyn Fn(u32) -> u32 + Sync),
     mutable: &mut (dyn FnMut(u32) + Send),
+    mut boxed: Box<dyn FnMut() -> u32 + Send>,
+    mut required: F,
+    mut declared: G,
     mut pinned: Pin<&mut (dyn Future<Output = u32> + Send)>,
-) -> Result<u32, Error> {
-    mutable(shared(once_more()));
+) -> Result<u32, Error>
+where
+    F: AsyncFnMut() -> u32,
+{
+    mutable(shared(once_more()) + boxed() + required().await + declared(&0));
     Ok(pinned.as_mut().await)
+}
+
+#[retry(attempts = 1)]
+async fn changed_once(mut count: u32) -> Result<u32, Error> {
+    count += 1;
+    Ok(count)
+}
+
+#[retry(carry(rest))]
+async fn carried<'a>(mut rest: &'a mut [u8], skipped: usize) -> Result<usize, Error> {
+    let all = std::mem::take(&mut rest);
+    rest = all.get_mut(skipped..).ok_or("too short")?;
+    Ok(rest.len())
+}
+
+#[retry]
+async fn by_alternatives(
+    (Ok(count) | Err(count)): Result<u32, u32>,
+    _: String,
+) -> Result<u32, Error> {
+    Ok(count)
+}
+
+#[retry(clone(count))]
+fn sync_by_alternatives((Ok(mut count) | Err(mut count)): Result<u32, u32>) -> Result<u32, Error> {
+    count += 1;
+    Ok(count)
 }
 
 #[retry]
@@ -257,7 +291,7 @@ impl Client {
         Ok(self.calls)
     }
 
-    #[retry]
+    #[retry(attempts = 1)]
     async fn by_mutable_value(mut self) -> Result<u32, Error> {
         self.calls += 1;
         Ok(self.calls)
@@ -275,6 +309,12 @@ impl Client {
 
     #[retry]
     async fn by_pin(self: Pin<&mut Self>) -> Result<u32, Error> {
+        Ok(self.calls)
+    }
+
+    #[retry]
+    async fn by_mutable_pin(mut self: Pin<&mut Self>) -> Result<u32, Error> {
+        self.as_mut().calls += 0;
         Ok(self.calls)
     }
 
@@ -358,8 +398,15 @@ async fn run() -> Result<(), Error> {
     assert_eq!(shadowed(1, "n".to_owned()).await?, "n2");
     let mut called = 0;
     let pinned = std::pin::pin!(async { 7 });
-    assert_eq!(callables(|| 3, &|n| n + 1, &mut |n| called = n, pinned).await?, 7);
-    assert_eq!(called, 4);
+    let boxed = Box::new(|| 10);
+    let (required, declared) = (async || 20, |n: &u32| n + 30);
+    let mutable = &mut |n| called = n;
+    assert_eq!(callables(|| 3, &|n| n + 1, mutable, boxed, required, declared, pinned).await?, 7);
+    assert_eq!(called, 64);
+    assert_eq!(changed_once(1).await?, 2);
+    assert_eq!(carried(&mut [1, 2, 3], 1).await?, 2);
+    assert_eq!(by_alternatives(Ok(1), String::new()).await?, 1);
+    assert_eq!(sync_by_alternatives(Err(1))?, 2);
     assert_eq!(returns_option("seven").await, Some('s'));
     returns_unit().await?;
     drop(never_succeeds("no"));
@@ -387,6 +434,7 @@ async fn run() -> Result<(), Error> {
     assert_eq!(Arc::new(client.clone()).by_arc().await?, 4);
     assert_eq!(Box::new(client.clone()).by_box().await?, 4);
     assert_eq!(Pin::new(&mut client).by_pin().await?, 4);
+    assert_eq!(Pin::new(&mut client).by_mutable_pin().await?, 4);
     assert_eq!(client.sync()?, 5);
     assert_eq!(client.sync_by_value()?, 5);
     assert_eq!(Sized::<_, 3>(7).fetch().await?, "7");

@@ -51,6 +51,14 @@ trait Dynamic: Sync {
 
     async fn consumed(&self, body: Vec<u8>) -> Result<usize, Error>;
 
+    async fn parts(&self, parts: (u64, Vec<u8>)) -> Result<u64, Error>;
+
+    async fn called<F: FnMut() -> u64 + Send>(
+        &self,
+        f: F,
+        g: impl FnMut() -> u64 + Send,
+    ) -> Result<u64, Error>;
+
     async fn generic<T: Display + Send + Sync>(&self, item: T) -> Result<String, Error>;
 
     async fn borrowed<'a>(&self, text: &'a str) -> Result<&'a str, Error>;
@@ -84,6 +92,23 @@ impl Dynamic for Client {
         body.push(0);
         let rest = body;
         Ok(rest.len())
+    }
+
+    /// The names of a pattern, which are those of the function only in its body.
+    #[retry(attempts = count, clone(rest), carry(count))]
+    async fn parts(&self, (mut count, mut rest): (u64, Vec<u8>)) -> Result<u64, Error> {
+        rest.push(0);
+        count += rest.into_iter().map(u64::from).sum::<u64>();
+        Ok(count)
+    }
+
+    #[retry]
+    async fn called<F: FnMut() -> u64 + Send>(
+        &self,
+        mut f: F,
+        mut g: impl FnMut() -> u64 + Send,
+    ) -> Result<u64, Error> {
+        Ok(f() + g())
     }
 
     #[retry(timeout = "2s")]
@@ -145,6 +170,8 @@ async fn run() -> Result<(), Error> {
     assert_eq!(is_send(client.shared(2)).await?, 3);
     assert_eq!(is_send(client.mutable("ab".into())).await?, 3);
     assert_eq!(is_send(client.consumed(vec![1])).await?, 2);
+    assert_eq!(is_send(client.parts((1, vec![2]))).await?, 3);
+    assert_eq!(is_send(client.called(|| 3, || 4)).await?, 7);
     assert_eq!(is_send(client.generic(7)).await?, "7");
     assert_eq!(is_send(client.borrowed("a/b")).await?, "a");
     assert_eq!(is_send(Dynamic::with_default(&client, &mut Vec::new())).await?, 1);

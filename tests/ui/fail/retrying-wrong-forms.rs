@@ -8,6 +8,7 @@ async fn connect(body: Vec<u8>) -> io::Result<()> {
     retrying!(name = "arguments", |one, two| Ok::<(), io::Error>(()));
     retrying!(name = "behind", async { Ok::<(), io::Error>(()) }, attempts = 3).await?;
     retrying!(name = "clone", clone(body), async { Ok::<(), io::Error>(()) }).await?;
+    retrying!(name = "carry", carry(body), async { Ok::<(), io::Error>(()) }).await?;
     retrying!(name = "twice", context = cx, async |cx| -> io::Result<()> { Ok(()) }).await?;
     retrying!(name = "two mistakes", atempts = 3, initial_delay = 5, async { Ok::<(), io::Error>(()) }).await
 }

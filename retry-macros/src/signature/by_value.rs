@@ -1,0 +1,291 @@
+//! Arguments by value. All attempts share them, so what one attempt changes would silently be left
+//! to the next one: an argument that is `mut` has to be in `clone(…)` or in `carry(…)`.
+
+use retry_rules::Field;
+use syn::punctuated::Punctuated;
+use syn::{
+    FnArg, GenericArgument, Generics, Ident, LitInt, Pat, PathArguments, Receiver, ReceiverKind,
+    Token, Type, TypeParamBound, WherePredicate,
+};
+
+use crate::args::Args;
+use crate::errors::Errors;
+use crate::item::{self, Form, Function, moved};
+
+/// A name that an argument binds.
+pub(super) struct Binding<'a> {
+    pub(super) name: Ident,
+    /// Set if it is declared `mut` or `ref mut`.
+    pub(super) is_mut: bool,
+    /// Set if it is declared `ref` or `ref mut`.
+    pub(super) by_ref: bool,
+    /// Set if it is the whole argument, not a part that a pattern binds.
+    is_whole: bool,
+    /// The type of the argument.
+    pub(super) ty: &'a Type,
+}
+
+impl Binding<'_> {
+    /// Returns whether it is a `&mut T` itself.
+    fn is_mut_reference(&self) -> bool {
+        self.is_whole && item::is_mut_reference(self.ty)
+    }
+
+    /// Returns whether an attempt may change a value that only the attempts of the call share.
+    fn may_change(&self, generics: &Generics) -> bool {
+        // `&mut (ref mut a, _)` refers to the caller's value.
+        let refers = self.by_ref && item::is_mut_reference(self.ty);
+        self.is_mut && !refers && !is_called(self.ty, generics) && !is_pin(self.ty)
+    }
+}
+
+/// The names that the arguments bind, in their order.
+pub(super) fn bindings(function: &Function) -> Vec<Binding<'_>> {
+    let moved = moved_arguments(function);
+    let mut found: Vec<Binding<'_>> = Vec::new();
+    for input in &function.sig.inputs {
+        let FnArg::Typed(argument) = input else { continue };
+        let moved = moved.iter().find(|(name, _)| is_named(&argument.pat, name));
+        let mut pattern =
+            moved.map_or_else(|| (*argument.pat).clone(), |(_, pattern)| pattern.clone());
+        let is_whole = matches!(pattern, Pat::Ident(_));
+        item::for_each_binding(&mut pattern, &mut |bound| {
+            // The cases of a pattern bind the same names.
+            if found.iter().all(|before| before.name != bound.ident) {
+                found.push(Binding {
+                    name: bound.ident.clone(),
+                    is_mut: bound.mutability.is_some(),
+                    by_ref: bound.by_ref.is_some(),
+                    is_whole,
+                    ty: &argument.ty,
+                });
+            }
+        });
+    }
+    found
+}
+
+/// The arguments that `#[async_trait]` moves into the body.
+fn moved_arguments(function: &Function) -> Vec<(Ident, Pat)> {
+    match function.form() {
+        Ok(Form::Boxed(boxed)) => moved::arguments(&boxed.once),
+        _ => Vec::new(),
+    }
+}
+
+fn is_named(pattern: &Pat, name: &Ident) -> bool {
+    matches!(pattern, Pat::Ident(bound) if bound.ident == *name)
+}
+
+/// Checks `clone` and `carry` against the arguments, and reports each argument that an attempt may
+/// change and neither names.
+pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
+    let bindings = bindings(function);
+    cloned(args, &bindings, errors);
+    carried(args, &bindings, errors);
+    let is_known = |name: &Ident| bindings.iter().any(|binding| binding.name == *name);
+    let named = || args.clone.iter().chain(&args.carry);
+    // A misspelt name was meant for one of the arguments.
+    if makes_one_attempt(args) || !named().all(is_known) {
+        return;
+    }
+    if let Some(receiver) = function.sig.receiver().filter(|receiver| changes(receiver, function)) {
+        errors.at(
+            receiver,
+            "an attempt that changes `self` would leave it changed for the next one: take `&mut \
+             self` if that is meant, or `self`, and clone in the body what an attempt changes",
+        );
+    }
+    for binding in &bindings {
+        let is_named = named().any(|name| binding.name == *name);
+        if !is_named && binding.may_change(&function.sig.generics) {
+            shared(binding, args.hedges(), errors);
+        }
+    }
+}
+
+/// Reports a name that an attempt may change for the next one.
+fn shared(binding: &Binding<'_>, is_hedged: bool, errors: &mut Errors) {
+    let name = &binding.name;
+    let each = "and each attempt begins with the caller's value";
+    let clone = if binding.by_ref {
+        format!("write `mut {name}` and `clone({name})`, {each}")
+    } else if binding.is_mut_reference() {
+        format!("begin the body with `let mut {name} = &mut *{name};`, {each}")
+    } else {
+        format!("write `clone({name})`, {each}")
+    };
+    if !is_hedged {
+        errors.at(
+            name,
+            format_args!(
+                "an attempt that changes `{name}` would leave it changed for the next one: \
+                 {clone}, or `carry({name})` if the next one is to go on with what is left"
+            ),
+        );
+    } else if !binding.is_mut_reference() {
+        // A `&mut` reference is a mistake of its own.
+        errors.at(
+            name,
+            format_args!(
+                "attempts of `hedge` run at once and share `{name}`, so that none of them may \
+                 change it: {clone}"
+            ),
+        );
+    }
+}
+
+/// Reports names in `clone` that are no arguments, or cannot be consumed.
+fn cloned(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
+    for name in &args.clone {
+        let Some(binding) = bindings.iter().find(|binding| binding.name == *name) else {
+            let of_self = "`self` cannot be cloned here: take `&self`, and clone what the body \
+                           consumes";
+            errors.at(name, unknown(name, of_self, bindings));
+            continue;
+        };
+        if binding.by_ref {
+            let mutability = if binding.is_mut { "mut " } else { "" };
+            errors.at(
+                name,
+                format_args!(
+                    "`{name}` refers to an argument, which the body cannot consume: write \
+                     `{mutability}{name}` in the pattern, without `ref`"
+                ),
+            );
+        } else if binding.is_whole && item::is_shared_reference(binding.ty) && !binding.is_mut {
+            errors.at(
+                name,
+                format_args!(
+                    "`{name}` is a reference, which the body cannot consume: remove it from \
+                     `clone(…)`"
+                ),
+            );
+        }
+    }
+}
+
+/// Reports names in `carry` that are no arguments, or of which an attempt leaves nothing to the
+/// next one.
+fn carried(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
+    for name in &args.carry {
+        let Some(binding) = bindings.iter().find(|binding| binding.name == *name) else {
+            let of_self = "`self` cannot be carried: take `&mut self`, and the next attempt goes \
+                           on with what this one has changed";
+            errors.at(name, unknown(name, of_self, bindings));
+            continue;
+        };
+        let message = if args.hedges() {
+            format!(
+                "attempts of `hedge` run at once, so that none of them goes on with what another \
+                 one has left of `{name}`: write `clone({name})`"
+            )
+        } else if args.clone.contains(name) {
+            format!(
+                "`clone({name})` gives each attempt the caller's value, and `carry({name})` what \
+                 the one before has left of it: keep one of them"
+            )
+        } else if binding.is_mut {
+            continue;
+        } else if binding.is_mut_reference() {
+            format!(
+                "`{name}` refers to a value of the caller, where changes stay without `carry`: \
+                 remove it from `carry(…)`"
+            )
+        } else {
+            format!(
+                "`{name}` is not declared `mut`, so that no attempt changes it: write `mut \
+                 {name}`, or remove it from `carry(…)`"
+            )
+        };
+        errors.at(name, message);
+    }
+}
+
+/// The message about a name in `clone` or `carry` that is not an argument.
+fn unknown(name: &Ident, of_self: &str, bindings: &[Binding<'_>]) -> String {
+    let listed: Vec<String> =
+        bindings.iter().map(|binding| format!("`{}`", binding.name)).collect();
+    if name == "self" || name == "__self" {
+        of_self.to_owned()
+    } else if listed.is_empty() {
+        format!("`{name}` is not an argument: this function has none")
+    } else {
+        format!("`{name}` is not an argument of this function; it has {}", listed.join(", "))
+    }
+}
+
+/// Returns whether `attempts = 1` is written and no hedge may join that attempt.
+fn makes_one_attempt(args: &Args) -> bool {
+    let attempts = args.policy.settings.entry(Field::Attempts);
+    let literal = attempts.and_then(|entry| syn::parse2(entry.value.tokens.clone()).ok());
+    let is_one = |literal: LitInt| matches!(literal.base10_parse(), Ok(1_u32));
+    !args.hedges() && literal.is_some_and(is_one)
+}
+
+/// Returns whether this is `mut self`, by value.
+fn changes(receiver: &Receiver, function: &Function) -> bool {
+    match &receiver.kind {
+        ReceiverKind::Value => {}
+        ReceiverKind::Typed(_, ty) if !is_pin(ty) => {}
+        _ => return false,
+    }
+    let is_moved = |(name, pattern): &(Ident, Pat)| {
+        name == "self" && matches!(pattern, Pat::Ident(bound) if bound.mutability.is_some())
+    };
+    receiver.mutability.is_some() || moved_arguments(function).iter().any(is_moved)
+}
+
+/// Returns whether the type is a `Pin`: it is `mut` because `pinned.as_mut()` needs that.
+fn is_pin(ty: &Type) -> bool {
+    let Type::Path(path) = item::peel_type(ty) else { return false };
+    path.path.segments.last().is_some_and(|segment| segment.ident == "Pin")
+}
+
+/// Returns whether the type is one that is called, judging by its tokens: `impl FnMut()`, `Box<dyn
+/// FnMut()>`, or `F` where `F: FnMut()`. It is `mut` because a call needs that.
+fn is_called(ty: &Type, generics: &Generics) -> bool {
+    match item::peel_type(ty) {
+        Type::ImplTrait(imp) => any_calls(&imp.bounds),
+        Type::TraitObject(object) => any_calls(&object.bounds),
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else { return false };
+            if let (true, PathArguments::AngleBracketed(boxed)) =
+                (last.ident == "Box", &last.arguments)
+            {
+                let is_boxed = |argument: &GenericArgument| matches!(argument, GenericArgument::Type(ty) if is_called(ty, generics));
+                return boxed.args.iter().any(is_boxed);
+            }
+            path.path.get_ident().is_some_and(|name| is_callable_parameter(name, generics))
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether the bounds of a type parameter say that it is called.
+fn is_callable_parameter(name: &Ident, generics: &Generics) -> bool {
+    let mut declared = generics.type_params().filter(|parameter| parameter.ident == *name);
+    let mut required = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    declared.any(|parameter| any_calls(&parameter.bounds))
+        || required.any(|predicate| match predicate {
+            WherePredicate::Type(bound) => {
+                let bounded = item::peel_type(&bound.bounded_ty);
+                matches!(bounded, Type::Path(path) if path.path.is_ident(name))
+                    && any_calls(&bound.bounds)
+            }
+            _ => false,
+        })
+}
+
+/// Returns whether one of the bounds is a trait of callable types.
+fn any_calls(bounds: &Punctuated<TypeParamBound, Token![+]>) -> bool {
+    const CALLED: [&str; 4] = ["FnMut", "AsyncFnMut", "Fn", "AsyncFn"];
+    bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => bound
+            .path
+            .segments
+            .last()
+            .is_some_and(|segment| CALLED.iter().any(|name| segment.ident == name)),
+        _ => false,
+    })
+}

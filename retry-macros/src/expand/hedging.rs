@@ -104,14 +104,14 @@ impl Expansion<'_> {
         })
     }
 
-    /// When an attempt begins whose time counts for the percentile that hedges follow.
+    /// Measures an attempt, if hedges follow a percentile of the times that attempts take.
     pub(super) fn start_measuring(&self) -> Option<TokenStream> {
-        self.is_measured().then(|| quote!(let began = __retry::Latencies::start();))
+        self.is_measured().then(|| quote!(let measured = __RETRY_LATENCIES.measure();))
     }
 
     /// Records the time of an attempt that has succeeded.
     pub(super) fn measured(&self) -> Option<TokenStream> {
-        self.is_measured().then(|| quote!(__RETRY_LATENCIES.succeeded(began);))
+        self.is_measured().then(|| quote!(measured.succeeded();))
     }
 
     /// Whether hedges follow a percentile of the times that attempts take.

@@ -1,7 +1,7 @@
 //! `hedge`: an attempt that has not answered is joined by another one.
 
 use std::future::Future;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_runtime::matchers::rate_limit;
@@ -18,14 +18,14 @@ use crate::support::{Calls, Failure, millis, secs};
 #[derive(Debug)]
 struct Service {
     script: Vec<(Duration, Result<u32, Failure>)>,
-    calls: Calls,
+    calls: Arc<Calls>,
     dropped: Mutex<u32>,
 }
 
 impl Service {
     fn of(script: impl IntoIterator<Item = (Duration, Result<u32, Failure>)>) -> Self {
         let script = script.into_iter().collect();
-        Self { script, calls: Calls::new(), dropped: Mutex::new(0) }
+        Self { script, calls: Arc::default(), dropped: Mutex::new(0) }
     }
 
     async fn call(&self) -> Result<u32, Failure> {
@@ -555,6 +555,99 @@ async fn the_delay_may_follow_a_percentile_of_the_calls() {
     let service = Service::of([(millis(100), Ok(1))]);
     fetch(&service).await.unwrap();
     assert_eq!(service.seen(), (1, 0), "most calls are not hedged");
+}
+
+/// Makes a hundred fast calls, and then 400 slow ones. Returns how many hedges the first fifty slow
+/// calls made, and how many the last fifty.
+async fn hedges_of_slow_calls<F: Future>(
+    slow: (Duration, Result<u32, Failure>),
+    fetch: impl Fn(Service) -> F,
+) -> (usize, usize) {
+    async fn hedges_of<F: Future>(
+        calls: usize,
+        answer: &(Duration, Result<u32, Failure>),
+        fetch: impl Fn(Service) -> F,
+    ) -> usize {
+        let made = Arc::default();
+        for _ in 0..calls {
+            fetch(Service { calls: Arc::clone(&made), ..Service::of([answer.clone()]) }).await;
+        }
+        made.made() - calls
+    }
+    assert_eq!(hedges_of(100, &(millis(50), Ok(1)), &fetch).await, 0);
+    let first = hedges_of(50, &slow, &fetch).await;
+    hedges_of(300, &slow, &fetch).await;
+    (first, hedges_of(50, &slow, &fetch).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_that_are_cut_off_count_for_the_percentile() {
+    #[retry(attempts = 1, hedge = p95, timeout = "1s")]
+    async fn with_timeout(service: Service) -> Result<u32, Failure> {
+        service.call().await
+    }
+    #[retry(attempts = 1, hedge = p95, deadline = "1s")]
+    async fn with_deadline(service: Service) -> Result<u32, RetryError<Failure>> {
+        service.call().await
+    }
+    #[retry(attempts = 1, hedge = p95)]
+    async fn dropped(service: Service) -> Result<u32, Failure> {
+        service.call().await
+    }
+    async fn in_a_block(service: Service) -> Result<u32, Failure> {
+        retrying!(name = "hedge.block.cut", attempts = 1, hedge = p95, timeout = "1s", async {
+            service.call().await
+        })
+        .await
+    }
+    let hangs = || (SLOW, Ok(1));
+    assert_eq!(hedges_of_slow_calls(hangs(), with_timeout).await, (50, 0));
+    assert_eq!(hedges_of_slow_calls(hangs(), with_deadline).await, (50, 0));
+    assert_eq!(hedges_of_slow_calls(hangs(), in_a_block).await, (50, 0));
+    let dropped = |service| timeout(secs(1), dropped(service));
+    assert_eq!(hedges_of_slow_calls(hangs(), dropped).await, (50, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_count_for_the_percentile_only_if_they_are_slow() {
+    #[retry(attempts = 1, hedge = p95)]
+    async fn fetch(service: Service) -> Result<u32, Failure> {
+        service.call().await
+    }
+    let slow = hedges_of_slow_calls((secs(1), Err(Failure::Corrupt)), fetch).await;
+    assert_eq!(slow, (50, 0));
+
+    #[retry(attempts = 1, hedge = p95)]
+    async fn search(service: Service) -> Result<u32, Failure> {
+        service.call().await
+    }
+    let fast = hedges_of_slow_calls((millis(1), Err(Failure::Corrupt)), search).await;
+    assert_eq!(fast, (0, 0));
+    let service = Service::of([(millis(50), Ok(1))]);
+    let calls = Arc::clone(&service.calls);
+    search(service).await.unwrap();
+    assert_eq!(calls.made(), 1, "the failures have not lowered the percentile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hedges_follow_a_percentile_again_after_a_brownout() {
+    #[retry(attempts = 1, hedge = p95, timeout = "1s")]
+    async fn fetch(service: &Service) -> Result<u32, Failure> {
+        service.call().await
+    }
+    let make = async |calls, takes| {
+        for _ in 0..calls {
+            let _ = fetch(&Service::of([(takes, Ok(1))])).await;
+        }
+    };
+    make(2000, millis(50)).await;
+    make(500, SLOW).await;
+    let service = Service::of([(SLOW, Ok(1))]);
+    let _ = fetch(&service).await;
+    assert_eq!(service.seen(), (1, 1));
+    make(5000, millis(50)).await;
+    let service = Service::of([(SLOW, Ok(1)), (millis(50), Ok(2))]);
+    assert_eq!(fetch(&service).await, Ok(2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! [`Latencies`]: how long the calls of a function take, for hedges that follow a percentile.
 
+use core::mem;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 
@@ -17,11 +18,16 @@ const HALVED_AT: u32 = 2_000;
 /// The percentile is computed once for this many calls.
 const REFRESHED_EVERY: u32 = 50;
 
-/// The times that successful calls took, in buckets, and a percentile of them.
+/// How long the calls of a function take, in buckets, and a percentile of it.
 ///
-/// It counts whole calls, the hedges included: with the time of the winner alone, the percentile would
-/// sink with each hedge that wins, and more and more calls would be hedged. Relaxed throughout: a
-/// number guards no other data.
+/// A success counts with the time of its attempt, the hedges included. With the time of the winner
+/// alone, the percentile would sink with each hedge that wins, and more and more calls would be hedged.
+///
+/// An attempt that is cut off or fails would have taken longer to succeed. Its time counts if it is
+/// not below the percentile, so that the percentile rises when all attempts run into a timeout. A
+/// shorter time is no evidence: failures that come at once must not lower the percentile.
+///
+/// Relaxed throughout: a number guards no other data.
 #[derive(Debug)]
 pub struct Latencies {
     percent: u32,
@@ -29,6 +35,33 @@ pub struct Latencies {
     count: AtomicU32,
     /// In nanoseconds; 0 if it is not known yet.
     percentile: AtomicU64,
+}
+
+/// The time of an attempt, recorded when this is dropped, or by [`succeeded`](Self::succeeded).
+#[derive(Debug)]
+pub struct Measured<'a> {
+    latencies: &'a Latencies,
+    began: Instant,
+}
+
+impl Measured<'_> {
+    /// Records the time of an attempt that has succeeded.
+    pub fn succeeded(self) {
+        self.latencies.record(bucket(self.elapsed()));
+        mem::forget(self);
+    }
+
+    fn elapsed(&self) -> Duration {
+        clock::now().saturating_duration_since(self.began)
+    }
+}
+
+/// Records the time of an attempt that has failed, or was cut off by a limit or by its caller.
+impl Drop for Measured<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.latencies.record_unsuccessful(bucket(self.elapsed()));
+    }
 }
 
 impl Latencies {
@@ -50,19 +83,20 @@ impl Latencies {
         }
     }
 
-    /// A call begins.
-    pub fn start() -> Instant {
-        clock::now()
+    /// Measures an attempt that begins now.
+    pub fn measure(&self) -> Measured<'_> {
+        Measured { latencies: self, began: clock::now() }
     }
 
-    /// A call that began then has succeeded.
-    pub fn succeeded(&self, began: Instant) {
-        self.record(clock::now().saturating_duration_since(began));
+    fn record_unsuccessful(&self, bucket: usize) {
+        // By buckets: a limit that has become the percentile must go on counting.
+        if self.percentile().is_some_and(|known| upper_bound(bucket) >= clock::nanos_of(known)) {
+            self.record(bucket);
+        }
     }
 
-    /// A call has succeeded after this time.
-    fn record(&self, took: Duration) {
-        self.buckets[bucket(took)].fetch_add(1, Ordering::Relaxed);
+    fn record(&self, bucket: usize) {
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         let count = self.count.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if count >= WARM && count % REFRESHED_EVERY == 0 {
             self.refresh();
@@ -131,10 +165,10 @@ mod tests {
     fn the_percentile_is_unknown_at_first_and_then_within_a_bucket() {
         let latencies = Latencies::new(95);
         for call in 1..=99 {
-            latencies.record(Duration::from_millis(call));
+            latencies.record(bucket(Duration::from_millis(call)));
         }
         assert_eq!(latencies.percentile(), None);
-        latencies.record(Duration::from_millis(100));
+        latencies.record(bucket(Duration::from_millis(100)));
         let percentile = latencies.percentile().expect("there are a hundred calls");
         assert!(percentile >= Duration::from_millis(95), "{percentile:?}");
         assert!(percentile <= Duration::from_millis(108), "{percentile:?}");
@@ -144,11 +178,11 @@ mod tests {
     fn it_follows_a_service_that_becomes_slower() {
         let latencies = Latencies::new(95);
         for _ in 0..10_000 {
-            latencies.record(Duration::from_millis(10));
+            latencies.record(bucket(Duration::from_millis(10)));
         }
         assert!(latencies.percentile() < Some(Duration::from_millis(12)));
         for _ in 0..500 {
-            latencies.record(Duration::from_millis(100));
+            latencies.record(bucket(Duration::from_millis(100)));
         }
         assert!(latencies.percentile() > Some(Duration::from_millis(99)));
     }

@@ -48,10 +48,11 @@ enum Deed {
     Says(u16),
     Asks(u16, u64),
     Fails(&'static str),
+    FailsLate(Duration, &'static str),
     Hangs,
 }
 
-use Deed::{Asks, Fails, Hangs, Says, Sells};
+use Deed::{Asks, Fails, FailsLate, Hangs, Says, Sells};
 
 /// What has happened to all clones of a [`Shop`] together.
 #[derive(Debug, Default)]
@@ -157,6 +158,10 @@ impl Service<Order> for Shop {
                     Ok(response(status).header("Retry-After", secs).body(()).unwrap())
                 }
                 Fails(error) => Err(error),
+                FailsLate(after, error) => {
+                    sleep(after).await;
+                    Err(error)
+                }
                 Hangs => std::future::pending().await,
             }
         })
@@ -776,4 +781,82 @@ async fn a_request_that_can_be_cloned_is_hedged_on_a_clone_of_the_service() {
     let layer = layer.clone_request(|_: &&'static str| None);
     assert_eq!(layer.layer(service).oneshot("post").await.unwrap(), ("post", 0));
     assert_eq!(calls.load(Ordering::Relaxed), 1, "what cannot be cloned is sent once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_whose_clone_is_not_ready_leaves_its_retries_to_the_first_attempt() {
+    static BREAKER: CircuitBreaker = CircuitBreaker::new("shop", BreakerConfig::new());
+    static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new());
+    for clone in [Ok(secs(60)), Err("gone")] {
+        let shop =
+            Shop::with([FailsLate(millis(300), "busy"), Sells]).opening([Ok(secs(0)), clone]);
+        let books = Arc::clone(&shop.books);
+        let policy = Policy::new().hedge(millis(200));
+        let retrier = Retrier::new(policy).breaker(&BREAKER).quota(&QUOTA);
+        let mut shop = RetryLayer::new(retrier).layer(shop);
+        assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+        assert_eq!(books.gaps(), [millis(1_300)], "the second call is a retry");
+        assert_eq!(books.opens_after.lock().unwrap().len(), 0, "a hedge was due");
+        assert_eq!(QUOTA.available(), 500, "a hedge costs a token for good");
+        assert_eq!(BREAKER.snapshot().consecutive_failures, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_whose_clone_is_not_ready_holds_no_permit() {
+    let config = BreakerConfig::new()
+        .failure_threshold(1)
+        .timeout(secs(1))
+        .success_threshold(2)
+        .half_open_requests(2);
+    let breaker = Arc::new(CircuitBreaker::new("shop", config));
+    breaker.try_acquire().unwrap().failure();
+    sleep(secs(1)).await;
+    let shop = Shop::with([FailsLate(millis(300), "busy")]).opening([Ok(secs(0)), Ok(secs(60))]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().attempts(1).hedge(millis(200));
+    let retrier = Retrier::new(policy).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).layer(shop);
+    let other = async {
+        sleep(millis(250)).await;
+        breaker.try_acquire().map(drop)
+    };
+    let (outcome, other) = tokio::join!(buy(&mut shop, &books), other);
+    assert_eq!(outcome.unwrap_err().attempts(), 1);
+    assert_eq!(other, Ok(()), "the second place is free");
+    assert_eq!(books.opens_after.lock().unwrap().len(), 0, "a hedge was due");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_with_a_single_slot_is_not_hedged_but_retried() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let service = ServiceBuilder::new().concurrency_limit(1).service(service_fn(move |(): ()| {
+        let call = counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            sleep(secs(1)).await;
+            if call == 0 { Err(io::Error::from(io::ErrorKind::ConnectionReset)) } else { Ok(call) }
+        }
+    }));
+    let layer = RetryLayer::new(Retrier::new(Policy::new().attempts(2).hedge(millis(200))));
+    let start = Instant::now();
+    assert_eq!(layer.layer(service).oneshot(()).await.unwrap(), 1);
+    assert_eq!(start.elapsed(), secs(3), "two attempts of 1 s, and a wait of 1 s between them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_cannot_be_cloned_for_a_hedge_is_retried() {
+    static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new());
+    let clones = AtomicUsize::new(0);
+    let shop = Shop::with([FailsLate(millis(300), "busy"), Sells]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new().hedge(millis(200))).quota(&QUOTA);
+    let mut shop = RetryLayer::new(retrier)
+        .clone_request(move |order: &Order| {
+            (clones.fetch_add(1, Ordering::Relaxed) != 1).then(|| order.clone())
+        })
+        .layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+    assert_eq!(books.gaps(), [millis(1_300)]);
+    assert_eq!(QUOTA.available(), 500);
 }

@@ -3,13 +3,14 @@
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::mem;
-use core::pin::Pin;
+use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use retry_rules::Policy;
+use tokio::task::coop::unconstrained;
 use tower_service::Service;
 
 use super::RetryLayer;
@@ -32,7 +33,7 @@ use crate::retrier::{AllSucceed, Decider, Operation, Readable, Retrier, Values};
 /// found on it, one of these does not hold.
 ///
 /// An error from the inner service's readiness check ends the call: such a service must not be used
-/// any more.
+/// any more. A hedge is sent on a clone of the service, and only if that clone is ready at once.
 ///
 /// ```
 /// use retry_runtime::tower::{RetryLayer, RetryService};
@@ -294,7 +295,7 @@ enum Begins<S, Q, T, E> {
     HasEnded(Result<T, E>),
     /// On the service of the call, which has to be ready first unless it is known to be.
     Alone { request: Q, is_ready: bool },
-    /// On a clone of the service.
+    /// On a clone of the service, which is ready.
     AsHedge { request: Q, own: S },
 }
 
@@ -332,7 +333,11 @@ where
             let begins = match sent {
                 Sent::AsHedge => {
                     let request = supply.copy(requests)?;
-                    Begins::AsHedge { request, own: lock(service).clone() }
+                    let mut own = lock(service).clone();
+                    if !is_ready(&mut own) {
+                        return None;
+                    }
+                    Begins::AsHedge { request, own }
                 }
                 Sent::Alone => {
                     attempt = attempt.saturating_add(1);
@@ -351,10 +356,7 @@ where
             Some(async move {
                 match begins {
                     Begins::HasEnded(outcome) => outcome,
-                    Begins::AsHedge { request, mut own } => {
-                        poll_fn(|cx| own.poll_ready(cx)).await.inspect_err(|_| spent.set())?;
-                        own.call(request).await
-                    }
+                    Begins::AsHedge { request, mut own } => own.call(request).await,
                     Begins::Alone { request, is_ready } => {
                         if !is_ready {
                             // A service whose readiness check fails must not be used any more.
@@ -370,6 +372,14 @@ where
         };
         retrier.prepare(Sending { send, spent }).await
     }
+}
+
+/// Returns whether a service can be called now. A hedge does not wait for that: it would hold a permit
+/// and tokens meanwhile, and a service without free capacity must not get the request twice.
+fn is_ready<S: Service<Q>, Q>(service: &mut S) -> bool {
+    // The attempt that is hedged may have used up the task's budget.
+    let ready = pin!(unconstrained(poll_fn(|cx| service.poll_ready(cx))));
+    matches!(ready.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())))
 }
 
 /// Whether the request may be sent again after it was sent for `attempt`.

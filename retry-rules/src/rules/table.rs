@@ -209,7 +209,7 @@ rules! {
 
         rule MaxHedgesZero of [max_hedges]
             message ["this is how many attempts may join one that does not answer, so it must be at least 1: \
-                  write 1, or remove " (hedge)]
+                  write 1, or " (hedge = unlimited) " for none"]
             when policy.max_hedges == 0;
 
         rule MaxHedgesWithoutHedge of [max_hedges hedge]

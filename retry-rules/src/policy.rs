@@ -456,6 +456,12 @@ impl Policy {
         self.hedge.limit()
     }
 
+    /// Returns the [`hedge`](Self::hedge) as it was set.
+    #[doc(hidden)]
+    pub const fn hedge_bound(&self) -> Bound {
+        self.hedge
+    }
+
     /// Returns how many hedges may join one attempt.
     pub const fn get_max_hedges(&self) -> u32 {
         self.max_hedges
@@ -770,7 +776,9 @@ impl fmt::Display for Policy {
             }
         }
         match (self.hedge, self.max_hedges) {
-            (Bound::None, _) => {}
+            // The delay is not known here: it follows the calls of a function.
+            (Bound::None, 1) => {}
+            (Bound::None, max) => write!(f, ", at most {max} hedges")?,
             (Bound::Unlimited, _) => f.write_str(", no hedges")?,
             (Bound::Limited(after), 1) => write!(f, ", a hedge after {}", DisplayDuration(after))?,
             (Bound::Limited(after), max) => {

@@ -62,12 +62,14 @@ use layer::Checked;
 /// - `deadline`, `max_elapsed`, `timeout` and `hedge` only if the function already has one: the code
 ///   that reads the clock, or begins the hedge, is compiled in. `"*"` changes them only where they exist, and `jitter_factor`
 ///   only where the jitter has a factor.
+/// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known only at runtime.
+///   `hedge: unlimited` ends the hedges.
 /// - Not which failures are retried, nor what happens at the end: that is code.
 /// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.
 /// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
 ///
-/// A call in progress obeys the new policy from its next failure on; its deadline and
-/// timeout stay as when it began.
+/// A call in progress obeys the new policy from its next failure on; its deadline, its
+/// timeout and its hedges stay as when it began.
 ///
 /// # Errors
 ///

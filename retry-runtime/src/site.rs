@@ -47,6 +47,8 @@ pub struct Site {
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
     #[cfg(feature = "overrides")]
+    is_hedged: bool,
+    #[cfg(feature = "overrides")]
     policy_override: PolicyOverride,
 }
 
@@ -76,6 +78,8 @@ impl Site {
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
             #[cfg(feature = "overrides")]
+            is_hedged: false,
+            #[cfg(feature = "overrides")]
             policy_override: PolicyOverride::new(),
         }
     }
@@ -85,6 +89,18 @@ impl Site {
     #[must_use]
     pub const fn with_run_time(mut self, fields: Fields) -> Self {
         self.run_time = fields;
+        self
+    }
+
+    /// Records that hedges may join its attempts, so that overrides can change them. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides read it"))]
+    pub const fn hedged(mut self) -> Self {
+        #[cfg(feature = "overrides")]
+        {
+            self.is_hedged = true;
+        }
         self
     }
 
@@ -159,6 +175,12 @@ impl Site {
             return Some(policy);
         }
         self.policy.or_else(|| self.failed.get()?.policy.get().copied())
+    }
+
+    /// Returns whether hedges may join its attempts, after whatever delay.
+    #[cfg(feature = "overrides")]
+    pub(crate) const fn is_hedged(&self) -> bool {
+        self.is_hedged
     }
 
     pub(crate) fn learn(&self, policy: &Policy) {

@@ -64,10 +64,11 @@ impl Expansion<'_> {
             let fields = policy::written(self.checked.run_time);
             quote!(.with_run_time(#fields))
         });
+        let hedged = self.is_hedged().then(|| quote!(.hedged()));
         items.extend(quote! {
             __retry::sites! {
                 #![linkme_macro = __retry::sites]
-                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time;
+                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time #hedged;
             }
         });
         // An inline const that checks the policy cannot refer to a `let`.

@@ -217,32 +217,35 @@ impl<R, F> CommandKeys<R, F> {
 }
 
 impl CommandKeys {
-    /// Returns the time limit that is set here, but not in `base`.
+    /// Returns the time limit that is set here, but not in `base`, or the hedge that is set here
+    /// for a function that is not `hedged`.
     #[doc(hidden)]
-    pub fn bound_beyond(&self, base: &Policy) -> Option<&'static str> {
-        let bounds = [
-            ("deadline", self.deadline, base.deadline),
-            ("max_elapsed", self.max_elapsed, base.max_elapsed),
-            ("timeout", self.timeout, base.timeout),
-            ("hedge", self.hedge, base.hedge),
+    pub fn bound_beyond(&self, base: &Policy, hedged: bool) -> Option<Field> {
+        let is_set = |key: Option<BoundKey>| key.is_some_and(|key| key.0.limit().is_some());
+        let sets_hedge = is_set(self.hedge) || self.max_hedges.is_some();
+        let beyond = [
+            (Field::Deadline, is_set(self.deadline), base.has_deadline()),
+            (Field::MaxElapsed, is_set(self.max_elapsed), base.has_max_elapsed()),
+            (Field::Timeout, is_set(self.timeout), base.get_timeout().is_some()),
+            (Field::Hedge, sets_hedge, hedged),
         ];
-        let beyond = bounds.into_iter().find(|(_, key, base)| {
-            key.is_some_and(|key| key.0.limit().is_some()) && base.limit().is_none()
-        });
-        beyond.map(|(name, ..)| name)
+        beyond
+            .into_iter()
+            .find_map(|(field, is_set, is_there)| (is_set && !is_there).then_some(field))
     }
 
     /// Returns these keys without those that would change something absent: a time limit that
-    /// `compiled` does not have, the factor of a jitter that `base` does not have.
+    /// `compiled` does not have, the hedges of a function that is not `hedged`, the factor of a
+    /// jitter that `base` does not have.
     #[doc(hidden)]
     #[must_use]
-    pub fn as_far_as_in(&self, compiled: &Policy, base: &Policy) -> Self {
+    pub fn as_far_as_in(&self, compiled: &Policy, hedged: bool, base: &Policy) -> Self {
         let mut keys = self.clone();
         keys.deadline = keys.deadline.filter(|_| compiled.has_deadline());
         keys.max_elapsed = keys.max_elapsed.filter(|_| compiled.has_max_elapsed());
         keys.timeout = keys.timeout.filter(|_| compiled.get_timeout().is_some());
-        keys.hedge = keys.hedge.filter(|_| compiled.is_hedged());
-        keys.max_hedges = keys.max_hedges.filter(|_| compiled.is_hedged());
+        keys.hedge = keys.hedge.filter(|_| hedged);
+        keys.max_hedges = keys.max_hedges.filter(|_| hedged);
         let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
         keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
         keys

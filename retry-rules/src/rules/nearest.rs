@@ -37,7 +37,7 @@ impl Policy {
     /// | an added range that ends before it begins | the range, turned round |
     /// | an added range that begins above `max_delay` | it begins at `max_delay` |
     /// | a timeout of 0 s, or above the deadline | no timeout |
-    /// | a hedge after 0 s, or not before the timeout or the deadline | no hedge |
+    /// | a hedge after 0 s, or not before the timeout or the deadline | `unlimited`: no hedges |
     /// | at most 0 hedges | 1 |
     /// | unlimited attempts with no bound | 3 attempts |
     /// | a budget, a deadline or a `max_elapsed` that the first wait exceeds | the same: it never retries |
@@ -133,7 +133,7 @@ impl Policy {
         let is_hedge_late = table::is_late_for(self.get_timeout(), self.get_hedge())
             || table::is_late_for(self.get_deadline(), self.get_hedge());
         match self.get_hedge() {
-            Some(after) if after.is_zero() || is_hedge_late => self.hedge = Bound::None,
+            Some(after) if after.is_zero() || is_hedge_late => self.hedge = Bound::Unlimited,
             _ => {}
         }
         if self.max_hedges == 0 {

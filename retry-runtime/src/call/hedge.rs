@@ -13,6 +13,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use retry_rules::Bound;
+
 use crate::call::hedge::group::{Caller, Group, Hedge, Terms};
 use crate::call::hedge::latencies::Latencies;
 use crate::call::hedge::member::{HedgeOutcome, Member};
@@ -51,13 +53,15 @@ impl Hedging {
         Self(Hedge::of(&plan.obeyed()))
     }
 
-    /// After a percentile of the times that the function's calls take. An override of the policy
-    /// wins over it.
+    /// After a percentile of the times that the function's calls take, unless an override sets a
+    /// delay or ends the hedges.
     pub fn by_percentile(plan: &Plan<'_>, latencies: &Latencies) -> Self {
         let policy = plan.obeyed();
-        let max = policy.get_max_hedges();
-        let measured = || latencies.percentile().map(|after| Hedge { after, max });
-        Self(Hedge::of(&policy).or_else(measured))
+        let after = match policy.hedge_bound() {
+            Bound::None => latencies.percentile(),
+            bound => bound.limit(),
+        };
+        Self(after.map(|after| Hedge { after, max: policy.get_max_hedges() }))
     }
 }
 

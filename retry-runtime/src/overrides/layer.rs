@@ -130,11 +130,11 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     for layer in layers {
         own = Fields::NONE;
         if let Some(keys) = layer.0.get(&Target::Every) {
-            let keys = keys.as_far_as_in(compiled, &draft.policy());
+            let keys = keys.as_far_as_in(compiled, site.is_hedged(), &draft.policy());
             keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
         }
         if let Some(keys) = layer.0.get(&Target::Function(name)) {
-            if let Some(bound) = keys.bound_beyond(compiled) {
+            if let Some(bound) = keys.bound_beyond(compiled, site.is_hedged()) {
                 return Err(unsuitable(beyond(site, bound)));
             }
             let mut alone = Draft::from_policy(draft.policy());
@@ -146,28 +146,34 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     if draft.written() == Fields::NONE {
         return Ok(None);
     }
-    judge(&draft, own, compiled).map_err(unsuitable)?;
+    judge(&draft, own, site).map_err(unsuitable)?;
     Ok(Some(draft))
 }
 
-/// Why a time limit that the compiled policy lacks cannot be changed.
-fn beyond(site: &Site, bound: &str) -> String {
-    let there = match site.compiled() {
-        Some(_) => "there is no",
-        None => "only its calls know whether there is a",
+/// Why a time limit or a hedge that the compiled policy lacks cannot be changed.
+fn beyond(site: &Site, bound: Field) -> String {
+    let is_known = site.compiled().is_some() && !site.run_time().contains(bound);
+    let there = if is_known || bound == Field::Hedge {
+        "there is no"
+    } else {
+        "only its calls know whether there is a"
     };
     format!(
-        "{there} `{bound}` in its #[retry], and an override can only change one that is there, \
-         because the code for it is compiled into the function"
+        "{there} `{}` in its #[retry], and an override can only change one that is there, \
+         because the code for it is compiled into the function",
+        bound.name()
     )
 }
 
 /// Whether the policy obeys the rules, including those on `written` fields that have no effect. A
 /// rule that the compiled policy itself breaks is waived: the function has a `retry_after`, which
 /// is not visible from here. And overriding the attempts is allowed even if it leaves compiled
-/// delays unused.
-pub(super) fn judge(draft: &Draft, written: Fields, compiled: &Policy) -> Result<(), String> {
-    let mut spared = Rules::broken_by_policy(compiled, Fields::NONE);
+/// delays unused, and `max_hedges` if the hedges have a delay that the policy does not contain.
+pub(super) fn judge(draft: &Draft, written: Fields, site: &Site) -> Result<(), String> {
+    let mut spared = Rules::broken_by_policy(&compiled(site), Fields::NONE);
+    if site.is_hedged() {
+        spared = spared.with(Rule::MaxHedgesWithoutHedge);
+    }
     if !written.contains(Field::Backoff) {
         spared = spared.with(Rule::CustomDelaysUnused);
     }

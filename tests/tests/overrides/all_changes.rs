@@ -16,6 +16,8 @@ fn changes() -> impl Strategy<Value = Vec<(&'static str, &'static str, &'static 
         "shop.asks",
         "shop.custom",
         "twin",
+        "hedged.fixed",
+        "hedged.percentile",
     ];
     const WAITS: &[&str] = &["0s", "1ms", "90ms", "1s", "3s", "40s", "2m"];
 
@@ -66,6 +68,8 @@ fn changes() -> impl Strategy<Value = Vec<(&'static str, &'static str, &'static 
         (Just("budget"), proptest::sample::select(WAITS)),
         (Just("deadline"), proptest::sample::select(WAITS)),
         (Just("timeout"), proptest::sample::select(WAITS)),
+        (Just("hedge"), proptest::sample::select(&["0s", "1ms", "3s", "unlimited"][..])),
+        (Just("max_hedges"), proptest::sample::select(&["0", "1", "7"][..])),
     ];
     let change = (proptest::sample::select(NAMES), key_and_value);
     proptest::collection::vec(change.prop_map(|(name, (key, value))| (name, key, value)), 0..6)

@@ -6,4 +6,5 @@ mod reading;
 mod mistakes;
 mod in_force;
 mod scopes;
+mod hedges;
 mod all_changes;

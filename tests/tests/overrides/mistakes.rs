@@ -2,15 +2,14 @@
 
 use retry_runtime::{Overrides, report};
 
-use crate::support::{alone, attempts_of_fetch, of, vars, wrong, wrong_yaml};
+use crate::support::{alone, attempts_of_fetch, names, of, vars, wrong, wrong_yaml};
 
 #[test]
 fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
     const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
                         `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `timeout`, `hedge`, `max_hedges`";
 
-    let known = "the functions with #[retry] are `billing.fetch`, `billing.pay`, `shop.asks`, `shop.custom`, \
-                 `shop.generic`, `shop.look`, `shop.look-up`, `shop.look.up`, `shop.order`, `shop.patient`, `twin`";
+    let known = format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names());
     for (text, complaint) in [
         (
             "billing.pay:\n  attempts: 2\nbilling.fetc:\n  attempts: 2\n",
@@ -51,6 +50,11 @@ fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
 
 #[test]
 fn a_value_that_does_not_suit_is_told_with_its_place() {
+    let of_all = format!(
+        "`billing.fetch`: this delay is longer than `max_delay`, which caps every wait: lower it or \
+         raise `max_delay`; and {} more, of other functions",
+        names() - 2
+    );
     for (text, complaint) in [
         (
             "billing.fetch:\n  attempts: many\n",
@@ -103,9 +107,14 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
              the code for it is compiled into the function",
         ),
         (
+            "shop.limited:\n  timeout: 5s\n",
+            "error: line 2 column 3: `shop.limited`: only its calls know whether there is a \
+             `timeout` in its #[retry], and an override can only change one that is there, because \
+             the code for it is compiled into the function",
+        ),
+        (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",
-            "`billing.fetch`: this delay is longer than `max_delay`, which caps every wait: \
-             lower it or raise `max_delay`; and 9 more, of other functions",
+            &of_all,
         ),
         ("[1]", "error: line 1 column 1: expected mapping start"),
     ] {
@@ -138,7 +147,7 @@ fn all_mistakes_of_a_list_are_told() {
     ]);
     let told: Vec<_> = told.lines().collect();
     assert!(told[0].starts_with(
-        "unknown function `billing.fetc`: did you mean `billing.fetch`? the functions"
+        "unknown function `billing.fetc`: did you mean `billing.fetch`? `retry_runtime::sites()` lists the "
     ));
     assert!(told[1].starts_with(
         "`billing.fetch`: unknown key `atempts`: did you mean `attempts`? the keys are"

@@ -1,5 +1,6 @@
 //! The functions whose policies change, and how changes are written.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -65,6 +66,11 @@ pub(crate) async fn generic<const N: u32>() -> Result<u32, RetryError<String>> {
     Err("no".to_owned())
 }
 
+#[retry(timeout = limit, name = "shop.limited")]
+pub(crate) async fn limited(limit: Option<Duration>) -> Result<u32, RetryError<String>> {
+    Ok(1)
+}
+
 /// Its waits are those that the server asks for, so a budget below the first wait is not a mistake.
 #[retry(budget = "100ms", retry_after = |_| Some(Duration::from_millis(10)), name = "shop.asks")]
 pub(crate) async fn asks() -> Result<u32, RetryError<String>> {
@@ -92,6 +98,11 @@ pub(crate) mod twins {
     pub(crate) fn two() -> Result<u32, String> {
         Ok(2)
     }
+}
+
+/// How many functions there are by name.
+pub(crate) fn names() -> usize {
+    sites().into_iter().map(Site::name).collect::<BTreeSet<_>>().len()
 }
 
 pub(crate) fn site(name: &str) -> &'static Site {

@@ -53,8 +53,8 @@ impl Hedging {
         Self(Hedge::of(&plan.obeyed()))
     }
 
-    /// After a percentile of the times that the function's calls take, unless an override sets a
-    /// delay or ends the hedges.
+    /// Hedges after a percentile of the times that the function's attempts take, unless an override
+    /// sets a delay or ends the hedges.
     pub fn by_percentile(plan: &Plan<'_>, latencies: &Latencies) -> Self {
         let policy = plan.obeyed();
         let after = match policy.hedge_bound() {

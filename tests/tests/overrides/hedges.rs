@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{alone, in_force, of, site, vars, wrong, yaml};
 
-/// When the attempts of a call began.
+/// The times at which the attempts of a call began.
 #[derive(Default)]
 struct Began(Mutex<Vec<Instant>>);
 
@@ -146,7 +146,7 @@ impl Hedged {
         began.gaps()
     }
 
-    /// Whether its hedges are those of its source code.
+    /// Checks that its hedges are those of its source code.
     async fn assert_is_as_compiled(&self) {
         let gaps = self.gaps().await;
         let delay = AS_COMPILED.as_millis();

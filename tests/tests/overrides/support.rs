@@ -100,7 +100,7 @@ pub(crate) mod twins {
     }
 }
 
-/// How many functions there are by name.
+/// The number of distinct names of functions.
 pub(crate) fn names() -> usize {
     sites().into_iter().map(Site::name).collect::<BTreeSet<_>>().len()
 }

@@ -1,4 +1,4 @@
-//! [`Latencies`]: how long the calls of a function take, for hedges that follow a percentile.
+//! [`Latencies`]: the times of a function's attempts, for hedges that follow a percentile.
 
 use core::mem;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,14 +18,14 @@ const HALVED_AT: u32 = 2_000;
 /// The percentile is computed once for this many calls.
 const REFRESHED_EVERY: u32 = 50;
 
-/// How long the calls of a function take, in buckets, and a percentile of it.
+/// The times of a function's attempts, in buckets, and a percentile of them.
 ///
 /// A success counts with the time of its attempt, the hedges included. With the time of the winner
 /// alone, the percentile would sink with each hedge that wins, and more and more calls would be hedged.
 ///
 /// An attempt that is cut off or fails would have taken longer to succeed. Its time counts if it is
 /// not below the percentile, so that the percentile rises when all attempts run into a timeout. A
-/// shorter time is no evidence: failures that come at once must not lower the percentile.
+/// shorter time is ignored: failures that come at once must not lower the percentile.
 ///
 /// Relaxed throughout: a number guards no other data.
 #[derive(Debug)]

@@ -932,6 +932,10 @@ async fn rounds_of(plan: Plan, heard: &Recorded) -> Seen {
         if random.below(2) == 0 {
             half_open += u32::from(mute_probes_free_their_places(world, &mut random).await);
         }
+        // On threads, a call that is dropped late has retried.
+        if plan.threads.is_none() {
+            retries_that_are_not_made_leave_the_share_whole(&mut random).await;
+        }
         for (of, name) in NAMES.iter().enumerate() {
             let counts = world.tallies[of].read();
             let context = || format!("{name} in round {round} of {plan:?}");
@@ -1014,6 +1018,56 @@ async fn mute_probes_free_their_places(world: &'static World, random: &mut Rando
     let snapshot = world.breaker.snapshot();
     assert_eq!(snapshot.probes, 0, "{snapshot:?}");
     snapshot.state == State::HalfOpen
+}
+
+/// Makes calls that fail once and never retry, because they are dropped during their first wait or
+/// ended by their breaker. Each takes a retry from the share before that.
+async fn retries_that_are_not_made_leave_the_share_whole(random: &mut Random) {
+    /// The retries that a share always allows in ten seconds.
+    const FREE: usize = 10;
+
+    let quota = Arc::new(RetryQuota::new("soak.shared", QuotaConfig::new().share(0.01)));
+    let calls: Vec<_> = (0..FREE as u64)
+        .map(|call| {
+            let failures = [1, 2][random.index(2)];
+            let breaker = BreakerConfig::new().failure_threshold(failures);
+            let breaker = Arc::new(CircuitBreaker::new("soak.shared", breaker));
+            let limit = Duration::from_millis(random.below(40));
+            tokio::spawn(tokio::time::timeout(limit, never_retried(call, quota.clone(), breaker)))
+        })
+        .collect();
+    for call in calls {
+        let _ended = call.await.unwrap();
+    }
+    let left = std::iter::from_fn(|| quota.try_acquire(Class::empty()));
+    assert_eq!(left.count(), FREE, "retries that the share allows");
+}
+
+async fn never_retried(
+    call: u64,
+    quota: Arc<RetryQuota>,
+    breaker: Arc<CircuitBreaker>,
+) -> Result<(), RetryError<Fault>> {
+    #[retry(attempts = 2, initial_delay = "50ms", breaker = breaker, quota = quota)]
+    async fn function(
+        quota: &RetryQuota,
+        breaker: &CircuitBreaker,
+    ) -> Result<(), RetryError<Fault>> {
+        Err(Fault::Busy)
+    }
+
+    let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(50));
+    let retrier = || Retrier::new(policy).breaker(breaker.clone()).quota(quota.clone());
+    match call % 3 {
+        0 => function(&quota, &breaker).await,
+        1 => retrier().run(async || Err(Fault::Busy)).await,
+        _ => {
+            RetryLayer::new(retrier().classified())
+                .layer(service_fn(|()| async { Err(Fault::Busy) }))
+                .call(())
+                .await
+        }
+    }
 }
 
 /// Closes the breaker again with exactly its number of probes.

@@ -1,5 +1,7 @@
 //! `hedge`: an attempt that has not answered is joined by another one.
 
+mod group;
+
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -40,6 +40,7 @@ mod run_time;
 mod retry_after;
 mod retry_on;
 mod returns;
+mod share;
 mod sites;
 mod stats;
 mod stop_and_wait;

@@ -447,6 +447,7 @@ fn random_scripts_reach_every_outcome() {
         "a forgiven call",
         "a rejected call",
         "a failed probe",
+        "a used share",
     ] {
         assert!(times(what) >= 5, "{what}: {reached:#?}");
     }

@@ -387,6 +387,7 @@ impl<'s> Model<'s> {
             if matching != Matching::Values {
                 return Ok(value);
             }
+            self.judged += 1;
             return if value > 0 { Ok(value) } else { Err(Failure::unfinished()) };
         }
         let text = text_of(kind, outcome);

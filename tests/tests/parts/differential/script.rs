@@ -233,7 +233,7 @@ fn protection() -> impl Strategy<Value = Protection> {
             .prop_map(|(after, failures)| Opens::Abandoned { after: ms(after), failures }),
     ];
     let half_open = (1..4_000_u64, 1..4_u32, 1..4_u32);
-    (opens, half_open, 10..120_u32, Just(false)).prop_map(
+    (opens, half_open, 10..120_u32, any::<bool>()).prop_map(
         |(opens, (open, half_open_requests, success_threshold), tokens, shared)| Protection {
             opens,
             open: ms(open),
@@ -264,8 +264,8 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
         1 => prop::collection::vec((0..12_000_u64).prop_map(ms), 1..6),
     ];
     (
-        // The others have hedges.
-        0..6_usize,
+        // The last three have hedges.
+        prop_oneof![0..6_usize, 6..POLICIES.len()],
         (matching, kind),
         prop_oneof![1 => Just(None), 3 => protection().prop_map(Some)],
         steps(),

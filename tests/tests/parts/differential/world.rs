@@ -37,6 +37,7 @@ pub(super) fn is_picked_too(error: &io::Error) -> bool {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what a predicate gets")]
 pub(super) fn is_unfinished(value: &u32) -> bool {
+    JUDGED.set(JUDGED.get() + 1);
     *value == 0
 }
 

@@ -86,14 +86,14 @@ impl<D, V> Retrier<D, V> {
         self.common.settings.is_plain
     }
 
-    /// Whether a value is none that is retried.
+    /// Returns what is wrong with a value, if it is retried.
     #[cfg(feature = "tower")]
     #[inline]
-    pub(crate) fn is_success<T>(&self, value: &T) -> bool
+    pub(crate) fn failure_of<T>(&self, value: &T) -> Option<V::Failure>
     where
         V: Values<T>,
     {
-        self.common.values.failure(value).is_none()
+        self.common.values.failure(value)
     }
 
     /// A call has succeeded at its first attempt, which this retrier has not made itself.

@@ -307,14 +307,11 @@ where
         None
     }
 
-    /// Handles what an attempt returned.
+    /// Handles the outcome of an attempt that was not hedged.
     fn ended(&mut self, permit: Option<Permit<'r>>, outcome: Result<T, E>) -> Option<Op::Output> {
         match outcome {
             Ok(value) => self.returned(permit, value),
-            Err(error) => {
-                let outcome = Err(AttemptError::Error(error));
-                self.failed(permit, outcome, None, &HedgeVerdicts::NONE)
-            }
+            error => self.failed(permit, tracked(error), None, &HedgeVerdicts::NONE),
         }
     }
 
@@ -474,19 +471,17 @@ where
     W: FnMut(&E) -> bool,
     L: FnMut(&RetryEvent<'_, E>),
 {
-    /// What follows the first attempt of a plain retrier if it failed.
+    /// Decides what follows the first attempt of a plain retrier, which has failed with this outcome,
+    /// a value with its `failure` or an error. Returns the output of a call that ends.
     #[cold]
     #[inline(never)]
-    fn goes_on_after(
-        mut self: Pin<&mut Self>,
+    pub(crate) fn first_failed(
+        self: Pin<&mut Self>,
         outcome: Result<T, E>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Op::Output> {
-        let mut ongoing = self.as_mut().begin_rest(Stage::Attempt);
-        match ongoing.ended(None, outcome) {
-            Some(output) => Poll::Ready(output),
-            None => self.poll_from_any_state(cx),
-        }
+        failure: Option<V::Failure>,
+    ) -> Option<Op::Output> {
+        let mut ongoing = self.begin_rest(Stage::Attempt);
+        ongoing.failed(None, tracked(outcome), failure.as_ref(), &HedgeVerdicts::NONE)
     }
 
     /// Polls the call wherever it stands.
@@ -547,13 +542,20 @@ where
         };
         let Some(attempt) = first else { return self.poll_from_any_state(cx) };
         let output = ready!(attempt.poll(cx));
-        match operation.end(output) {
-            Ok(value) if common.values.failure(&value).is_none() => {
-                this.state.set(State::Succeeded);
-                succeeded_first_try(common.settings.origin());
-                Poll::Ready(operation.finish(Ok(value)))
-            }
-            outcome => self.goes_on_after(outcome, cx),
+        let (outcome, failure) = match operation.end(output) {
+            Ok(value) => match common.values.failure(&value) {
+                None => {
+                    this.state.set(State::Succeeded);
+                    succeeded_first_try(common.settings.origin());
+                    return Poll::Ready(operation.finish(Ok(value)));
+                }
+                failure => (Ok(value), failure),
+            },
+            error => (error, None),
+        };
+        match self.as_mut().first_failed(outcome, failure) {
+            Some(output) => Poll::Ready(output),
+            None => self.poll_from_any_state(cx),
         }
     }
 }

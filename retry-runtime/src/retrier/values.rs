@@ -23,7 +23,7 @@ pub trait Values<T>: Sealed {
 /// What is wrong with a value: a text for events, and something for matchers.
 ///
 /// Sealed: only the failures of [`Values`] implement it.
-pub trait FailedValue: Display + Sealed {
+pub trait FailedValue: Display + Sealed + Send {
     /// Returns what the matchers judge, or `None` if the value is retried whatever they say.
     fn classified(&self) -> Option<&dyn Classify>;
 }

@@ -100,7 +100,7 @@ impl<D, Kind, C> RetryLayer<D, Kind, AllSucceed, C> {
     ) -> RetryLayer<D, Kind, ClassifyResponse<F>, C>
     where
         F: Fn(&T) -> Option<X>,
-        X: Classify,
+        X: Classify + Send,
     {
         let Self { retrier, requests, kind } = self;
         let retrier = retrier.with_values(ClassifyResponse(Arc::new(classify)));

@@ -28,7 +28,7 @@ impl<F> Sealed for ClassifyResponse<F> {}
 impl<T, X, F> Values<T> for ClassifyResponse<F>
 where
     F: Fn(&T) -> Option<X>,
-    X: Classify,
+    X: Classify + Send,
 {
     type Failure = ClassifiedResponse<X>;
 
@@ -49,7 +49,7 @@ impl<X: fmt::Display> fmt::Display for ClassifiedResponse<X> {
 
 impl<X> Sealed for ClassifiedResponse<X> {}
 
-impl<X: Classify> FailedValue for ClassifiedResponse<X> {
+impl<X: Classify + Send> FailedValue for ClassifiedResponse<X> {
     fn classified(&self) -> Option<&dyn Classify> {
         Some(&self.0)
     }

@@ -193,17 +193,19 @@ where
             let Some(unfinished) = this.unfinished.take() else {
                 panic!("a call is polled after it has ended")
             };
-            match outcome {
-                Ok(value) if unfinished.layer.retrier.is_success(&value) => {
-                    unfinished.layer.retrier.succeeded_first_try();
-                    return Poll::Ready(Ok(value));
-                }
-                outcome => {
-                    this.first.set(None);
-                    let Unfinished { layer, service, supply } = unfinished;
-                    *this.rest = Some(Box::pin(call(layer, service, supply, Some(outcome))));
-                }
-            }
+            let first = match outcome {
+                Ok(value) => match unfinished.layer.retrier.failure_of(&value) {
+                    None => {
+                        unfinished.layer.retrier.succeeded_first_try();
+                        return Poll::Ready(Ok(value));
+                    }
+                    failure => (Ok(value), failure),
+                },
+                error => (error, None),
+            };
+            this.first.set(None);
+            let Unfinished { layer, service, supply } = unfinished;
+            *this.rest = Some(Box::pin(call(layer, service, supply, Some(first))));
         }
         match this.rest {
             Some(rest) => rest.as_mut().poll(cx),
@@ -290,24 +292,22 @@ where
 }
 
 /// An attempt that is about to begin.
-enum Begins<S, Q, T, E> {
-    /// The first one has ended already.
-    HasEnded(Result<T, E>),
+enum Begins<S, Q> {
     /// On the service of the call, which has to be ready first unless it is known to be.
     Alone { request: Q, is_ready: bool },
     /// On a clone of the service, which is ready.
     AsHedge { request: Q, own: S },
 }
 
-/// Makes one call, or what follows its `first` attempt. The session and all verdicts are the
-/// retrier's.
+/// Makes one call, or continues it after its `first` attempt, which has failed with an error or a
+/// value. The retrier makes all decisions.
 //
 // A block, for an `async fn` would keep its arguments twice.
 fn call<S, Q, D, Kind, R, C>(
     layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
     mut supply: Supply<Q>,
-    mut first: Option<Result<S::Response, S::Error>>,
+    first: Option<(Result<S::Response, S::Error>, Option<R::Failure>)>,
 ) -> impl Future<Output = Result<S::Response, RetryError<S::Error>>>
 where
     S: Service<Q> + Clone,
@@ -326,7 +326,7 @@ where
         };
         let once = supply.is_spent().then(|| Box::new(retrier.clone().once()));
         let retrier: &Retrier<D, R> = once.as_deref().unwrap_or(retrier);
-        let mut attempt = 0_u32;
+        let mut attempt = u32::from(first.is_some());
         let service = &service;
         let spent = &Spent::default();
         let send = |sent| {
@@ -341,21 +341,16 @@ where
                 }
                 Sent::Alone => {
                     attempt = attempt.saturating_add(1);
-                    if let Some(outcome) = first.take() {
-                        Begins::HasEnded(outcome)
-                    } else {
-                        let more = is_kept_after(attempt, retrier.policy());
-                        let request = request.take().or_else(|| supply.take(more, requests))?;
-                        if more && supply.is_spent() {
-                            spent.set();
-                        }
-                        Begins::Alone { request, is_ready: attempt == 1 }
+                    let more = is_kept_after(attempt, retrier.policy());
+                    let request = request.take().or_else(|| supply.take(more, requests))?;
+                    if more && supply.is_spent() {
+                        spent.set();
                     }
+                    Begins::Alone { request, is_ready: attempt == 1 }
                 }
             };
             Some(async move {
                 match begins {
-                    Begins::HasEnded(outcome) => outcome,
                     Begins::AsHedge { request, mut own } => own.call(request).await,
                     Begins::Alone { request, is_ready } => {
                         if !is_ready {
@@ -370,7 +365,13 @@ where
                 }
             })
         };
-        retrier.prepare(Sending { send, spent }).await
+        let mut run = pin!(retrier.prepare(Sending { send, spent }));
+        if let Some((outcome, failure)) = first {
+            if let Some(end) = run.as_mut().first_failed(outcome, failure) {
+                return end;
+            }
+        }
+        run.await
     }
 }
 

@@ -478,10 +478,10 @@ where
     pub(crate) fn first_failed(
         self: Pin<&mut Self>,
         outcome: Result<T, E>,
-        failure: Option<V::Failure>,
+        failure: Option<&V::Failure>,
     ) -> Option<Op::Output> {
         let mut ongoing = self.begin_rest(Stage::Attempt);
-        ongoing.failed(None, tracked(outcome), failure.as_ref(), &HedgeVerdicts::NONE)
+        ongoing.failed(None, tracked(outcome), failure, &HedgeVerdicts::NONE)
     }
 
     /// Polls the call wherever it stands.
@@ -553,7 +553,7 @@ where
             },
             error => (error, None),
         };
-        match self.as_mut().first_failed(outcome, failure) {
+        match self.as_mut().first_failed(outcome, failure.as_ref()) {
             Some(output) => Poll::Ready(output),
             None => self.poll_from_any_state(cx),
         }

@@ -155,6 +155,9 @@ pin_project_lite::pin_project! {
 /// The call after its first attempt, or all of it.
 type Rest<T, E> = Pin<Box<dyn Future<Output = Result<T, RetryError<E>>> + Send>>;
 
+/// The outcome of a first attempt that has failed, with what is wrong with a value.
+type FirstFailure<T, E, R> = (Result<T, E>, Option<<R as Values<T>>::Failure>);
+
 /// A call whose first attempt has not ended.
 struct Unfinished<S, Q, D, Kind, R, C> {
     layer: Arc<RetryLayer<D, Kind, R, C>>,
@@ -307,7 +310,7 @@ fn call<S, Q, D, Kind, R, C>(
     layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
     mut supply: Supply<Q>,
-    first: Option<(Result<S::Response, S::Error>, Option<R::Failure>)>,
+    first: Option<FirstFailure<S::Response, S::Error, R>>,
 ) -> impl Future<Output = Result<S::Response, RetryError<S::Error>>>
 where
     S: Service<Q> + Clone,
@@ -367,7 +370,7 @@ where
         };
         let mut run = pin!(retrier.prepare(Sending { send, spent }));
         if let Some((outcome, failure)) = first {
-            if let Some(end) = run.as_mut().first_failed(outcome, failure) {
+            if let Some(end) = run.as_mut().first_failed(outcome, failure.as_ref()) {
                 return end;
             }
         }

@@ -1,9 +1,8 @@
-//! Time limits and hedges of a body that is always ready: it uses up the cooperative budget of its
+//! Time limits of a body that is always ready: it uses up the cooperative budget of its
 //! task in each poll.
 
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use retry_runtime::{Interrupted, Policy, Reason, Retrier, RetryError, retry, retrying};
@@ -77,36 +76,6 @@ async fn a_deadline_cuts_off_a_body_that_is_always_ready() {
     }
     assert_cut(timed(by_runtime_policy(&policy)).await);
     assert_cut(timed(Retrier::new(policy).run(busy)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hedge_begins_beside_a_body_that_is_always_ready_and_gets_its_turn() {
-    async fn slow_then_quick(calls: &AtomicU32) -> io::Result<u32> {
-        match calls.fetch_add(1, Ordering::Relaxed) {
-            0 => busy().await,
-            // Ready after a few steps, each of which needs a budget.
-            _ => {
-                for _ in 0..500 {
-                    consume_budget().await;
-                }
-                Ok(2)
-            }
-        }
-    }
-
-    #[retry(attempts = 1, hedge = "50ms")]
-    async fn fetch(calls: &AtomicU32) -> io::Result<u32> {
-        slow_then_quick(calls).await
-    }
-    let (result, took) = timed(fetch(&AtomicU32::new(0))).await;
-    assert_eq!(result.unwrap(), 2);
-    assert!(took < millis(100), "{took:?}");
-
-    let calls = AtomicU32::new(0);
-    let retrier = Retrier::new(Policy::new().attempts(1).hedge(millis(50)));
-    let (result, took) = timed(retrier.run(|| slow_then_quick(&calls))).await;
-    assert_eq!(result.unwrap(), 2);
-    assert!(took < millis(100), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

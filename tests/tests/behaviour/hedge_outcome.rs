@@ -1,4 +1,5 @@
-//! The outcome of an attempt with hedges: which error counts, who judges it, and what remains.
+//! The outcome of an attempt with hedges, where `hedge/group.rs` does not go: deadlines, matchers of
+//! values, and panics of each member.
 
 use std::future::pending;
 use std::io;
@@ -6,55 +7,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use retry_runtime::matchers::network;
-use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, Reason, Retrier, RetryError, State, retry,
-};
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep};
+use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Reason, Retrier, RetryError, retry};
+use tokio::time::sleep;
 
-use crate::support::{Calls, Failure, millis, secs};
-
-fn refused() -> io::Error {
-    io::ErrorKind::ConnectionRefused.into()
-}
-
-/// The first of two calls is refused after 20 ms, and its hedge hangs.
-async fn refused_then_hangs(calls: &Calls) -> io::Result<u32> {
-    if calls.make().is_multiple_of(2) {
-        return pending().await;
-    }
-    sleep(millis(20)).await;
-    Err(refused())
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hanging_hedge_does_not_make_a_retryable_failure_final() {
-    #[retry(attempts = 3, retry_on = [network], timeout = "100ms", hedge = "10ms")]
-    async fn tracked(calls: &Calls) -> Result<u32, RetryError<io::Error>> {
-        refused_then_hangs(calls).await
-    }
-    #[retry(attempts = 3, retry_on = [network], timeout = "100ms", hedge = "10ms")]
-    async fn plain(calls: &Calls) -> io::Result<u32> {
-        refused_then_hangs(calls).await
-    }
-
-    let calls = Calls::new();
-    let error = tracked(&calls).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts(), calls.made()), (Reason::Attempts, 3, 6));
-    assert_eq!(error.last().map(io::Error::kind), Some(io::ErrorKind::ConnectionRefused));
-
-    let calls = Calls::new();
-    let error = plain(&calls).await.unwrap_err();
-    assert_eq!((error.kind(), calls.made()), (io::ErrorKind::ConnectionRefused, 6));
-
-    let calls = Calls::new();
-    let policy = Policy::new().attempts(3).timeout(millis(100)).hedge(millis(10));
-    let retrier = Retrier::new(policy).retry_on([network]);
-    let error = retrier.run(|| refused_then_hangs(&calls)).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts(), calls.made()), (Reason::Attempts, 3, 6));
-    assert_eq!(error.last().map(io::Error::kind), Some(io::ErrorKind::ConnectionRefused));
-}
+use crate::support::{Calls, Failure, millis};
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
@@ -82,32 +38,6 @@ async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
     assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&Failure::Busy(4))));
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_longest_wait_that_a_member_asked_for_counts() {
-    async fn slow_down(calls: &Calls) -> Result<u32, Failure> {
-        let call = calls.make();
-        sleep(millis(20)).await;
-        match call {
-            1 => Err(Failure::SlowDown(secs(9))),
-            2 => Err(Failure::SlowDown(secs(3))),
-            _ => Ok(call),
-        }
-    }
-    #[retry(hedge = "10ms", retry_after = Failure::wait)]
-    async fn fetch(calls: &Calls) -> Result<u32, Failure> {
-        slow_down(calls).await
-    }
-    let (calls, start) = (Calls::new(), Instant::now());
-    fetch(&calls).await.unwrap();
-    assert_eq!(start.elapsed(), secs(9) + millis(50));
-
-    let (calls, start) = (Calls::new(), Instant::now());
-    let retrier = Retrier::new(Policy::new().hedge(millis(10))).retry_after(Failure::wait);
-    retrier.run(|| slow_down(&calls)).await.unwrap();
-    assert_eq!(start.elapsed(), secs(9) + millis(50));
-}
-
-/// The number of times that each member of a group of two was judged.
 #[tokio::test(start_paused = true)]
 async fn a_matcher_judges_each_outcome_once() {
     async fn busy(calls: &Calls) -> Result<u32, Failure> {
@@ -144,52 +74,6 @@ async fn a_matcher_judges_each_outcome_once() {
     let value =
         retrier.run(|| async { busy(&calls).await.or(Ok::<u32, io::Error>(7)) }).await.unwrap();
     assert_eq!((value, calls.made(), judged.made()), (7, 2, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn losers_are_dropped_before_the_outcome_is_reported() {
-    const CONFIG: BreakerConfig = BreakerConfig::new()
-        .failure_threshold(1)
-        .half_open_requests(2)
-        .success_threshold(1)
-        .timeout(secs(1))
-        .abandoned_after(millis(50));
-
-    // The winner reports a success to a half-open breaker, and the slow loser a failure.
-    async fn call(calls: &Calls) -> Result<u32, Failure> {
-        match calls.make() {
-            1 => pending().await,
-            call => Ok(call),
-        }
-    }
-    async fn half_open(breaker: &CircuitBreaker) {
-        breaker.try_acquire().unwrap().failure();
-        sleep(secs(1)).await;
-    }
-    #[retry(attempts = 1, hedge = "100ms", breaker = breaker)]
-    async fn fetch(calls: &Calls, breaker: &CircuitBreaker) -> Result<u32, Failure> {
-        call(calls).await
-    }
-
-    let breaker = CircuitBreaker::new("attribute", CONFIG);
-    half_open(&breaker).await;
-    assert_eq!(fetch(&Calls::new(), &breaker).await, Ok(2));
-    let by_attribute = (breaker.state(), breaker.snapshot().probes);
-
-    let breaker = Arc::new(CircuitBreaker::new("retrier", CONFIG));
-    half_open(&breaker).await;
-    let policy = Policy::new().attempts(1).hedge(millis(100));
-    let retrier = Retrier::new(policy).breaker(Arc::clone(&breaker));
-    let (calls, places) = (Calls::new(), Semaphore::new(2));
-    let run = retrier.run(|| async {
-        let _place = places.acquire().await;
-        call(&calls).await
-    });
-    let mut run = std::pin::pin!(run);
-    assert_eq!((&mut run).await.unwrap(), 2);
-    assert_eq!((breaker.state(), breaker.snapshot().probes), by_attribute);
-    assert_eq!(by_attribute.0, State::Open, "the loser had failed before the winner reported");
-    assert_eq!(places.available_permits(), 2, "no loser outlives the call");
 }
 
 /// Catches the panic of a future, as a server does around each request.

@@ -79,31 +79,86 @@ pub(crate) trait Caller<'a, F: Future> {
 
 /// The hedges of one attempt. On the heap, and only once that attempt has not answered at once.
 pub(crate) struct Group<'a, F> {
-    terms: Terms<'a>,
-    hedge: Hedge,
     // Before the permits, because fields are dropped in this order.
     running: Vec<(u32, Pin<Box<F>>)>,
+    schedule: Schedule<'a>,
+    /// The position of the member that is polled first: 0 for the attempt that is hedged.
+    next: usize,
+}
+
+/// The part of a group that does not depend on the type of its attempts, and is compiled once.
+struct Schedule<'a> {
+    terms: Terms<'a>,
+    hedge: Hedge,
     permits: Permits<'a>,
     // Unconstrained: a member that uses up the cooperative budget of the task in each poll would
     // otherwise keep the timer from ever firing.
     sleep: Option<Pin<Box<Unconstrained<Sleep>>>>,
     begun: u32,
-    /// The position of the member that is polled first: 0 for the attempt that is hedged.
-    next: usize,
+}
+
+impl<'a> Schedule<'a> {
+    /// Polls the time until the next hedge is due, if there may be another one.
+    #[cold]
+    #[inline(never)]
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.begun >= self.hedge.max {
+            return Poll::Pending;
+        }
+        let (after, site) = (self.hedge.after, self.terms.origin.site);
+        let start = || Box::pin(unconstrained(async_sleep::sleep(after, site)));
+        ready!(self.sleep.get_or_insert_with(start).as_mut().poll(cx));
+        self.sleep = None;
+        Poll::Ready(())
+    }
+
+    /// Admits the next hedge, if breaker and quota do. Returns its number, and the tokens that it
+    /// costs.
+    #[cold]
+    #[inline(never)]
+    fn admit(&mut self) -> Option<(u32, Option<Reservation<'a>>)> {
+        let Terms { breaker, quota, contexts, .. } = self.terms;
+        let permit = match breaker {
+            // Checked first: a hedge that does not begin is not a rejected call.
+            Some(breaker) if breaker.until_admits() != Some(Duration::ZERO) => return None,
+            Some(breaker) => Some(breaker.try_acquire().ok()?),
+            None => None,
+        };
+        let cost = match quota {
+            Some(quota) => Some(quota.reserve(Class::empty())?),
+            None => None,
+        };
+        let number = self.begun.saturating_add(1);
+        if let Some(contexts) = contexts {
+            contexts.begins(number);
+        }
+        self.permits.add(number, permit);
+        Some((number, cost))
+    }
+
+    /// Records that hedge `number` has begun. It keeps its tokens: a hedge that wins was load as well.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, number: u32, cost: Option<Reservation<'a>>) {
+        cost.map(Reservation::spend);
+        self.begun = number;
+        observe::hedged(self.terms.origin, self.terms.attempt, number, self.hedge.after);
+    }
+
+    /// Records that hedge `number` has won.
+    #[cold]
+    #[inline(never)]
+    fn win(&self, number: u32) {
+        observe::hedge_won(self.terms.origin, self.terms.attempt, number);
+    }
 }
 
 impl<'a, F: Future> Group<'a, F> {
     #[cold]
     pub(crate) fn boxed(terms: Terms<'a>, hedge: Hedge) -> Box<Self> {
-        Box::new(Self {
-            terms,
-            hedge,
-            running: Vec::new(),
-            permits: Permits::new(),
-            sleep: None,
-            begun: 0,
-            next: 0,
-        })
+        let permits = Permits::new();
+        let schedule = Schedule { terms, hedge, permits, sleep: None, begun: 0 };
+        Box::new(Self { running: Vec::new(), schedule, next: 0 })
     }
 
     /// Polls the `first` attempt, unless it `is_polled` already, and its hedges, and begins another
@@ -125,16 +180,10 @@ impl<'a, F: Future> Group<'a, F> {
                 }
             }
             is_polled = false;
-            if self.begun >= self.hedge.max {
-                return Poll::Pending;
-            }
-            let (after, site) = (self.hedge.after, self.terms.origin.site);
-            let start = || Box::pin(unconstrained(async_sleep::sleep(after, site)));
-            ready!(self.sleep.get_or_insert_with(start).as_mut().poll(cx));
-            self.sleep = None;
+            ready!(self.schedule.poll_due(cx));
             if !self.joined(caller, held.as_deref_mut()) {
                 // An open breaker or an empty quota is not queried again and again.
-                self.begun = self.hedge.max;
+                self.schedule.begun = self.schedule.hedge.max;
             }
         }
     }
@@ -153,7 +202,7 @@ impl<'a, F: Future> Group<'a, F> {
                 at = 0;
             }
             let number = at.checked_sub(1).map_or(0, |at| self.running[at].0);
-            let member = Member::polled(number, &mut self.permits, held.as_deref_mut());
+            let member = Member::polled(number, &mut self.schedule.permits, held.as_deref_mut());
             let polled = match at.checked_sub(1) {
                 Some(at) => self.running[at].1.as_mut().poll(cx),
                 None => match first.as_mut().as_pin_mut() {
@@ -191,45 +240,21 @@ impl<'a, F: Future> Group<'a, F> {
         caller: &mut impl Caller<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> bool {
-        let Terms { origin, attempt, breaker, quota, contexts } = self.terms;
-        let asked = Member::holder(&mut self.permits, held.as_deref_mut());
+        let asked = Member::holder(&mut self.schedule.permits, held.as_deref_mut());
         let goes_on = caller.goes_on();
         asked.finish();
         if !goes_on {
             return false;
         }
-        let permit = match breaker {
-            // Checked first: a hedge that does not begin is not a rejected call.
-            Some(breaker) if breaker.until_admits() != Some(Duration::ZERO) => return false,
-            Some(breaker) => match breaker.try_acquire() {
-                Ok(permit) => Some(permit),
-                Err(_) => return false,
-            },
-            None => None,
-        };
-        let cost = match quota {
-            Some(quota) => match quota.reserve(Class::empty()) {
-                Some(reservation) => Some(reservation),
-                None => return false,
-            },
-            None => None,
-        };
-        let number = self.begun.saturating_add(1);
-        if let Some(contexts) = contexts {
-            contexts.begins(number);
-        }
-        self.permits.add(number, permit);
-        let member = Member::polled(number, &mut self.permits, held.as_deref_mut());
+        let Some((number, cost)) = self.schedule.admit() else { return false };
+        let member = Member::polled(number, &mut self.schedule.permits, held.as_deref_mut());
         let begun = caller.begin();
         member.finish();
         let Some(joining) = begun else {
-            drop(self.permits.take(number, held));
+            drop(self.schedule.permits.take(number, held));
             return false;
         };
-        // Permanently: a hedge that wins was load as well.
-        cost.map(Reservation::spend);
-        self.begun = number;
-        observe::hedged(origin, attempt, number, self.hedge.after);
+        self.schedule.begin(number, cost);
         self.running.push((number, Box::pin(joining)));
         true
     }
@@ -243,13 +268,13 @@ impl<'a, F: Future> Group<'a, F> {
         caller: &mut impl Caller<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> Option<F::Output> {
-        let contexts = self.terms.contexts;
+        let contexts = self.schedule.terms.contexts;
         if let Some(contexts) = contexts {
             contexts.ended(number);
         }
         // Without hedges, the caller judges the outcome itself.
         if others_run || number > 0 {
-            let permits = &mut self.permits;
+            let permits = &mut self.schedule.permits;
             let mut member =
                 Member::judged(number, permits, held.as_deref_mut(), contexts, others_run);
             let judged = caller.judge(&outcome, &mut member);
@@ -262,16 +287,16 @@ impl<'a, F: Future> Group<'a, F> {
                 (_, verdict) => caller.decide(verdict),
             }
             if judged == HedgeOutcome::Success && number > 0 {
-                observe::hedge_won(self.terms.origin, self.terms.attempt, number);
+                self.schedule.win(number);
             }
         }
-        self.permits.hand_over(number, held);
+        self.schedule.permits.hand_over(number, held);
         Some(outcome)
     }
 }
 
 impl<F> fmt::Debug for Group<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group").field("begun", &self.begun).finish_non_exhaustive()
+        f.debug_struct("Group").field("begun", &self.schedule.begun).finish_non_exhaustive()
     }
 }

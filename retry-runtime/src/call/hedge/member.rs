@@ -37,6 +37,8 @@ impl<'a> Permits<'a> {
 
     /// Takes the permit of member `number`. If the caller holds it, the caller gets that of another
     /// member instead.
+    #[cold]
+    #[inline(never)]
     pub(super) fn take(
         &mut self,
         number: u32,
@@ -52,6 +54,8 @@ impl<'a> Permits<'a> {
     }
 
     /// Gives the caller the permit of member `number`, and parks the one that it held.
+    #[cold]
+    #[inline(never)]
     pub(super) fn hand_over(&mut self, number: u32, held: Option<&mut Permit<'a>>) {
         let parked = self.parked.iter_mut().find(|(of, _)| *of == number);
         if let (Some((of, permit)), Some(held)) = (parked, held) {
@@ -101,6 +105,7 @@ impl<'m, 'a> Member<'m, 'a> {
     }
 
     /// Ends the poll or the judgement without a panic; returns the verdict on a failure.
+    #[inline(never)]
     pub(super) fn finish(mut self) -> Option<Decision> {
         self.is_finished = true;
         self.verdict
@@ -132,7 +137,8 @@ impl<'m, 'a> Member<'m, 'a> {
 }
 
 impl Drop for Member<'_, '_> {
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
         if !self.is_finished {
             self.permits.hand_over(self.number, self.held.as_deref_mut());

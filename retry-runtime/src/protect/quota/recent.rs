@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicUsize;
 
 use crate::base::cache_line::CacheLine;
-use crate::base::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::base::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::protect::stamp;
 
 /// The window, in seconds.
@@ -60,6 +60,11 @@ impl Recent {
 
     /// Whether a retry may be made, of which there may be this share of the calls; if so, it counts.
     pub(super) fn retry(&self, share: f64) -> Asked {
+        self.window_now().retry(share)
+    }
+
+    /// The window, with all calls until now.
+    fn window_now(&self) -> MutexGuard<'_, Window> {
         let mut window = lock(&self.window);
         // Under the lock: outside of it, a thread could come with fewer calls than the one before it.
         let counted = self
@@ -67,7 +72,7 @@ impl Recent {
             .iter()
             .fold(0_u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
         window.advance(stamp::nanos() / NANOS, counted);
-        window.retry(share)
+        window
     }
 }
 
@@ -83,14 +88,13 @@ impl Window {
             let slot = slot(self.second - back);
             (self.calls[slot], self.retries[slot]) = (0, 0);
         }
-        // Evenly, from the second in which it was last known to this one, which gets the remainder.
-        let each = new / (passed + 1);
-        for back in 0..(passed + 1).min(SECONDS as u64) {
+        // From the second in which it was last known to this one.
+        let seconds = passed + 1;
+        for back in 0..seconds.min(SECONDS as u64) {
             let slot = slot(self.second - back);
-            self.calls[slot] = self.calls[slot].saturating_add(each);
+            let part = part_of(new, seconds - back - 1, seconds);
+            self.calls[slot] = self.calls[slot].saturating_add(part);
         }
-        let now = slot(self.second);
-        self.calls[now] = self.calls[now].saturating_add(new % (passed + 1));
     }
 
     fn retry(&mut self, share: f64) -> Asked {
@@ -108,6 +112,14 @@ impl Window {
             Asked::Refused
         }
     }
+}
+
+/// The part of `calls` that falls into second `nth` of `seconds`, counted from 0. The parts differ by
+/// at most one and add up to `calls`.
+#[expect(clippy::cast_possible_truncation, reason = "a part is no larger than the whole")]
+fn part_of(calls: u64, nth: u64, seconds: u64) -> u64 {
+    let before = |nth: u64| u128::from(calls) * u128::from(nth) / u128::from(seconds);
+    (before(nth + 1) - before(nth)) as u64
 }
 
 #[expect(
@@ -145,4 +157,66 @@ fn stripe() -> usize {
         stripe.get()
     });
     of_thread.unwrap_or(0)
+}
+
+#[cfg(all(test, not(retry_loom)))]
+mod tests {
+    use super::*;
+
+    /// Random numbers below `limit`, the same ones in each run.
+    fn numbers(limit: u64) -> impl Iterator<Item = u64> {
+        let mut seed = 7_u64;
+        core::iter::repeat_with(move || {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 20) % limit
+        })
+    }
+
+    #[test]
+    fn calls_are_spread_evenly_and_none_is_lost() {
+        let calls = numbers(100_000).step_by(2);
+        let seconds = numbers(5_000).skip(1).step_by(2);
+        for (calls, seconds) in calls.zip(seconds).take(500) {
+            let seconds = seconds + 1;
+            let parts: Vec<u64> = (0..seconds).map(|nth| part_of(calls, nth, seconds)).collect();
+            assert_eq!(parts.iter().sum::<u64>(), calls);
+            // Any ten of them together are as large as any other ten, give or take one.
+            for window in parts.windows(SECONDS) {
+                let exact = calls * SECONDS as u64 / seconds;
+                assert!(window.iter().sum::<u64>().abs_diff(exact) <= 1, "{calls} in {seconds}");
+            }
+        }
+        assert_eq!((0..3).map(|nth| part_of(u64::MAX, nth, 3)).sum::<u64>(), u64::MAX);
+    }
+
+    #[test]
+    fn the_window_holds_the_parts_of_its_seconds() {
+        for passed in 0..100 {
+            let mut window = Window::default();
+            window.advance(1_000, 0);
+            window.advance(1_000 + passed, 7_919);
+            let seconds = passed + 1;
+            let covered = seconds.min(SECONDS as u64);
+            let exact = 7_919 * covered / seconds;
+            assert!(sum(&window.calls).abs_diff(exact) <= 1, "{passed}: {:?}", window.calls);
+            let (most, least) =
+                (window.calls.iter().max(), window.calls.iter().filter(|n| **n > 0).min());
+            assert!(most.unwrap() - least.unwrap() <= 1, "{passed}: {:?}", window.calls);
+        }
+    }
+
+    #[test]
+    fn steady_calls_are_known_as_such_whenever_they_are_read() {
+        let (mut window, mut second) = (Window::default(), 0);
+        for gap in numbers(30).take(1_000) {
+            second += gap;
+            window.advance(second, second * 10);
+            if second > 60 {
+                let calls = sum(&window.calls);
+                assert!(calls.abs_diff(100) <= 10, "{gap}: {:?}", window.calls);
+            }
+        }
+    }
 }

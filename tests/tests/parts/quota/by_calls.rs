@@ -94,6 +94,32 @@ async fn it_is_bounded_where_traffic_falls_as_the_outage_begins() {
     assert!(retries * 10 <= meant * 11, "{retries} instead of {meant}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_first_seconds_of_an_outage_get_the_share_of_a_window_after_an_hour_of_calls() {
+    let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+    health(&quota, &mut exact, 3_600, 10).await;
+    let mut retries = 0;
+    // Ten calls a second, each with up to nine retries, for less than a window.
+    for _ in 0..95 {
+        advance(Duration::from_millis(100)).await;
+        quota.first_attempt_failed();
+        retries += (0..9).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    }
+    assert!((18..=22).contains(&retries), "a fifth of 100 calls: {retries}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_with_few_calls_has_no_more_than_the_free_retries_after_a_quiet_hour() {
+    let quota = RetryQuota::new("api", SHARE);
+    // Fewer calls than seconds: all of them are the remainder of the division.
+    for _ in 0..1_800 {
+        advance(Duration::from_secs(2)).await;
+        quota.refund();
+    }
+    let at_once = (0..1_000).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert_eq!(at_once, 10);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 

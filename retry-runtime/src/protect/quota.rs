@@ -99,6 +99,13 @@ impl RetryQuota {
         }
     }
 
+    /// Returns the place in the share of a retry that is not made.
+    fn leave_share(&self) {
+        if self.config.get_share().is_some() {
+            self.recent().cancel();
+        }
+    }
+
     /// Adds the tokens that have accrued since the last refill.
     fn refill(&self) {
         let rate = self.config.get_refill_per_sec();
@@ -198,8 +205,8 @@ impl fmt::Debug for RetryQuota {
     }
 }
 
-/// Tokens for a retry that has not been made yet. If dropped before that, as when user code panics,
-/// they are returned.
+/// The tokens, and the place in the share, of a retry that has not been made yet. If dropped before
+/// that, as when user code panics, both are returned.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
     quota: &'a RetryQuota,
@@ -207,12 +214,12 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl<'a> Reservation<'a> {
-    /// Tokens that `quota` has lent already.
+    /// The reservation of a retry for which `quota` has already lent `cost`; 0 if there is none.
     pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
         Self { quota, cost }
     }
 
-    /// The retry is certain: keeps the tokens, and returns the cost.
+    /// The retry is certain: keeps tokens and place, and returns the cost.
     pub(crate) fn spend(self) -> u32 {
         let cost = self.cost;
         mem::forget(self);
@@ -225,11 +232,11 @@ impl Drop for Reservation<'_> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        self.quota.release(self.cost);
+        self.quota.cancel(self.cost);
     }
 }
 
-/// Returns tokens if a panic unwinds through here that began after this was created.
+/// Cancels a retry if a panic unwinds through here that began after this was created.
 #[derive(Debug)]
 pub(crate) struct OnPanic<'a> {
     owed: Option<(&'a RetryQuota, u32)>,
@@ -246,7 +253,7 @@ impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
         if let (Some((quota, cost)), false) = (self.owed, self.panicked_before) {
             if thread::panicking() {
-                quota.release(cost);
+                quota.cancel(cost);
             }
         }
     }

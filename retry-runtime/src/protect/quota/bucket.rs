@@ -100,7 +100,8 @@ impl RetryQuota {
         self.note_demand(cost);
         self.refill();
         // Before the share, which counts the retry.
-        if self.level().tokens() >= cost && !self.is_within_share() {
+        let can_pay = self.level().tokens() >= cost;
+        if can_pay && !self.is_within_share() {
             return None;
         }
         match self.change(|level| level.take(cost)) {
@@ -109,6 +110,10 @@ impl RetryQuota {
                 Some(cost)
             }
             None => {
+                // Another thread was faster and took the tokens.
+                if can_pay {
+                    self.leave_share();
+                }
                 if !self.reported.swap(true, Ordering::Relaxed) {
                     observe::emit(&Event::QuotaEmpty { quota: &self.name });
                 }
@@ -117,7 +122,8 @@ impl RetryQuota {
         }
     }
 
-    /// Returns the tokens that the last retry took, because it succeeded or was not made.
+    /// Returns the tokens that a retry took, because it succeeded. For one that was not made, there is
+    /// [`cancel`](Self::cancel).
     ///
     /// The tokens that earlier retries of the same call took are lost. The bucket never holds more
     /// than its capacity.
@@ -132,6 +138,28 @@ impl RetryQuota {
     /// ```
     pub fn release(&self, cost: u32) {
         self.put(cost);
+    }
+
+    /// Returns all that a retry took, because it was not made: its tokens, and its place in a
+    /// [`share`](QuotaConfig::share). A `cost` of 0 is that of no retry.
+    ///
+    /// ```
+    /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::new("api", QuotaConfig::new().share(0.2));
+    /// for _ in 0..100 {
+    ///     if let Some(cost) = quota.try_acquire(Class::empty()) {
+    ///         quota.cancel(cost); // the call was dropped while it waited
+    ///     }
+    /// }
+    /// assert_eq!(quota.available(), 500);
+    /// assert!(quota.try_acquire(Class::empty()).is_some());
+    /// ```
+    pub fn cancel(&self, cost: u32) {
+        if cost > 0 {
+            self.leave_share();
+            self.put(cost);
+        }
     }
 
     /// Counts a call whose first attempt failed: a [`share`](QuotaConfig::share) is one of all calls.

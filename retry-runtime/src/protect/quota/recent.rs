@@ -63,6 +63,11 @@ impl Recent {
         self.window_now().retry(share)
     }
 
+    /// A retry that was counted is not made.
+    pub(super) fn cancel(&self) {
+        self.window_now().cancel();
+    }
+
     /// The window, with all calls until now.
     fn window_now(&self) -> MutexGuard<'_, Window> {
         let mut window = lock(&self.window);
@@ -110,6 +115,15 @@ impl Window {
             Asked::FirstRefused
         } else {
             Asked::Refused
+        }
+    }
+
+    /// Forgets one retry: the latest, because it is not known which one was not made. While some of
+    /// the retries are not made, the others then get the whole share.
+    fn cancel(&mut self) {
+        let mut slots = (0..SECONDS as u64).map(|back| slot(self.second + SECONDS as u64 - back));
+        if let Some(latest) = slots.find(|slot| self.retries[*slot] > 0) {
+            self.retries[latest] -= 1;
         }
     }
 }
@@ -218,5 +232,24 @@ mod tests {
                 assert!(calls.abs_diff(100) <= 10, "{gap}: {:?}", window.calls);
             }
         }
+    }
+
+    #[test]
+    fn a_retry_that_is_not_made_leaves_its_place_to_another() {
+        let mut window = Window::default();
+        window.advance(5, 0);
+        assert_eq!((0..20).filter(|_| window.retry(0.2) == Asked::Allowed).count(), 10);
+        window.advance(8, 0);
+        window.cancel();
+        assert_eq!(window.retry(0.2), Asked::Allowed);
+        assert_eq!(window.retry(0.2), Asked::Refused);
+        for _ in 0..3 {
+            window.cancel();
+        }
+        window.advance(15, 0);
+        // What came in the fifth second is no longer in the window.
+        assert_eq!(sum(&window.retries), 0);
+        window.cancel();
+        assert_eq!(sum(&window.retries), 0, "there is nothing to cancel");
     }
 }

@@ -1,8 +1,11 @@
 //! Retries as a share of the calls, beside the bucket.
 
 use std::collections::VecDeque;
+use std::future::Future as _;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -118,6 +121,68 @@ async fn a_client_with_few_calls_has_no_more_than_the_free_retries_after_a_quiet
     }
     let at_once = (0..1_000).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
     assert_eq!(at_once, 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_that_are_not_made_leave_their_places_to_others() {
+    let quota = RetryQuota::new("api", SHARE);
+    let full = quota.available();
+    let taken: Vec<u32> = (0..20).filter_map(|_| quota.try_acquire(Class::empty())).collect();
+    assert_eq!(taken.len(), 10, "the free ones");
+    for cost in &taken[..4] {
+        quota.cancel(*cost);
+    }
+    // Those that were made and succeeded keep their places.
+    for cost in &taken[4..] {
+        quota.release(*cost);
+    }
+    quota.cancel(0);
+    assert_eq!(quota.available(), full);
+    let again = (0..20).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert_eq!(again, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_of_the_retries_are_cancelled_and_the_others_get_the_whole_share() {
+    let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
+    health(&quota, &mut exact, 60, 100).await;
+    let (mut made, mut waiting) = (0_u32, VecDeque::new());
+    for nth in 0..60 * 100_u32 {
+        advance(Duration::from_millis(10)).await;
+        quota.first_attempt_failed();
+        if let Some(cost) = quota.try_acquire(Class::empty()) {
+            waiting.push_back((nth + 100, cost));
+        }
+        // After a wait of a second, every other one is dropped.
+        while waiting.front().is_some_and(|(due, _)| *due <= nth) {
+            let (_, cost) = waiting.pop_front().unwrap();
+            if made % 2 == nth % 2 {
+                quota.cancel(cost);
+            } else {
+                made += 1;
+            }
+        }
+    }
+    assert!((1_000..=1_250).contains(&made), "a fifth of 6,000 calls: {made}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_in_its_wait_returns_its_place() {
+    #[retry(attempts = 2, initial_delay = "1s", quota = quota)]
+    async fn fetch(quota: &RetryQuota) -> Result<(), String> {
+        Err("down".to_owned())
+    }
+
+    let quota = RetryQuota::new("api", SHARE);
+    let full = quota.available();
+    for _ in 0..100 {
+        let mut call = pin!(fetch(&quota));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(quota.available() < full, "it waits for a retry");
+    }
+    assert_eq!(quota.available(), full);
+    let left = (0..100).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert_eq!(left, 20, "a fifth of 100 calls");
 }
 
 proptest! {

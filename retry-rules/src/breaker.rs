@@ -67,8 +67,9 @@ pub enum HalfOpen {
     Probes,
     /// It admits a share of the calls, so that a server that has just come back is not hit by all of
     /// them at once: 1 %, 5 %, 25 % and 50 %, each for the [stage
-    /// time](BreakerConfig::stage_time) and until a call has succeeded. These calls are judged like
-    /// those of a closed breaker. Then it closes.
+    /// time](BreakerConfig::stage_time) and until a call that it admitted has succeeded. These calls
+    /// are judged like those of a closed breaker. If none succeeds and none is under way, the next call
+    /// is admitted. After the last stage the breaker closes.
     Gradual,
 }
 

@@ -185,7 +185,10 @@ impl CircuitBreaker {
             Mode::Closed | Mode::Measured | Mode::Timed => true,
             Mode::Forced => false,
             Mode::Open => self.remaining().is_zero(),
-            Mode::Gradual => self.lock().stages.is_overdue(self.config.get_timeout()),
+            Mode::Gradual => {
+                let timeout = self.config.get_timeout();
+                self.lock().stages.is_overdue(stamp::nanos(), timeout)
+            }
             Mode::HalfOpen => {
                 let timeout = self.config.get_timeout();
                 let open_until = self.open_until.load(Ordering::Relaxed);

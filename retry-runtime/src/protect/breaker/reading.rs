@@ -46,9 +46,11 @@ impl CircuitBreaker {
     /// Returns how long until the breaker admits a call: zero if it would now, or `None` if it is
     /// open until reset. Costs one load when closed.
     ///
-    /// In a stage of a [gradual](retry_rules::HalfOpen::Gradual) half-open state, this is the rest of
-    /// the stage, jittered. While it is half-open with all probes running, this is the time until the oldest of them
-    /// loses its slot; the first one to report makes room earlier.
+    /// While it is half-open with all probes running, this is the time until the oldest of them
+    /// loses its slot; the first one to report makes room earlier. In a stage of a
+    /// [gradual](retry_rules::HalfOpen::Gradual) half-open state, it is zero only if the next call is one
+    /// of those that are admitted. Otherwise it is the rest of the stage, or the time until its
+    /// running calls are no longer waited for, jittered.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -78,7 +80,7 @@ impl CircuitBreaker {
             )),
             // Not at the same time for all who wait.
             Mode::Gradual => {
-                let rest = inner.stages.rest();
+                let rest = inner.stages.until_admits(stamp::nanos());
                 Some(random::between(rest, rest.saturating_mul(2)))
             }
             _ => Some(Duration::ZERO),

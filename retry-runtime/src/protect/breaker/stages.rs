@@ -1,9 +1,13 @@
 //! The stages of a gradual half-open state: which calls they admit, and when they end.
+//!
+//! A stage lasts for its least time and until a call that it admitted has succeeded. If all of those
+//! calls have ended otherwise by then, the stage begins again, because it would have to wait long for
+//! its next place where calls are rare.
 
 use core::time::Duration;
 
+use super::waiters::Woken;
 use crate::base::clock;
-use crate::protect::stamp;
 
 /// The shares of the calls that are admitted, in percent.
 const SHARES: [u64; 4] = [1, 5, 25, 50];
@@ -12,60 +16,132 @@ const SHARES: [u64; 4] = [1, 5, 25, 50];
 /// Source: Knuth, "The Art of Computer Programming", volume 3, 6.4 (Fibonacci hashing).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What is known of the stage that the breaker is in.
+/// The stage that the breaker is in. Times are [`stamp`](crate::protect::stamp)s.
 pub(super) struct Stages {
-    stage: usize,
-    /// How many calls have come in this stage.
-    arrivals: u64,
-    /// How many of those that were admitted have succeeded.
-    successes: u32,
-    /// The end of the least time of the stage, as a [`stamp`].
+    stage: u32,
+    began: u64,
+    /// The end of its least time; later, if it has begun again.
     until: u64,
+    /// The calls that have come since it began, or began again.
+    arrivals: u64,
+    /// The calls that it admitted and that have not ended.
+    running: u32,
+    /// When the latest of them was admitted.
+    admitted_at: u64,
+    /// Whether a call that it admitted has succeeded.
+    has_succeeded: bool,
+    /// The least time of a stage, in nanoseconds.
+    least: u64,
+    /// The time after which an admitted call no longer counts as running, in nanoseconds.
+    overdue: u64,
 }
 
 impl Stages {
     pub(super) const fn new() -> Self {
-        Self { stage: 0, arrivals: 0, successes: 0, until: 0 }
+        Self {
+            stage: 0,
+            began: 0,
+            until: 0,
+            arrivals: 0,
+            running: 0,
+            admitted_at: 0,
+            has_succeeded: false,
+            least: 0,
+            overdue: 0,
+        }
     }
 
     /// The first stage begins.
-    pub(super) fn begin(&mut self, length: Duration) {
-        *self = Self::new();
-        self.until = end_of(length);
+    pub(super) fn begin(&mut self, now: u64, least: Duration, overdue: Duration) {
+        (self.least, self.overdue) = (clock::nanos_of(least), clock::nanos_of(overdue));
+        self.begin_stage(0, now);
+    }
+
+    fn begin_stage(&mut self, stage: u32, now: u64) {
+        let Self { least, overdue, .. } = *self;
+        let until = now.saturating_add(least);
+        *self = Self { stage, began: now, until, least, overdue, ..Self::new() };
     }
 
     /// Whether a call is admitted that comes now, or `None` if the last stage is over.
     ///
     /// No randomness is needed: the calls that are admitted are evenly spread, and the first of each
     /// stage is one of them.
-    pub(super) fn admit(&mut self, length: Duration) -> Option<bool> {
-        if self.successes > 0 && stamp::nanos() >= self.until {
-            self.stage += 1;
-            (self.arrivals, self.successes) = (0, 0);
-            self.until = end_of(length);
+    pub(super) fn admit(&mut self, now: u64) -> Option<bool> {
+        if now >= self.until {
+            if self.has_succeeded {
+                self.begin_stage(self.stage + 1, now);
+            } else if self.is_quiet(now) {
+                self.arrivals = 0;
+                self.until = now.saturating_add(self.least);
+            }
         }
-        let share = SHARES.get(self.stage)?;
-        let place = self.arrivals.wrapping_mul(GOLDEN);
+        let share = self.share()?;
+        let is_admitted = self.place() < share;
         self.arrivals = self.arrivals.wrapping_add(1);
-        Some(place < u64::MAX / 100 * share)
+        if is_admitted {
+            self.running = self.running.saturating_add(1);
+            self.admitted_at = now;
+        }
+        Some(is_admitted)
     }
 
-    /// A call that was admitted has succeeded.
-    pub(super) fn succeed(&mut self) {
-        self.successes = self.successes.saturating_add(1);
+    /// A call that the present stage admitted has ended. Returns the waiting calls that this concerns.
+    pub(super) fn ended(&mut self, now: u64, has_succeeded: bool) -> Woken {
+        self.running = self.running.saturating_sub(1);
+        self.has_succeeded |= has_succeeded;
+        if now < self.until {
+            Woken::None
+        } else if self.has_succeeded {
+            Woken::All
+        } else if self.is_quiet(now) {
+            Woken::One
+        } else {
+            Woken::None
+        }
     }
 
-    /// The rest of the least time of the stage.
-    pub(super) fn rest(&self) -> Duration {
-        Duration::from_nanos(self.until.saturating_sub(stamp::nanos()))
+    /// How long until the next call is admitted, if no call ends before that.
+    pub(super) fn until_admits(&self, now: u64) -> Duration {
+        if self.share().is_none_or(|share| self.place() < share) {
+            return Duration::ZERO;
+        }
+        self.until_next(now)
+    }
+
+    /// How long until the stage ends or begins again, if no call ends before that.
+    fn until_next(&self, now: u64) -> Duration {
+        let at = if now < self.until {
+            self.until
+        } else if self.has_succeeded || self.is_quiet(now) {
+            now
+        } else {
+            self.admitted_at.saturating_add(self.overdue)
+        };
+        Duration::from_nanos(at.saturating_sub(now))
+    }
+
+    pub(super) const fn began(&self) -> u64 {
+        self.began
     }
 
     /// Whether the stage could have ended this long ago, had a call come.
-    pub(super) fn is_overdue(&self, span: Duration) -> bool {
-        self.until.saturating_add(clock::nanos_of(span)) <= stamp::nanos()
+    pub(super) fn is_overdue(&self, now: u64, span: Duration) -> bool {
+        self.until.saturating_add(clock::nanos_of(span)) <= now
     }
-}
 
-fn end_of(length: Duration) -> u64 {
-    stamp::nanos().saturating_add(clock::nanos_of(length))
+    /// The part of all places that is admitted, or `None` after the last stage.
+    fn share(&self) -> Option<u64> {
+        Some(u64::MAX / 100 * SHARES.get(self.stage as usize)?)
+    }
+
+    /// The next place.
+    const fn place(&self) -> u64 {
+        self.arrivals.wrapping_mul(GOLDEN)
+    }
+
+    /// Whether no admitted call is running that could still succeed.
+    const fn is_quiet(&self, now: u64) -> bool {
+        self.running == 0 || self.admitted_at.saturating_add(self.overdue) <= now
+    }
 }

@@ -112,8 +112,10 @@ impl CircuitBreaker {
             drop(inner);
             return self.acquire(word);
         }
-        match inner.stages.admit(self.config.get_stage_time()) {
-            Some(true) => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
+        // Read under the lock, so that calls are ordered by time.
+        let now = stamp::nanos();
+        match inner.stages.admit(now) {
+            Some(true) => Ok(Permit::new(self, Tag::timed(word, now))),
             Some(false) => {
                 drop(inner);
                 self.reject(Duration::ZERO)
@@ -167,23 +169,44 @@ impl CircuitBreaker {
         match (tag.mode(), report) {
             (Mode::Forced | Mode::Open, _) => {}
             (Mode::HalfOpen, _) => self.report_probe(tag, report),
-            // A caller that gave up on a server that hangs has seen how slow it is.
-            (Mode::Timed | Mode::Gradual, Report::Neither) => {
-                let took = tag.elapsed(stamp::nanos());
-                if self.is_abandoned(took) {
-                    self.measure(tag, Report::Failure(Some(&GivenUp(took))));
-                } else if self.is_slow(took) {
-                    self.measure(tag, report);
-                } else {
-                    self.count(Counted::Forgiven);
-                }
-            }
+            (Mode::Gradual, _) => self.report_of_stage(tag, report),
+            (Mode::Timed, Report::Neither) => self.measure_given_up(tag),
             (_, Report::Neither) => self.count(Counted::Forgiven),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
             (Mode::Measured, Report::Success) => self.succeed_measured(tag),
-            (Mode::Measured | Mode::Timed | Mode::Gradual, _) => self.measure(tag, report),
+            (Mode::Measured | Mode::Timed, _) => self.measure(tag, report),
         }
+    }
+
+    /// A caller that gave up on a server that hangs has seen how slow it is.
+    #[cold]
+    fn measure_given_up(&self, tag: Tag) {
+        let took = tag.elapsed(stamp::nanos());
+        if self.is_abandoned(took) {
+            self.measure(tag, Report::Failure(Some(&GivenUp(took))));
+        } else if self.is_slow(took) {
+            self.measure(tag, Report::Neither);
+        } else {
+            self.count(Counted::Forgiven);
+        }
+    }
+
+    /// Judges a call of a stage as when closed, and then the stage by it.
+    #[cold]
+    fn report_of_stage(&self, tag: Tag, report: Report<'_>) {
+        let now = stamp::nanos();
+        let has_succeeded = matches!(report, Report::Success) && !self.is_slow(tag.elapsed(now));
+        match report {
+            Report::Neither => self.measure_given_up(tag),
+            Report::Success | Report::Failure(_) => self.measure(tag, report),
+        }
+        let mut inner = self.lock();
+        // Calls of earlier stages say nothing about the load of this one.
+        if tag.is_of(self.word()) && tag.began_since(inner.stages.began(), now) {
+            inner.woken = inner.stages.ended(now, has_succeeded);
+        }
+        self.announce_all(inner);
     }
 
     #[cold]
@@ -196,7 +219,8 @@ impl CircuitBreaker {
     }
 
     /// What [`measure`](Self::measure) does with a success whose duration does not matter.
-    #[inline]
+    // Not inlined: `report` then saves no registers, for whatever it calls.
+    #[inline(never)]
     fn succeed_measured(&self, tag: Tag) {
         let now = if self.window_is_of_time { stamp::nanos() } else { 0 };
         let mut inner = self.lock();
@@ -227,11 +251,7 @@ impl CircuitBreaker {
         if !tag.is_of(self.word()) {
             return;
         }
-        let LockedState { streak, window, stages, .. } = &mut *inner;
-        // Only there it is read: elsewhere it would be one more cache line to write.
-        if tag.mode() == Mode::Gradual && !failed && !slow {
-            stages.succeed();
-        }
+        let LockedState { streak, window, .. } = &mut *inner;
         match report {
             Report::Failure(_) => *streak = streak.saturating_add(1),
             Report::Success => *streak = 0,
@@ -385,7 +405,11 @@ impl CircuitBreaker {
             Mode::Measured | Mode::Timed | Mode::Gradual => {
                 inner.window.clear();
                 inner.streak = 0;
-                inner.stages.begin(self.config.get_stage_time());
+                if to == Mode::Gradual {
+                    let (least, overdue) =
+                        (self.config.get_stage_time(), self.config.get_timeout());
+                    inner.stages.begin(stamp::nanos(), least, overdue);
+                }
             }
             Mode::HalfOpen | Mode::Forced => {}
         }

@@ -19,9 +19,9 @@ pub(super) struct Waiters(Notify);
 pub(super) enum Woken {
     #[default]
     None,
-    /// One: a probe has ended, which leaves room for another.
+    /// One: a probe has ended, or the last call of a stage, which leaves room for another.
     One,
-    /// All: the state has changed.
+    /// All: the state or the stage has changed.
     All,
 }
 

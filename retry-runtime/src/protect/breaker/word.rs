@@ -171,6 +171,11 @@ impl Tag {
         }
     }
 
+    /// Whether the call of a timed tag began at `stamp` or later.
+    pub(super) const fn began_since(self, stamp: u64, now: u64) -> bool {
+        self.elapsed(now).as_micros() <= micros(now).saturating_sub(micros(stamp)) as u128
+    }
+
     /// How long before `now` the call of a timed tag began.
     pub(super) const fn elapsed(self, now: u64) -> Duration {
         let wrap = u64::MAX >> TIMED_BITS;
@@ -190,6 +195,16 @@ mod tests {
         assert!(tag.is_of(word));
         assert!(!tag.is_of(word.next(Mode::Timed)));
         assert_eq!(tag.elapsed(u64::MAX), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_timed_tag_is_compared_with_another_moment() {
+        let word = StateWord::first(Mode::Gradual);
+        let second = 1_000_000_000;
+        let (began, now) = (1 << 62, (1 << 62) + 10 * second);
+        let tag = Tag::timed(word, began);
+        assert!(tag.began_since(began, now) && tag.began_since(began - second, now));
+        assert!(!tag.began_since(began + second, now));
     }
 
     #[test]

@@ -91,6 +91,99 @@ async fn a_stage_without_a_success_does_not_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dropped_call_does_not_lock_a_breaker_that_is_seldom_called() {
+    let breaker = recovering(GRADUAL).await;
+    drop(breaker.try_acquire().expect("the first of a stage is admitted"));
+    let mut minutes = 0;
+    while breaker.state() != State::Closed {
+        advance(60 * S).await;
+        minutes += 1;
+        breaker.try_acquire().expect("the server is well").success();
+    }
+    assert_eq!(minutes, 5, "one for each stage, and one that closes it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_all_dropped_are_admitted_one_for_each_stage_time() {
+    let breaker = recovering(GRADUAL.stage_time(S)).await;
+    let mut admitted = 0;
+    // A hundred calls a second, for ten seconds: one in a hundred, and the one that follows a silence.
+    for _ in 0..1_000 {
+        admitted += u32::from(breaker.try_acquire().is_ok());
+        advance(S / 100).await;
+    }
+    assert!((9..=21).contains(&admitted), "{admitted}");
+    assert_eq!(breaker.state(), State::HalfOpen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_under_way_holds_its_stage_until_it_is_overdue() {
+    let breaker = recovering(GRADUAL).await;
+    let running = breaker.try_acquire().expect("the first of a stage is admitted");
+    advance(29 * S).await;
+    assert!(breaker.try_acquire().is_err(), "it may still succeed");
+    advance(S).await;
+    let next = breaker.try_acquire().expect("it has not reported for the open time");
+    assert!(breaker.try_acquire().is_err());
+    drop(next);
+    // A server that takes longer than that is slow, and not down.
+    running.success();
+    advance(3 * S).await;
+    breaker.try_acquire().expect("the next stage").success();
+    let admitted = (1..100).filter(|_| breaker.try_acquire().is_ok()).count();
+    assert!((3..=7).contains(&admitted), "5 %: {admitted}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_call_leaves_room_for_the_next_one() {
+    let breaker = recovering(GRADUAL).await;
+    breaker.try_acquire().expect("the first of a stage is admitted").failure();
+    advance(2 * S).await;
+    assert!(breaker.try_acquire().is_err(), "the stage is not over");
+    advance(S).await;
+    assert!(breaker.try_acquire().is_ok());
+    assert!(breaker.try_acquire().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_ends_the_stage_that_admitted_its_call() {
+    let breaker = recovering(GRADUAL).await;
+    let mut first = vec![breaker.try_acquire().unwrap()];
+    first.extend((0..300).filter_map(|_| breaker.try_acquire().ok()));
+    assert!(first.len() >= 3);
+    advance(5 * S).await;
+    first.pop().unwrap().success();
+    let second = breaker.try_acquire().expect("the first of the next stage");
+    for late in first {
+        late.success();
+    }
+    advance(5 * S).await;
+    let admitted = (0..100).filter(|_| breaker.try_acquire().is_ok()).count();
+    assert!((3..=7).contains(&admitted), "5 %: {admitted}");
+    second.success();
+    let admitted = (0..100).filter(|_| breaker.try_acquire().is_ok()).count();
+    assert!((22..=28).contains(&admitted), "25 %: {admitted}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_reports_that_it_admits_only_if_the_next_call_is_admitted() {
+    let breaker = recovering(GRADUAL.stage_time(S)).await;
+    let (mut admitted, mut calls) = (0, 0);
+    while breaker.state() != State::Closed {
+        let reported = breaker.until_admits() == Some(Duration::ZERO);
+        let permit = breaker.try_acquire();
+        assert_eq!(permit.is_ok(), reported, "call {calls}");
+        calls += 1;
+        if let Ok(permit) = permit {
+            permit.success();
+            admitted += 1;
+        }
+        advance(S / 50).await;
+    }
+    assert!(calls > 200 && admitted < 100, "{admitted} of {calls}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_of_a_stage_are_judged_like_those_of_a_closed_breaker() {
     let breaker = recovering(GRADUAL).await;
     let mut failed = 0;
@@ -124,13 +217,16 @@ async fn a_slow_call_of_a_stage_is_no_success() {
     let permit = breaker.try_acquire().expect("the first arrival");
     sleep(2 * S).await;
     permit.success();
-    assert!(breaker.try_acquire().is_err(), "the stage goes on");
+    assert!(breaker.try_acquire().is_ok(), "no call is under way");
+    assert!((1..50).all(|_| breaker.try_acquire().is_err()), "the stage goes on");
     assert_eq!(breaker.snapshot().slow_calls, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_says_how_long_the_stage_lasts_and_spreads_those_who_wait() {
     let breaker = recovering(GRADUAL).await;
+    assert_eq!(breaker.until_admits(), Some(Duration::ZERO), "the first of a stage is admitted");
+    breaker.try_acquire().unwrap().success();
     sleep(S).await;
     let waits: Vec<Duration> = (0..50).filter_map(|_| breaker.until_admits()).collect();
     assert_eq!(waits.len(), 50);

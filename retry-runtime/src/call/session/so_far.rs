@@ -458,7 +458,7 @@ impl SoFar {
     ) -> Ended {
         // Return what was taken for the retry, which is not made.
         if let Some(quota) = plan.quota {
-            quota.release(self.cost);
+            quota.cancel(self.cost);
         }
         let ended = Ended { reason, attempts: self.made, waited: self.waited() };
         observe::gave_up(plan.origin, ended, true, rejected);

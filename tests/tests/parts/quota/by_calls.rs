@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future as _;
+use std::io::{Error, ErrorKind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use retry_runtime::{Class, QuotaConfig, RetryQuota, on_event, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Class, QuotaConfig, Reason, RetryError, RetryQuota, on_event,
+    retry,
+};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, advance};
 
@@ -183,6 +187,30 @@ async fn a_call_that_is_dropped_in_its_wait_returns_its_place() {
     assert_eq!(quota.available(), full);
     let left = (0..100).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
     assert_eq!(left, 20, "a fifth of 100 calls");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_breaker_ends_after_its_wait_returns_its_place() {
+    #[retry(attempts = 2, initial_delay = "1s", breaker = breaker, breaker_on = [timeout], quota = quota)]
+    async fn fetch(breaker: &CircuitBreaker, quota: &RetryQuota) -> Result<(), RetryError<Error>> {
+        Err(ErrorKind::NotFound.into())
+    }
+
+    let (breaker, quota) =
+        (CircuitBreaker::new("api", BreakerConfig::new()), RetryQuota::new("api", SHARE));
+    let full = quota.available();
+    for _ in 0..100 {
+        breaker.reset();
+        let open = async {
+            tokio::task::yield_now().await;
+            breaker.force_open();
+        };
+        let (outcome, ()) = tokio::join!(fetch(&breaker, &quota), open);
+        assert_eq!(outcome.unwrap_err().reason(), Reason::CircuitOpen);
+    }
+    assert_eq!(quota.available(), full);
+    let left = (0..100).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
+    assert_eq!(left, 10, "those that are free");
 }
 
 proptest! {

@@ -360,7 +360,7 @@ impl Expansion<'_> {
             if waits { quote!(break 'admitted __retry::Some(rejected)) } else { quote!(continue) };
         // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
         let attempt = quote! {
-            let #mutability permit = match #breaker.try_acquire() {
+            let #mutability permit = match __retry::Session::try_acquire(&call.session, #breaker) {
                 __retry::Ok(permit) => permit,
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);

@@ -26,7 +26,7 @@ use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session, Verdict};
 use crate::outcome::error::{Ended, Interrupted};
-use crate::protect::breaker::{Admission, CircuitBreaker, Permit};
+use crate::protect::breaker::{Admission, CircuitBreaker, Permit, StagePass};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::Origin;
 
@@ -153,7 +153,7 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         quota: Option<&'a RetryQuota>,
         awaited: Option<&'a CircuitBreaker>,
     ) -> CallWait<'a, K> {
-        let terms = WaitTerms::new(quota, self.session.credit(), awaited);
+        let terms = WaitTerms::new(&self.session, quota, awaited);
         CallWait { session: &mut self.session, terms }
     }
 
@@ -164,7 +164,10 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         awaited: Option<&CircuitBreaker>,
     ) {
         match awaited {
-            Some(breaker) => self.session.wait_blocking_until(origin, breaker.admission()),
+            Some(breaker) => {
+                let admission = breaker.admission(self.session.stage_pass());
+                self.session.wait_blocking_until(origin, admission);
+            }
             None => self.session.wait_blocking(origin),
         }
     }
@@ -207,8 +210,8 @@ pin_project_lite::pin_project! {
 
 impl<'a> Awaited<'a> {
     #[cold]
-    fn new(breaker: &'a CircuitBreaker) -> Self {
-        Self { admission: breaker.admission(), began: clock::now() }
+    fn new(breaker: &'a CircuitBreaker, pass: StagePass) -> Self {
+        Self { admission: breaker.admission(pass), began: clock::now() }
     }
 }
 
@@ -224,14 +227,15 @@ impl<'a> WaitTerms<'a> {
     /// The terms of a wait that nothing paid for, and nothing ends.
     pub(crate) const NONE: Self = Self { reservation: None, admission: None };
 
-    /// Creates the terms of a wait that begins now. `quota` has lent `credit` for the retry.
-    pub(crate) fn new(
+    /// Creates the terms of a wait of `session` that begins now.
+    pub(crate) fn new<K>(
+        session: &Session<K>,
         quota: Option<&'a RetryQuota>,
-        credit: u32,
         awaited: Option<&'a CircuitBreaker>,
     ) -> Self {
-        let reservation = quota.map(|quota| Reservation::of(quota, credit));
-        let admission = awaited.map(|breaker| Box::pin(Awaited::new(breaker)));
+        let reservation = quota.map(|quota| Reservation::of(quota, session.credit()));
+        let awaited = awaited.map(|breaker| Awaited::new(breaker, session.stage_pass()));
+        let admission = awaited.map(Box::pin);
         Self { reservation, admission }
     }
 

@@ -35,7 +35,7 @@ use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Reason};
-use crate::protect::breaker::Permit;
+use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
 use crate::site::Origin;
 
@@ -88,6 +88,20 @@ impl<K> Session<K> {
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
         self.known().is_some_and(|so_far| so_far.made > 0)
+    }
+
+    /// Acquires the breaker's permit for the attempt that is about to begin.
+    ///
+    /// # Errors
+    /// [`Rejected`] as from [`CircuitBreaker::try_acquire`].
+    #[inline(always)]
+    pub fn try_acquire<'b>(&self, breaker: &'b CircuitBreaker) -> Result<Permit<'b>, Rejected> {
+        breaker.admit_closed().or_else(|word| so_far::acquire(breaker, word, self.known()))
+    }
+
+    /// What the call keeps of its last attempt or refusal in a stage of its breaker.
+    pub(crate) fn stage_pass(&self) -> StagePass {
+        self.known().map_or(StagePass::NONE, SoFar::stage_pass)
     }
 
     /// An attempt succeeded, and with it the call.

@@ -40,7 +40,7 @@ use self::stages::Stages;
 use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
 use self::window::{CallCounts, Window};
-use self::word::{Mode, StateWord};
+use self::word::Mode;
 use crate::base::cache_line::CacheLine;
 use crate::base::clock;
 use crate::base::listeners::Listeners;
@@ -55,6 +55,7 @@ pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
 pub use self::snapshot::Snapshot;
 pub(crate) use self::waiters::Admission;
+pub(crate) use self::word::{StagePass, StateWord};
 
 /// Stops calls to a dependency that does not respond, and detects when it responds again.
 ///

@@ -103,7 +103,7 @@ impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
     /// Sets the terms of the wait that begins now.
     #[cold]
     fn begin_wait(&mut self, quota: Option<&'r RetryQuota>, awaited: Option<&'r CircuitBreaker>) {
-        let terms = WaitTerms::new(quota, self.session.credit(), awaited);
+        let terms = WaitTerms::new(&self.session, quota, awaited);
         if let Some(pending) = self.session.kept() {
             pending.kept().terms = terms;
         }
@@ -256,7 +256,7 @@ impl Settings {
         call: &mut Call<'r, T, E, Timer>,
     ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        match lend::breaker(breaker).try_acquire() {
+        match call.session.try_acquire(lend::breaker(breaker)) {
             Ok(permit) => Ok(Some(permit)),
             Err(rejected) => Err(self.refused(call, rejected.into())),
         }

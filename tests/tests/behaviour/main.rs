@@ -42,6 +42,7 @@ mod retry_on;
 mod returns;
 mod share;
 mod sites;
+mod stages;
 mod stats;
 mod stop_and_wait;
 mod support;

@@ -18,7 +18,7 @@ use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
-use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass, StateWord};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
 
@@ -59,6 +59,8 @@ struct Rare {
     forgiven: Forgiven,
     /// What was called inside, and retried too.
     inside: Option<InnerCalls>,
+    /// What the last attempt or refusal in a stage of the breaker has left.
+    stage_pass: StagePass,
     /// The policy as it was at the first failure, if it is known only at run time.
     policy: Option<Policy>,
 }
@@ -110,6 +112,17 @@ fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
         Duration::MAX => Err(Reason::CircuitOpen),
         remaining => Ok(remaining),
     }
+}
+
+/// The breaker's permit for the next attempt of a call, which may have made some, unless the breaker is
+/// closed and counts consecutive failures.
+#[inline(never)]
+pub(super) fn acquire<'b>(
+    breaker: &'b CircuitBreaker,
+    word: StateWord,
+    known: Option<&SoFar>,
+) -> Result<Permit<'b>, Rejected> {
+    breaker.acquire(word, || known.map_or(StagePass::NONE, SoFar::stage_pass))
 }
 
 /// Whether a test makes waits end at once.
@@ -181,6 +194,16 @@ impl SoFar {
         self.rare.as_ref().map_or(0, |rare| rare.refused)
     }
 
+    pub(super) fn stage_pass(&self) -> StagePass {
+        self.rare.as_ref().map_or(StagePass::NONE, |rare| rare.stage_pass)
+    }
+
+    fn keep_pass(&mut self, pass: StagePass) {
+        if pass != self.stage_pass() {
+            self.rare().stage_pass = pass;
+        }
+    }
+
     /// The policy, if it was evaluated after a failed attempt.
     pub(super) fn policy(&self) -> Option<Policy> {
         self.rare.as_ref()?.policy
@@ -207,6 +230,7 @@ impl SoFar {
         permit: Option<Permit<'_>>,
         verdict: &Verdict<'_>,
     ) -> Next {
+        self.keep_pass(permit.as_ref().map_or(StagePass::NONE, Permit::stage_pass));
         if let Some(permit) = permit {
             match plan.cut() {
                 // Whatever the matchers say: a server that hangs has to open the breaker.
@@ -335,7 +359,7 @@ impl SoFar {
             }
             None => None,
         };
-        let admits = |breaker: &CircuitBreaker| breaker.until_admits() == Some(Duration::ZERO);
+        let admits = |breaker: &CircuitBreaker| breaker.admits_retry(self.stage_pass());
         if plan.breaker.is_some_and(|breaker| !plan.waits_for_breaker && !admits(breaker)) {
             return Err(Reason::CircuitOpen);
         }
@@ -391,6 +415,7 @@ impl SoFar {
         self.site = plan.origin.site;
         let policy = &*plan.obeyed();
         let waits = plan.breaker.ok_or(Reason::CircuitOpen).and_then(|breaker| {
+            self.keep_pass(breaker.pass_of_refused());
             let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker)?;
             Ok((breaker, refusal, delay))
         });
@@ -433,7 +458,7 @@ impl SoFar {
                 let (shortest, longest) = policy.wait_interval(used, self.delay());
                 let by_curve = random::between(shortest, longest);
                 // The time after which a probe that does not report makes room for another.
-                let overdue = breaker.until_admits().unwrap_or_default();
+                let overdue = breaker.until_may_try(self.stage_pass()).unwrap_or_default();
                 if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
             }
         };

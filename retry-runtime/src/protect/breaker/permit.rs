@@ -6,7 +6,7 @@ use core::mem;
 use super::CircuitBreaker;
 use super::outcomes::Report;
 use super::rejected::Rejected;
-use super::word::Tag;
+use super::word::{StagePass, StateWord, Tag};
 use crate::base::sync::Arc;
 
 /// Permission to make one call, and the duty to report its outcome.
@@ -39,6 +39,11 @@ impl<'a> Permit<'a> {
     #[inline]
     pub(super) const fn new(breaker: &'a CircuitBreaker, tag: Tag) -> Self {
         Self { breaker, tag }
+    }
+
+    /// What the call keeps of this attempt, should it be retried.
+    pub(crate) const fn stage_pass(&self) -> StagePass {
+        StagePass::admitted(self.tag)
     }
 
     /// Reports that the call succeeded.
@@ -162,16 +167,17 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] while the breaker is open, or half-open with `half_open_requests` probes
-    /// already running.
+    /// [`Rejected`] while the breaker is open, half-open with `half_open_requests` probes already
+    /// running, or in a stage in which the call has no place.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
-        let word = self.word();
-        if word.is_closed() {
-            Ok(Permit::new(self, Tag::untimed(word)))
-        } else {
-            self.acquire(word)
-        }
+        self.admit_closed().or_else(|word| self.acquire_first(word))
+    }
+
+    /// The admission of a call that comes for the first time.
+    #[inline(never)]
+    fn acquire_first(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
+        self.acquire(word, || StagePass::NONE)
     }
 
     /// Returns a permit that holds its breaker, like [`try_acquire`](Self::try_acquire) otherwise.

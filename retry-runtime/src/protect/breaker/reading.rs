@@ -6,7 +6,7 @@ use retry_rules::BreakerConfig;
 
 use super::snapshot::Snapshot;
 use super::window::CallCounts;
-use super::word::Mode;
+use super::word::{History, Mode, StagePass};
 use super::{CircuitBreaker, FOR_EVER, OnTransition, TransitionListener};
 use crate::base::clock;
 use crate::base::random;
@@ -62,16 +62,47 @@ impl CircuitBreaker {
     /// ```
     #[inline]
     pub fn until_admits(&self) -> Option<Duration> {
-        if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed() }
+        if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed(None) }
+    }
+
+    /// How long until a waiting call, whose last refusal has left a `pass`, is to try again. Each stage
+    /// refuses it once at most.
+    pub(crate) fn until_may_try(&self, pass: StagePass) -> Option<Duration> {
+        self.until_probed(Some(pass))
+    }
+
+    /// Whether a call that has failed may be retried after a wait of its own. In a stage, that is a call
+    /// of which a stage has admitted an attempt: a place that is free now is not kept for it.
+    pub(crate) fn admits_retry(&self, pass: StagePass) -> bool {
+        let word = self.word();
+        if word.mode() == Mode::Gradual && !self.observes() {
+            pass.history(word) == History::Admitted
+        } else {
+            self.until_admits() == Some(Duration::ZERO)
+        }
+    }
+
+    /// The pass of a call that has just been refused. If the stage has ended since, the call misses the
+    /// next one.
+    #[cold]
+    pub(crate) fn pass_of_refused(&self) -> StagePass {
+        let inner = self.lock();
+        let word = self.word();
+        if word.mode() == Mode::Gradual {
+            StagePass::refused(word, inner.stages.stage())
+        } else {
+            StagePass::NONE
+        }
     }
 
     #[cold]
-    fn until_probed(&self) -> Option<Duration> {
+    fn until_probed(&self, waiting: Option<StagePass>) -> Option<Duration> {
         if self.observes() {
             return Some(Duration::ZERO);
         }
         let inner = self.lock();
-        match self.word().mode() {
+        let word = self.word();
+        match word.mode() {
             Mode::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
             Mode::HalfOpen => Some(inner.probes.until_free(
                 clock::now(),
@@ -80,7 +111,11 @@ impl CircuitBreaker {
             )),
             // Not at the same time for all who wait.
             Mode::Gradual => {
-                let rest = inner.stages.until_admits(stamp::nanos());
+                let now = stamp::nanos();
+                let rest = match waiting {
+                    Some(pass) => inner.stages.until_may_try(now, pass.history(word)),
+                    None => inner.stages.until_admits(now),
+                };
                 Some(random::between(rest, rest.saturating_mul(2)))
             }
             _ => Some(Duration::ZERO),

@@ -7,6 +7,7 @@
 use core::time::Duration;
 
 use super::waiters::Woken;
+use super::word::History;
 use crate::base::clock;
 
 /// The shares of the calls that are admitted, in percent.
@@ -66,8 +67,8 @@ impl Stages {
     /// Whether a call is admitted that comes now, or `None` if the last stage is over.
     ///
     /// No randomness is needed: the calls that are admitted are evenly spread, and the first of each
-    /// stage is one of them.
-    pub(super) fn admit(&mut self, now: u64) -> Option<bool> {
+    /// stage is one of them. A call that tries again in the stage that refused it is not counted again.
+    pub(super) fn admit(&mut self, now: u64, history: History) -> Option<bool> {
         if now >= self.until {
             if self.has_succeeded {
                 self.begin_stage(self.stage + 1, now);
@@ -77,8 +78,15 @@ impl Stages {
             }
         }
         let share = self.share()?;
-        let is_admitted = self.place() < share;
-        self.arrivals = self.arrivals.wrapping_add(1);
+        let is_admitted = match history {
+            History::Admitted => true,
+            _ if !self.takes_part(history) => false,
+            _ => {
+                let is_admitted = self.place() < share;
+                self.arrivals = self.arrivals.wrapping_add(1);
+                is_admitted
+            }
+        };
         if is_admitted {
             self.running = self.running.saturating_add(1);
             self.admitted_at = now;
@@ -101,12 +109,19 @@ impl Stages {
         }
     }
 
-    /// How long until the next call is admitted, if no call ends before that.
+    /// How long until the next call is admitted that comes for the first time, if no call ends before
+    /// that.
     pub(super) fn until_admits(&self, now: u64) -> Duration {
         if self.share().is_none_or(|share| self.place() < share) {
             return Duration::ZERO;
         }
         self.until_next(now)
+    }
+
+    /// How long until a waiting call may try again, if no call ends before that. It is not
+    /// necessarily admitted then.
+    pub(super) fn until_may_try(&self, now: u64, history: History) -> Duration {
+        if self.takes_part(history) { Duration::ZERO } else { self.until_next(now) }
     }
 
     /// How long until the stage ends or begins again, if no call ends before that.
@@ -119,6 +134,11 @@ impl Stages {
             self.admitted_at.saturating_add(self.overdue)
         };
         Duration::from_nanos(at.saturating_sub(now))
+    }
+
+    /// The number of the stage, from 0.
+    pub(super) const fn stage(&self) -> u32 {
+        self.stage
     }
 
     pub(super) const fn began(&self) -> u64 {
@@ -138,6 +158,12 @@ impl Stages {
     /// The next place.
     const fn place(&self) -> u64 {
         self.arrivals.wrapping_mul(GOLDEN)
+    }
+
+    /// Whether the call may be admitted: this stage has not refused it, or it is the first one since the
+    /// stage began again.
+    fn takes_part(&self, history: History) -> bool {
+        history != History::Refused(self.stage) || self.arrivals == 0
     }
 
     /// Whether no admitted call is running that could still succeed.

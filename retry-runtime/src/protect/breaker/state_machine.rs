@@ -12,7 +12,7 @@ use super::permit::Permit;
 use super::rejected::Rejected;
 use super::waiters::Woken;
 use super::window::Outcome;
-use super::word::{Mode, StateWord, Tag};
+use super::word::{Mode, StagePass, StateWord, Tag};
 use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::full_text::full_text;
@@ -24,24 +24,58 @@ use crate::observe;
 use crate::protect::stamp;
 
 impl CircuitBreaker {
-    /// Every admission except that of a closed breaker that counts consecutive failures.
-    #[inline(never)]
-    pub(super) fn acquire(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
+    /// The admission to a closed breaker that counts consecutive failures; any other needs `acquire`
+    /// with the word that is returned.
+    #[inline(always)]
+    pub(crate) fn admit_closed(&self) -> Result<Permit<'_>, StateWord> {
+        let word = self.word();
+        if word.is_closed() { Ok(Permit::new(self, Tag::untimed(word))) } else { Err(word) }
+    }
+
+    /// Every other admission, to a call whose last attempt or refusal has left a `pass`. If all calls are
+    /// admitted, it is not read.
+    #[inline]
+    pub(crate) fn acquire(
+        &self,
+        word: StateWord,
+        pass: impl FnOnce() -> StagePass,
+    ) -> Result<Permit<'_>, Rejected> {
         if word.is_watched() {
             self.note_call();
         }
+        if !word.admits_all() {
+            return self.acquire_limited(word, pass());
+        }
+        if word.mode() == Mode::Timed {
+            return self.acquire_timed(word);
+        }
+        Ok(Permit::new(self, Tag::untimed(word)))
+    }
+
+    // Not inlined: only these calls need registers for the clock. A `Result`, to be returned as it is.
+    #[inline(never)]
+    #[expect(clippy::unnecessary_wraps, reason = "a tail call")]
+    fn acquire_timed(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
+        Ok(Permit::new(self, Tag::timed(word, stamp::nanos())))
+    }
+
+    /// The admission to a breaker that is not closed.
+    #[cold]
+    #[inline(never)]
+    fn acquire_limited(&self, word: StateWord, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         match word.mode() {
-            Mode::Closed | Mode::Measured | Mode::Forced => {
-                Ok(Permit::new(self, Tag::untimed(word)))
-            }
-            Mode::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
+            Mode::Gradual => self.join_stage(pass),
             Mode::Open => {
                 let remaining = self.remaining();
-                if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
+                if remaining.is_zero() { self.probe(pass) } else { self.reject(remaining) }
             }
-            Mode::HalfOpen => self.probe(),
-            Mode::Gradual => self.join_stage(),
+            _ => self.probe(pass),
         }
+    }
+
+    /// Like [`acquire`](Self::acquire), after the state has changed.
+    fn acquire_again(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
+        self.acquire(self.word(), || pass)
     }
 
     /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
@@ -65,16 +99,15 @@ impl CircuitBreaker {
     }
 
     #[cold]
-    fn probe(&self) -> Result<Permit<'_>, Rejected> {
+    fn probe(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
         self.end_loan(&mut inner);
         let word = self.word();
         match word.mode() {
             Mode::HalfOpen if self.has_been_half_open_for_long(&inner) => {
                 self.recover(&mut inner);
-                let word = self.word();
                 self.announce_all(inner);
-                return self.acquire(word);
+                return self.acquire_again(pass);
             }
             Mode::HalfOpen => {}
             Mode::Open => {
@@ -88,7 +121,7 @@ impl CircuitBreaker {
             // Another thread has closed it.
             _ => {
                 drop(inner);
-                return self.acquire(word);
+                return self.acquire_again(pass);
             }
         }
         // The clock is read under the lock, so that probes are ordered by time.
@@ -105,16 +138,16 @@ impl CircuitBreaker {
 
     /// Admits a share of the calls; the first call after the last stage closes the breaker.
     #[cold]
-    fn join_stage(&self) -> Result<Permit<'_>, Rejected> {
+    fn join_stage(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
         let word = self.word();
         if word.mode() != Mode::Gradual {
             drop(inner);
-            return self.acquire(word);
+            return self.acquire_again(pass);
         }
         // Read under the lock, so that calls are ordered by time.
         let now = stamp::nanos();
-        match inner.stages.admit(now) {
+        match inner.stages.admit(now, pass.history(word)) {
             Some(true) => Ok(Permit::new(self, Tag::timed(word, now))),
             Some(false) => {
                 drop(inner);
@@ -122,9 +155,8 @@ impl CircuitBreaker {
             }
             None => {
                 self.transition(&mut inner, Mode::closed_by(&self.config), Cause::Recovered);
-                let word = self.word();
                 self.announce_all(inner);
-                self.acquire(word)
+                self.acquire_again(pass)
             }
         }
     }

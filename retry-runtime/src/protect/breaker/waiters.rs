@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::CircuitBreaker;
+use super::word::StagePass;
 
 /// The calls that wait.
 pub(super) struct Waiters(Notify);
@@ -40,16 +41,12 @@ impl Waiters {
 }
 
 impl CircuitBreaker {
-    /// A future that is ready once a call would be admitted, or once the breaker is open until it is
-    /// reset. It hears of changes, and not of the passing of time: the end of the open time, or that
-    /// of the time in which a probe has to report.
-    pub(crate) fn admission(&self) -> Admission<'_> {
-        Admission { breaker: self, change: self.waiters.0.notified(), is_registered: false }
-    }
-
-    /// Whether there is nothing to wait for.
-    fn has_decided(&self) -> bool {
-        matches!(self.until_admits(), None | Some(Duration::ZERO))
+    /// A future that is ready once a call whose refusal has left a `pass` is to try again, or once the
+    /// breaker is open until it is reset. It is woken by changes, and not by the passing of time: the
+    /// end of the open time or of a stage, or of the time in which a probe has to report.
+    pub(crate) fn admission(&self, pass: StagePass) -> Admission<'_> {
+        let change = self.waiters.0.notified();
+        Admission { breaker: self, pass, change, is_registered: false }
     }
 }
 
@@ -58,6 +55,7 @@ pin_project_lite::pin_project! {
     #[must_use = "a future does nothing until it is awaited"]
     pub(crate) struct Admission<'a> {
         breaker: &'a CircuitBreaker,
+        pass: StagePass,
         #[pin]
         change: Notified<'a>,
         is_registered: bool,
@@ -74,7 +72,8 @@ impl Future for Admission<'_> {
                 // Registered before looking: what changes after the look is heard of.
                 this.change.as_mut().enable();
                 *this.is_registered = true;
-                if this.breaker.has_decided() {
+                let remaining = this.breaker.until_may_try(*this.pass);
+                if matches!(remaining, None | Some(Duration::ZERO)) {
                     return Poll::Ready(());
                 }
             }

@@ -1,5 +1,5 @@
-//! The word that holds what a breaker does now, and the tag with which a permit remembers what it
-//! was admitted under.
+//! The word that holds what a breaker does now, the tag with which a permit remembers what it was
+//! admitted under, and what a call keeps of it for its retries and waits.
 
 use core::time::Duration;
 
@@ -57,6 +57,8 @@ impl Mode {
 const MODE_BITS: u32 = 4;
 const MODE: u64 = 0b0111;
 const WATCHED: u64 = 0b1000;
+/// The bit that `Open`, `HalfOpen` and `Gradual` have in common.
+const LIMITED: u64 = 0b0100;
 
 const fn mode_of(bits: u64) -> Mode {
     match bits & MODE {
@@ -73,7 +75,7 @@ const fn mode_of(bits: u64) -> Mode {
 /// `generation << 4 | watched << 3 | mode`. The generation increases with every change, so two
 /// words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StateWord(pub(super) u64);
+pub(crate) struct StateWord(pub(super) u64);
 
 impl StateWord {
     pub(super) const fn first(mode: Mode) -> Self {
@@ -105,6 +107,12 @@ impl StateWord {
 
     pub(super) const fn is_watched(self) -> bool {
         self.0 & WATCHED != 0
+    }
+
+    /// Closed, whatever is counted.
+    #[inline]
+    pub(super) const fn admits_all(self) -> bool {
+        self.0 & LIMITED == 0
     }
 }
 
@@ -171,6 +179,11 @@ impl Tag {
         }
     }
 
+    /// The bits of mode and generation, which all timed tags of a period have in common.
+    const fn period(self) -> u32 {
+        (self.0 & TIMED & !WATCHED) as u32
+    }
+
     /// Whether the call of a timed tag began at `stamp` or later.
     pub(super) const fn began_since(self, stamp: u64, now: u64) -> bool {
         self.elapsed(now).as_micros() <= micros(now).saturating_sub(micros(stamp)) as u128
@@ -180,6 +193,55 @@ impl Tag {
     pub(super) const fn elapsed(self, now: u64) -> Duration {
         let wrap = u64::MAX >> TIMED_BITS;
         Duration::from_micros(micros(now).wrapping_sub(self.0 >> TIMED_BITS) & wrap)
+    }
+}
+
+/// What the last attempt or refusal of a call in a stage has left, so that its retries and its waits
+/// do not count as calls that come for the first time.
+///
+/// The lower bits are those of a tag of the gradual state. Above them is the number of the stage that
+/// refused the call, plus one, or 0 if the call was admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StagePass(u32);
+
+/// The relation of a call to the stages of the present gradual state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum History {
+    /// The call comes for the first time.
+    New,
+    /// The call waits, and was last refused in this stage.
+    Refused(u32),
+    /// One of its attempts was admitted, so it may be retried.
+    Admitted,
+}
+
+impl StagePass {
+    /// The pass of a call that was in no stage. Its mode is `Closed`, so it is of no gradual state.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The pass of a call whose attempt was admitted with this tag.
+    pub(super) const fn admitted(tag: Tag) -> Self {
+        match tag.mode() {
+            Mode::Gradual => Self(tag.period()),
+            _ => Self::NONE,
+        }
+    }
+
+    /// The pass of a call that was refused in this stage of a gradual state.
+    pub(super) const fn refused(word: StateWord, stage: u32) -> Self {
+        Self(Tag::untimed(word).period() | (stage + 1) << TIMED_BITS)
+    }
+
+    /// The history of the call in this gradual state.
+    pub(super) const fn history(self, word: StateWord) -> History {
+        let period = self.0 & ((1 << TIMED_BITS) - 1);
+        if period != Tag::untimed(word).period() {
+            return History::New;
+        }
+        match self.0 >> TIMED_BITS {
+            0 => History::Admitted,
+            stage => History::Refused(stage - 1),
+        }
     }
 }
 
@@ -197,6 +259,22 @@ mod tests {
         assert_eq!(tag.elapsed(u64::MAX), Duration::from_millis(1));
     }
 
+    #[test]
+    fn a_pass_is_of_the_gradual_state_in_which_it_was_given() {
+        let word = StateWord::first(Mode::Gradual);
+        let admitted = StagePass::admitted(Tag::timed(word, 1 << 62));
+        let refused = StagePass::refused(word, 3);
+        for word in [word, word.watched()] {
+            assert_eq!(admitted.history(word), History::Admitted);
+            assert_eq!(refused.history(word), History::Refused(3));
+            assert_eq!(StagePass::NONE.history(word), History::New);
+        }
+        let next = word.next(Mode::Gradual);
+        assert_eq!((admitted.history(next), refused.history(next)), (History::New, History::New));
+        for tag in [Tag::untimed(word.next(Mode::Closed)), Tag::probe(7), Tag::IGNORED] {
+            assert_eq!(StagePass::admitted(tag), StagePass::NONE);
+        }
+    }
     #[test]
     fn a_timed_tag_is_compared_with_another_moment() {
         let word = StateWord::first(Mode::Gradual);

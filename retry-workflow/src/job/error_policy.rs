@@ -5,7 +5,7 @@ mod read;
 use std::fmt;
 
 use retry_runtime::file::InvalidKeys;
-use retry_runtime::{BreakerConfig, Field, Fields, Invalid, Policy};
+use retry_runtime::{BreakerConfig, Field, Fields, HalfOpen, Invalid, Policy};
 use serde::Deserialize;
 
 pub use self::read::ErrorPolicyKeys;
@@ -145,6 +145,7 @@ enum Complaint {
     MinimumItems,
     Batch,
     Breaker(Invalid),
+    GradualBreaker,
     Retry(Invalid),
     /// The same for a file, naming its keys.
     RetryKeys(InvalidKeys),
@@ -170,6 +171,11 @@ impl fmt::Display for InvalidErrorPolicy {
                 "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
             ),
             Complaint::Breaker(invalid) => write!(f, "circuit_breaker: {invalid}"),
+            Complaint::GradualBreaker => f.write_str(
+                "circuit_breaker: `half_open = gradual` admits a share of the calls that come, and a \
+                 job starts its items itself: remove it; `half_open_requests` says how many items \
+                 run at a time until the breaker closes",
+            ),
             Complaint::Retry(invalid) => write!(f, "retry_config: {invalid}"),
             Complaint::RetryKeys(invalid) => invalid.fmt(f),
             Complaint::NoHandlerName => f.write_str(
@@ -191,6 +197,7 @@ impl InvalidErrorPolicy {
             Complaint::MinimumItems => vec!["minimum_items"],
             Complaint::Batch => vec!["error_collection"],
             Complaint::NoHandlerName => vec!["on_item_failure"],
+            Complaint::GradualBreaker => vec!["circuit_breaker"],
             Complaint::Breaker(invalid) => inside("circuit_breaker", invalid.fields()),
             Complaint::Retry(invalid) => inside("retry_config", invalid.fields()),
             Complaint::RetryKeys(invalid) => {
@@ -333,7 +340,8 @@ impl ErrorPolicy {
     }
 
     /// Sets a breaker for the whole job: no item starts while it is open. It makes no item fail,
-    /// and loses none. Default: none.
+    /// and loses none. Default: none. While it is half-open, `half_open_requests` items run at a time;
+    /// `half_open = gradual` is refused, because no calls come of which a share could be admitted.
     ///
     /// ```
     /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
@@ -415,6 +423,8 @@ impl ErrorPolicy {
             Complaint::Batch
         } else if let Some(Err(invalid)) = self.circuit_breaker.map(|breaker| breaker.validate()) {
             Complaint::Breaker(invalid)
+        } else if self.circuit_breaker.is_some_and(|it| it.get_half_open() == HalfOpen::Gradual) {
+            Complaint::GradualBreaker
         } else if let Err(invalid) = self.retry_config.validate() {
             Complaint::Retry(invalid)
         } else if self.on_item_failure == OnItemFailure::Custom(String::new()) {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use retry_workflow::{ErrorPolicy, Policy, Workflow, WorkflowError};
+use retry_runtime::HalfOpen;
+use retry_workflow::{BreakerConfig, ErrorPolicy, Policy, Workflow, WorkflowError};
 
 #[tokio::test(start_paused = true)]
 async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
@@ -12,6 +13,7 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
     }
 
     let new = || Workflow::new("refused");
+    let gradual = BreakerConfig::new().half_open(HalfOpen::Gradual);
     for (workflow, said) in [
         (new().max_parallel(0), "write at least 1"),
         (new().lease(Duration::ZERO), "at least 100ms"),
@@ -19,6 +21,7 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
         (new().retry(Policy::new().deadline(Duration::from_secs(60))), "use a `budget`"),
         (new().error_policy(ErrorPolicy::new().failure_threshold(1.5)), "such as 0.25"),
         (new().error_policy(ErrorPolicy::new().max_failures(0)), "continue_on_failure: false"),
+        (new().error_policy(ErrorPolicy::new().circuit_breaker(gradual)), "half_open_requests"),
     ] {
         let error = refused(workflow).await;
         assert!(error.contains(said), "{error}");

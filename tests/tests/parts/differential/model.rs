@@ -53,6 +53,7 @@ struct Failure {
     counts: bool,
     asks_for: Option<Millis>,
     is_timeout: bool,
+    is_rate_limit: bool,
 }
 
 /// A running attempt: the first one of a group, or a hedge.
@@ -249,7 +250,9 @@ impl<'s> Model<'s> {
         if !self.is_guarded() {
             return Ok((wait, 0));
         }
-        let cost = if failure.is_timeout || cut.is_some() { 10 } else { 5 };
+        // A limit may have ended the group after a member was throttled, which has a cost of its own.
+        let is_timeout = failure.is_timeout || cut.is_some();
+        let cost = if is_timeout && !failure.is_rate_limit { 10 } else { 5 };
         if !self.take(cost) {
             return Err(Reason::Quota);
         }
@@ -413,6 +416,7 @@ impl<'s> Model<'s> {
             asks_for: (outcome == Outcome::Throttled && kind != Kind::Text)
                 .then_some(millis(ASKED_WAIT)),
             is_timeout,
+            is_rate_limit: outcome == Outcome::Throttled,
         })
     }
 
@@ -480,6 +484,7 @@ impl Failure {
             counts: true,
             asks_for: None,
             is_timeout: false,
+            is_rate_limit: false,
         }
     }
 

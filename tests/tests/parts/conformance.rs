@@ -4,3 +4,4 @@ mod backoff;
 mod budget;
 mod corpus;
 mod matchers;
+mod texts;

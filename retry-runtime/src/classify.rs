@@ -254,7 +254,8 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
 /// Returns the class of a response with this HTTP status code.
 ///
 /// 408 is a timeout, 429 a rate limit, each 5xx a server error, and 504 (like 522 and
-/// 524, which proxies use instead) also a timeout.
+/// 524, which proxies use instead) also a timeout. 501 (not implemented) and 505 (HTTP version not
+/// supported) belong to no class, because the server answers the same to the next attempt.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -262,12 +263,14 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
 /// assert_eq!(classify::status(503), Class::SERVER_ERROR);
 /// assert_eq!(classify::status(504), Class::SERVER_ERROR | Class::TIMEOUT);
 /// assert_eq!(classify::status(404), Class::empty());
+/// assert_eq!(classify::status(501), Class::empty());
 /// ```
 pub const fn status(code: u16) -> Class {
     match code {
         408 => Class::TIMEOUT,
         429 => Class::RATE_LIMIT,
         504 | 522 | 524 => Class::SERVER_ERROR.union(Class::TIMEOUT),
+        501 | 505 => Class::empty(),
         500..=599 => Class::SERVER_ERROR,
         _ => Class::empty(),
     }

@@ -218,8 +218,10 @@ impl Words<'_> {
     }
 }
 
-/// Whether a status of 4xx says that the same call fails again. Conflicts, locks, "too early" and
-/// the like need not, and SMTP says 421 and 451 of a trouble that passes.
+/// Whether a status says that the same call fails again: 4xx, and what the server does not
+/// implement. Conflicts, locks, "too early" and the like need not, and SMTP says 421 and 451 of a
+/// trouble that passes.
 const fn refuses(code: u16) -> bool {
-    matches!(code, 400..=499) && !matches!(code, 408 | 409 | 421 | 423 | 425 | 429 | 451)
+    matches!(code, 400..=499 | 501 | 505)
+        && !matches!(code, 408 | 409 | 421 | 423 | 425 | 429 | 451)
 }

@@ -138,7 +138,7 @@ const CASES: &[(Class, &str)] = &[
     (SERVER, "StatusCode(500)"),
     (SERVER, "server responded with 503"),
     (SERVER, "upstream returned a 5xx response"),
-    (SERVER, "501 Not Implemented"),
+    (NONE, "501 Not Implemented"),
     (SERVER, "Server Error (500)"),
     (RATE, "status 429"),
     (NONE, "status 200"),
@@ -302,6 +302,16 @@ fn a_text_of_quotation_marks_is_read_in_no_time() {
         assert_eq!(super::text(&mark.repeat(LONGEST_TEXT)), NONE);
     }
     assert!(start.elapsed() < core::time::Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn statuses_that_the_server_does_not_implement_refuse() {
+    for code in [501, 505] {
+        assert_eq!(crate::classify::status(code), NONE, "{code}");
+        for text in [format!("HTTP {code}"), format!("HTTP status server error ({code} x)")] {
+            assert_eq!(read(&text), Some(NONE), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
         1053 => Some(Class::NETWORK.union(Class::SERVER_ERROR)),
         // The time of a statement was up, in MySQL and in MariaDB.
         3024 | 1969 => Some(Class::TIMEOUT),
+        // A packet that is larger than the server allows; the state is that of a lost connection.
+        1153 => FINAL,
         // Reading from and writing to the connection, which may be killed; what clients say of it.
         1152 | 1158..=1161 | 1184 | 1927 | 2002 | 2003 | 2006 | 2013 | 2055 => Some(Class::NETWORK),
         _ => sqlstate(state),

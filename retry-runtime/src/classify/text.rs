@@ -14,8 +14,8 @@ mod phrases;
 mod words;
 
 use self::phrases::{
-    ERROR_ENDINGS, FILLERS, FINAL_REFUSALS, PHRASES, Phrase, REFUSALS, SETTING_AFTER,
-    SETTING_BEFORE, SETTING_LABEL, Sense,
+    ALLOWANCES, CANNOT, ERROR_ENDINGS, FILLERS, KINDS, PEERS, PLACES, Phrase, SETTING_AFTER,
+    SETTING_BEFORE, SETTING_LABEL, Says, Sense, THING_AFTER,
 };
 use self::words::{Quoted, Word, Words, is_word_char};
 use super::Class;
@@ -128,21 +128,25 @@ impl Words<'_> {
             let part = self.list[to - 1].part;
             findings.push(Finding { from: at, to, part, meaning });
         };
-        // Most phrases begin with another letter. All are in lower case.
-        let first = self.list[at].text.bytes().next().map(|letter| letter.to_ascii_lowercase());
-        let begins = |phrase: &str| phrase.bytes().next() == first;
-        for phrase in PHRASES.iter().filter(|phrase| begins(phrase.words)) {
+        let letter = self.list[at].text.as_bytes()[0].to_ascii_lowercase();
+        let kinds = KINDS.iter().filter(|kind| self.token_end(kind, at).is_some());
+        let initials = core::iter::once(letter).chain(kinds.map(|kind| phrases::initial(kind)));
+        for phrase in initials.flat_map(phrases::beginning_with) {
             if let Some(end) = phrase.end_at(self, at) {
                 let is_event = phrase.sense == Sense::Event && quoted == Quoted::No;
-                find(end, Meaning::Failure { class: phrase.class, is_event });
+                find(
+                    end,
+                    match phrase.says {
+                        Says::Failure(class) => Meaning::Failure { class, is_event },
+                        Says::Refusal => Meaning::Refusal { is_final: false },
+                        Says::FinalRefusal => Meaning::Refusal { is_final: true },
+                        Says::CallerRefusal => Meaning::ClientError,
+                    },
+                );
             }
         }
-        for (refusals, is_final) in [(REFUSALS, false), (FINAL_REFUSALS, true)] {
-            for refusal in refusals.iter().filter(|refusal| begins(refusal)) {
-                if let Some(end) = self.phrase_end(refusal, at) {
-                    find(end, Meaning::Refusal { is_final });
-                }
-            }
+        if let Some(end) = self.sending_end(at) {
+            find(end, Meaning::Failure { class: Class::NETWORK, is_event: false });
         }
         self.find_code(at, &mut find);
     }
@@ -153,32 +157,114 @@ impl Words<'_> {
     /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
         let mut next = at;
-        let mut any_glue = false;
-        let mut fillers = false;
+        let mut gap = Gap::None;
         for expected in phrase.split(' ') {
             match expected {
-                "~" => fillers = true,
-                ":" => any_glue = true,
+                "~" => gap = Gap::Fillers,
+                "*" => gap = Gap::Words,
+                ":" => gap = Gap::Punctuation,
+                "^" if self.begins_clause(next) => {}
+                "$" if self.begins_clause(next) => {}
+                "^" | "$" => return None,
                 _ => {
-                    loop {
-                        let word = self.list.get(next)?;
-                        if next > at && !any_glue && !self.is_close(next) {
-                            return None;
-                        }
-                        if word.is(expected) {
-                            break;
-                        }
-                        if !(fillers && adds_nothing(word)) {
-                            return None;
-                        }
-                        next += 1;
-                    }
-                    next += 1;
-                    (any_glue, fillers) = (false, false);
+                    next = self.expected_end(expected, next, next == at, gap)?;
+                    gap = Gap::None;
                 }
             }
         }
-        Some(next)
+        // "undefined: x"
+        let ends = gap != Gap::Punctuation || self.glue(next).starts_with(':');
+        ends.then_some(next)
+    }
+
+    /// Where the word `expected` ends, which begins at `next` or behind the gap there.
+    fn expected_end(
+        &self,
+        expected: &str,
+        mut next: usize,
+        is_first: bool,
+        gap: Gap,
+    ) -> Option<usize> {
+        for skipped in 0..=LONGEST_GAP {
+            let word = self.list.get(next)?;
+            let is_near = (is_first && skipped == 0)
+                || match gap {
+                    Gap::Punctuation => true,
+                    Gap::Words => word.part == self.list[next - 1].part,
+                    Gap::None | Gap::Fillers => self.is_close(next),
+                };
+            if !is_near {
+                return None;
+            }
+            if let Some(end) = self.token_end(expected, next) {
+                return Some(end);
+            }
+            let is_skipped = match gap {
+                Gap::Words => true,
+                Gap::Fillers => adds_nothing(word),
+                Gap::None | Gap::Punctuation => false,
+            };
+            if !is_skipped {
+                return None;
+            }
+            next += 1;
+        }
+        None
+    }
+
+    /// Where the word `expected`, or one of its kind, ends if it is the one at `at`.
+    fn token_end(&self, expected: &str, at: usize) -> Option<usize> {
+        let word = self.list[at];
+        let is_found = match expected {
+            "@peer" => word.is_in(PEERS),
+            "@allowance" => word.is_in(ALLOWANCES),
+            "@cannot" => {
+                let is_next = |second| {
+                    self.is_close(at + 1)
+                        && self.list.get(at + 1).is_some_and(|next| next.is(second))
+                };
+                return CANNOT.iter().find_map(|&(first, second)| match second {
+                    _ if !word.is(first) => None,
+                    "" => Some(at + 1),
+                    _ => is_next(second).then_some(at + 2),
+                });
+            }
+            _ => word.is(expected),
+        };
+        is_found.then_some(at + 1)
+    }
+
+    /// Where reqwest's words end, found at `at`, which leave out their cause. Over `https` it may be
+    /// a certificate.
+    fn sending_end(&self, at: usize) -> Option<usize> {
+        let end = self.phrase_end("error sending request", at)?;
+        let is_https = self.text[self.list[end - 1].end..].starts_with(" for url (https:");
+        (!is_https).then_some(end)
+    }
+
+    /// Whether a clause begins at this word, or the text ends in front of it.
+    fn begins_clause(&self, at: usize) -> bool {
+        at == 0 || at >= self.list.len() || !self.is_close(at)
+    }
+
+    /// Whether the words before `end` only say what the thing there is about: "reset token".
+    fn is_thing(&self, end: usize) -> bool {
+        self.is_close(end) && self.list.get(end).is_some_and(|next| next.is_in(THING_AFTER))
+    }
+
+    /// Whether the words `from..to` are parts of one identifier.
+    fn is_identifier(&self, from: usize, to: usize) -> bool {
+        (from + 1..to).all(|at| self.is_joined(at))
+    }
+
+    /// Whether the words `from..to` stand beside a place in a file: "in column 3", "line 9:".
+    fn has_place(&self, from: usize, to: usize) -> bool {
+        let is_place = |at: usize| {
+            let number = self.list.get(at + 1).map_or("", |word| word.text);
+            self.list.get(at).is_some_and(|word| word.is_in(PLACES))
+                && number.starts_with(|c: char| c.is_ascii_digit())
+        };
+        (to..to + 3).any(is_place) || from.checked_sub(2).is_some_and(is_place)
     }
 
     /// Whether the words `from..to` are a whole identifier, or the part of one that determines its
@@ -186,7 +272,11 @@ impl Words<'_> {
     fn is_head(&self, from: usize, to: usize, sense: Sense) -> bool {
         let mut last = to;
         while self.is_joined(last) {
-            if !self.list[last].is_in(ERROR_ENDINGS) {
+            let word = self.list[last];
+            // `FLOOD_WAIT_42`: an amount.
+            let is_amount =
+                sense != Sense::Noun && word.text.bytes().all(|byte| byte.is_ascii_digit());
+            if !is_amount && !word.is_in(ERROR_ENDINGS) {
                 return false;
             }
             last += 1;
@@ -194,6 +284,10 @@ impl Words<'_> {
         let mut first = from;
         while self.is_joined(first) {
             first -= 1;
+        }
+        // The name of a test.
+        if first < from && self.list[first].is("test") {
+            return false;
         }
         let named_error = last > to;
         let capitalised = self.list[first].text.starts_with(|c: char| c.is_ascii_uppercase());
@@ -241,16 +335,36 @@ impl Phrase {
     /// Where the phrase, found at `at`, ends; `None` if it is not there, or means nothing there.
     fn end_at(&self, words: &Words<'_>, at: usize) -> Option<usize> {
         let end = words.phrase_end(self.words, at)?;
-        let counts = words.is_head(at, end, self.sense)
-            && match self.sense {
-                Sense::Event => true,
-                Sense::Noun => !words.is_setting(at, end),
-                Sense::Name => (at + 1..end).all(|at| words.is_joined(at)),
-                Sense::Capitals => words.list[at].text.chars().all(|c| c.is_ascii_uppercase()),
-            };
+        let is_head = || words.is_head(at, end, self.sense);
+        let counts = match self.sense {
+            Sense::Anywhere => true,
+            // "connection reset token": a thing.
+            Sense::Event => is_head() && !words.is_thing(end),
+            Sense::Noun => is_head() && !words.is_setting(at, end),
+            Sense::Eof => is_head() && !words.is_setting(at, end) && !words.has_place(at, end),
+            Sense::Name => is_head() && words.is_identifier(at, end),
+            Sense::Capitals => {
+                is_head() && words.list[at].text.chars().all(|c| c.is_ascii_uppercase())
+            }
+        };
         counts.then_some(end)
     }
 }
+
+/// The words and the punctuation that may stand between two words of a phrase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    None,
+    /// Any punctuation, and no word.
+    Punctuation,
+    /// Words that add nothing.
+    Fillers,
+    /// Any words of the same part.
+    Words,
+}
+
+/// The most words of a gap. With it, reading takes time in proportion to the text.
+const LONGEST_GAP: usize = 8;
 
 /// Whether the word is a filler or an amount: "the deadline of 5s has passed".
 fn adds_nothing(word: &Word<'_>) -> bool {

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::Meaning;
 use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};
-use super::words::{Quoted, Word, Words};
+use super::words::{Quoted, Word, Words, is_word_char};
 use crate::classify::{Class, sqlstate, status};
 
 /// The class of the first HTTP status that the text names: empty for 4xx, `None` without one.
@@ -46,6 +46,14 @@ impl Words<'_> {
             Some(false) => find(at + 1, Meaning::Refusal { is_final: true }),
             None => {}
         }
+        match self.json_rpc_at(at) {
+            Some(class) if class.is_empty() => find(at + 1, Meaning::Refusal { is_final: false }),
+            Some(class) => find(at + 1, Meaning::Failure { class, is_event: false }),
+            None => {}
+        }
+        if self.is_lock_file(at) {
+            find(at + 2, Meaning::Failure { class: Class::CONFLICT, is_event: true });
+        }
         if self.is_redirect(at) {
             find(at + 1, Meaning::Failure { class: Class::SERVER_ERROR, is_event: false });
         }
@@ -70,6 +78,29 @@ impl Words<'_> {
             b'5' => Some(false),
             _ => None,
         }
+    }
+
+    /// What the code of JSON-RPC at `at` says: `-32603`. That of -32000 is left to its message.
+    fn json_rpc_at(&self, at: usize) -> Option<Class> {
+        let word = self.list[at];
+        let before = self.text[..word.start].strip_suffix(['-', '−'])?;
+        if before.ends_with(is_word_char) {
+            return None;
+        }
+        match word.text {
+            "32005" => Some(Class::RATE_LIMIT),
+            "32603" => Some(Class::SERVER_ERROR),
+            "32700" | "32600" | "32601" | "32602" => Some(Class::empty()),
+            _ => None,
+        }
+    }
+
+    /// Whether a lock file of another process is in the way: "'.git/index.lock': File exists".
+    fn is_lock_file(&self, at: usize) -> bool {
+        let before = self.text[..self.list[at].start].trim_end_matches([' ', ':', '\'', '"', '`']);
+        before.ends_with(".lock")
+            && self.list[at].is("file")
+            && self.list.get(at + 1).is_some_and(|next| next.is("exists"))
     }
 
     /// Whether a node of a Redis cluster names another one: "MOVED 3999 127.0.0.1:6381".
@@ -162,8 +193,11 @@ impl Words<'_> {
 
     /// Whether the words before the number say that it is a status.
     fn is_called_status(&self, at: usize) -> bool {
-        let is_plain =
-            |glue: &str| !glue.contains([',', ';', '{', '}', ')']) && !glue.contains(". ");
+        let is_plain = |glue: &str| {
+            let is_compared =
+                ["==", "!=", "<=", ">=", " < ", " > "].iter().any(|c| glue.contains(c));
+            !glue.contains([',', ';', '{', '}', ')']) && !glue.contains(". ") && !is_compared
+        };
         let before = |back: usize| at.checked_sub(back).map(|at| self.list[at]);
         let other_code = (1..=3).filter_map(before).any(|word| word.is_in(OTHER_CODES));
         if other_code || !is_plain(self.glue(at)) {
@@ -175,10 +209,12 @@ impl Words<'_> {
             let second = before(2);
             if word.is("error") && matches!(self.glue(at), " " | " (" | " [" | "(" | "_" | "-") {
                 // SMTP has codes of its own: "transient error (450)".
-                return !second.is_some_and(|word| word.is_in(&["transient", "permanent"]));
+                let is_smtp = second.is_some_and(|word| word.is_in(&["transient", "permanent"]));
+                return !is_smtp && !self.has_place(at, at + 1);
             }
-            // curl, and git, which runs it: "The requested URL returned error: 503".
-            if word.is("error") && second.is_some_and(|word| word.is("returned")) {
+            // curl, and git, which runs it: "The requested URL returned error: 503"; "API Error: 529".
+            let answers = ["returned", "api", "http", "server", "request"];
+            if word.is("error") && second.is_some_and(|word| word.is_in(&answers)) {
                 return true;
             }
             let of_response = |word: Word<'_>| word.is_in(&["error", "response"]);

@@ -1,6 +1,8 @@
 //! The vocabulary: what clients and servers say about their failures, and the words around it that
 //! change the meaning.
 
+use std::sync::LazyLock;
+
 use crate::classify::Class;
 
 /// The context that a phrase needs to mean a failure.
@@ -8,39 +10,95 @@ use crate::classify::Class;
 pub(super) enum Sense {
     /// Means a failure wherever it occurs.
     Event,
+    /// Counts wherever it occurs, also as a part of an identifier.
+    Anywhere,
     /// Also the name of a setting: counts only where the text is not about one.
     Noun,
     /// Counts only as one identifier: `server_error`, `SlowDown`.
     Name,
     /// Counts only in capitals.
     Capitals,
+    /// Also the end of a text that is parsed: counts only where no place in it is named.
+    Eof,
 }
 
-/// A phrase and its class.
+/// What a phrase means.
+#[derive(Clone, Copy)]
+pub(super) enum Says {
+    /// A failure that passes.
+    Failure(Class),
+    /// A failure that lasts.
+    Refusal,
+    /// A failure that lasts, which nothing overrules.
+    FinalRefusal,
+    /// A failure of the caller, which only a rate limit overrules.
+    CallerRefusal,
+}
+
+/// A phrase and its meaning.
 ///
-/// In `words`, `~` stands for any number of words that add nothing ("was", "by"), `:` allows
-/// punctuation between its neighbours, and "couldn't" is two words.
+/// In `words`, `~` stands for a few words that add nothing ("was", "by"), `*` for a few of any kind
+/// in the same part, and `:` allows punctuation between its neighbours; at the end it demands a colon. `^` is the beginning of a
+/// clause and `$` its end, `@peer` one of [`PEERS`], `@allowance` one of [`ALLOWANCES`], and
+/// `@cannot` one of [`CANNOT`]. "Couldn't" is two words.
+#[derive(Clone, Copy)]
 pub(super) struct Phrase {
-    pub(super) class: Class,
+    pub(super) says: Says,
     pub(super) sense: Sense,
     pub(super) words: &'static str,
 }
 
 const fn event(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Event, words }
+    Phrase { says: Says::Failure(class), sense: Sense::Event, words }
 }
 
 const fn noun(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Noun, words }
+    Phrase { says: Says::Failure(class), sense: Sense::Noun, words }
 }
 
 const fn name(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Name, words }
+    Phrase { says: Says::Failure(class), sense: Sense::Name, words }
 }
 
 const fn capitals(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Capitals, words }
+    Phrase { says: Says::Failure(class), sense: Sense::Capitals, words }
 }
+
+const fn eof(words: &'static str) -> Phrase {
+    Phrase { says: Says::Failure(NETWORK), sense: Sense::Eof, words }
+}
+
+/// The phrases that begin with a letter, or with a kind of word.
+pub(super) fn beginning_with(initial: u8) -> &'static [Phrase] {
+    INDEX.get(usize::from(initial)).map_or(&[], |phrases| phrases)
+}
+
+static INDEX: LazyLock<[Vec<Phrase>; 128]> = LazyLock::new(|| {
+    let listed = |list: &'static [&'static str], says, sense| {
+        list.iter().map(move |&words| Phrase { says, sense, words })
+    };
+    let all = (PHRASES.iter().copied())
+        .chain(listed(REFUSALS, Says::Refusal, Sense::Anywhere))
+        .chain(listed(FAULTS, Says::Refusal, Sense::Name))
+        .chain(listed(CALLER_REFUSALS, Says::CallerRefusal, Sense::Anywhere))
+        .chain(listed(FINAL_REFUSALS, Says::FinalRefusal, Sense::Anywhere));
+    let mut index = [const { Vec::new() }; 128];
+    for phrase in all {
+        index[usize::from(initial(phrase.words))].push(phrase);
+    }
+    index
+});
+
+/// The letter that a phrase, which is in lower case, begins with, or a capital for each kind of
+/// word.
+pub(super) const fn initial(phrase: &str) -> u8 {
+    let bytes = phrase.as_bytes();
+    let at = if bytes[0] == b'^' { 2 } else { 0 };
+    if bytes[at] == b'@' { bytes[at + 1].to_ascii_uppercase() } else { bytes[at] }
+}
+
+/// The words of a phrase that stand for one of several.
+pub(super) const KINDS: [&str; 3] = ["@peer", "@allowance", "@cannot"];
 
 pub(super) const NETWORK: Class = Class::NETWORK;
 pub(super) const TIMEOUT: Class = Class::TIMEOUT;
@@ -72,7 +130,6 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "connect error"),
     event(NETWORK, "connection gone"),
     event(NETWORK, "connection forced"),
-    event(NETWORK, "no connection could be made"),
     event(NETWORK, "actively refused"),
     event(NETWORK, "forcibly closed by the remote"),
     event(NETWORK, "software caused connection abort"),
@@ -82,19 +139,51 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "reset by peer"),
     event(NETWORK, "closed by peer"),
     event(NETWORK, "closed by remote host"),
+    // Connections that ended in the middle, of TLS, HTTP and others.
+    eof("unexpected eof"),
+    eof("unexpected end of file"),
+    noun(NETWORK, "unexpected end of stream"),
+    noun(NETWORK, "handshake eof"),
+    eof("early eof"),
+    noun(NETWORK, "eof detected"),
+    eof("premature eof"),
+    noun(NETWORK, "premature end of content"),
+    noun(NETWORK, "premature end of chunk"),
+    noun(NETWORK, "premature end of stream"),
+    noun(NETWORK, "premature close"),
+    noun(NETWORK, "ended prematurely"),
+    noun(NETWORK, "closed prematurely"),
+    noun(NETWORK, "incomplete read"),
+    noun(NETWORK, "incomplete message"),
+    noun(NETWORK, "incomplete chunked"),
+    capitals(NETWORK, "^ eof $"),
+    event(NETWORK, "eof occurred in violation"),
+    event(NETWORK, "ssl error syscall"),
+    event(NETWORK, "ssl error zero return"),
+    event(NETWORK, "ssl syscall error"),
+    event(NETWORK, "error in the pull function"),
+    event(NETWORK, "error in the push function"),
+    event(NETWORK, "tls connection was non properly terminated"),
+    event(NETWORK, "terminated the handshake"),
+    event(NETWORK, "packet with unexpected length"),
+    event(NETWORK, "bytes missing"),
+    event(NETWORK, "before message length reached"),
+    event(NETWORK, "transferred a partial file"),
+    event(NETWORK, "server returned nothing"),
+    event(NETWORK, "receiving data from the peer"),
+    event(NETWORK, "sending data to the peer"),
     event(NETWORK, "peer closed ~ connection"),
     event(NETWORK, "use of closed network connection"),
     event(NETWORK, "broken pipe"),
     event(NETWORK, "network ~ unreachable"),
+    event(NETWORK, "@peer ~ unreachable"),
     event(NETWORK, "network ~ down"),
     event(NETWORK, "network unavailable"),
     event(NETWORK, "network error"),
     event(NETWORK, "network failure"),
     event(NETWORK, "network request failed"),
     event(NETWORK, "network changed"),
-    event(NETWORK, "host ~ unreachable"),
     event(NETWORK, "host ~ down"),
-    event(NETWORK, "destination ~ unreachable"),
     event(NETWORK, "unreachable host"),
     event(NETWORK, "no route to host"),
     event(NETWORK, "not connected"),
@@ -115,10 +204,11 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "dns failure"),
     event(NETWORK, "dns lookup failed"),
     event(NETWORK, "failed to lookup address"),
-    event(NETWORK, "failed to resolve host"),
-    event(NETWORK, "could not resolve host"),
-    event(NETWORK, "couldn t resolve host"),
-    event(NETWORK, "could not resolve proxy"),
+    event(NETWORK, "@cannot resolve ~ host"),
+    event(NETWORK, "@cannot resolve ~ hostname"),
+    event(NETWORK, "@cannot resolve ~ address"),
+    event(NETWORK, "@cannot resolve ~ domain"),
+    event(NETWORK, "@cannot resolve ~ proxy"),
     event(NETWORK, "could not translate host name"),
     event(NETWORK, "name ~ not resolved"),
     event(NETWORK, "no such host"),
@@ -127,17 +217,31 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "name or service not known"),
     event(NETWORK, "nodename nor servname provided"),
     event(NETWORK, "temporary failure in name resolution"),
+    event(NETWORK, "temporary failure resolving"),
+    event(NETWORK, "name does not resolve"),
+    event(NETWORK, "getaddrinfo failed"),
+    event(NETWORK, "no address associated with hostname"),
+    event(NETWORK, "server misbehaving"),
+    name(NETWORK, "serv fail"),
+    event(NETWORK, "servfail"),
+    name(NETWORK, "name resolution error"),
     event(NETWORK, "name resolution failed"),
     event(NETWORK, "getaddrinfo enotfound"),
     event(NETWORK, "eai again"),
     // HTTP clients, browsers and proxies.
     event(NETWORK, "client error : connect"),
-    event(NETWORK, "failed to connect to"),
-    event(NETWORK, "could not connect to"),
-    event(NETWORK, "couldn t connect to"),
-    event(NETWORK, "unable to connect to"),
-    event(NETWORK, "can t connect to"),
-    event(NETWORK, "cannot connect to"),
+    event(NETWORK, "@cannot connect to"),
+    event(NETWORK, "@cannot connect $"),
+    event(NETWORK, "@cannot contact"),
+    event(NETWORK, "@cannot reach ~ @peer"),
+    event(NETWORK, "@cannot establish * connection"),
+    event(NETWORK, "@cannot complete * connection"),
+    event(NETWORK, "@cannot open ~ connection"),
+    event(NETWORK, "@cannot open data connection"),
+    event(NETWORK, "no connection could be made"),
+    event(NETWORK, "connection to * was refused"),
+    event(NETWORK, "connection ~ failed"),
+    noun(NETWORK, "send request failed"),
     event(NETWORK, "failed to fetch"),
     event(NETWORK, "type error : fetch failed"),
     event(NETWORK, "internet disconnected"),
@@ -145,7 +249,19 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "socket hang up"),
     event(NETWORK, "socket ~ closed"),
     event(NETWORK, "other side closed"),
-    event(NETWORK, "peer disconnected"),
+    event(NETWORK, "@peer ~ disconnected"),
+    event(NETWORK, "disconnected ~ from @peer"),
+    event(NETWORK, "stream ~ disconnected"),
+    event(NETWORK, "socket ~ disconnected"),
+    event(NETWORK, "unexpected disconnect"),
+    event(NETWORK, "unexpectedly disconnected"),
+    event(NETWORK, "^ disconnected $"),
+    event(NETWORK, "driver unexpectedly terminated"),
+    event(NETWORK, "stale connection"),
+    event(NETWORK, "connections are down"),
+    event(NETWORK, "pool * cleared"),
+    event(NETWORK, "und err socket"),
+    event(NETWORK, "type error : terminated"),
     event(NETWORK, "hung up unexpectedly"),
     event(NETWORK, "transfer closed with"),
     event(NETWORK, "not closed cleanly"),
@@ -163,6 +279,24 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "unexpected eof during handshake"),
     event(NETWORK, "disconnect : reset before headers"),
     event(NETWORK, "refused stream"),
+    event(NETWORK, "stream ~ reset"),
+    event(NETWORK, "stream error received"),
+    event(NETWORK, "stream error : stream id"),
+    event(NETWORK, "stream error in the http"),
+    event(NETWORK, "http2 stream error"),
+    event(NETWORK, "stream ~ closed with error"),
+    event(NETWORK, "stream ~ closed before"),
+    event(NETWORK, "stream ~ terminated"),
+    event(NETWORK, "stream ~ interrupted"),
+    event(NETWORK, "stream ended unexpectedly"),
+    event(NETWORK, "rst stream"),
+    event(NETWORK, "http2 framing"),
+    event(NETWORK, "err http2"),
+    event(NETWORK, "err quic"),
+    noun(NETWORK, "http2 error"),
+    noun(NETWORK, "h2 protocol error"),
+    noun(NETWORK, "http2 protocol error"),
+    event(NETWORK, "nghttp2"),
     event(NETWORK, "goaway"),
     event(NETWORK, "transport is closing"),
     event(NETWORK, "transport error"),
@@ -171,7 +305,6 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "server has gone away"),
     event(NETWORK, "end of file on communication channel"),
     event(NETWORK, "tns : no listener"),
-    event(NETWORK, "can t contact"),
     event(NETWORK, "server closed the connection"),
     event(NETWORK, "communications link failure"),
     event(NETWORK, "server selection error"),
@@ -214,19 +347,47 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(GATEWAY_TIMEOUT, "gateway timeout"),
     event(GATEWAY_TIMEOUT, "gateway time out"),
     event(GATEWAY_TIMEOUT, "gateway timed out"),
-    event(SERVER, "service ~ unavailable"),
-    event(SERVER, "server ~ unavailable"),
-    event(SERVER, "backend ~ unavailable"),
-    event(SERVER, "upstream ~ unavailable"),
+    event(SERVER, "@peer ~ unavailable"),
+    event(SERVER, "@peer ~ not ~ available"),
+    event(SERVER, "@peer ~ overloaded"),
+    event(SERVER, "@peer ~ busy"),
+    event(SERVER, "@peer ~ starting up"),
+    event(SERVER, "@peer ~ shutting down"),
+    event(SERVER, "@peer ~ restarting"),
+    event(SERVER, "@peer ~ bootstrapping"),
+    event(SERVER, "@peer ~ initializing"),
+    event(SERVER, "@peer ~ loading"),
+    event(SERVER, "@peer ~ recovering"),
+    event(SERVER, "@peer ~ not ~ ready"),
+    event(SERVER, "@peer ~ not yet accepting"),
+    event(SERVER, "is ~ overloaded"),
+    event(SERVER, "^ overloaded $"),
+    event(SERVER, "overloaded error"),
+    event(SERVER, "overloaded errors"),
+    event(SERVER, "temporarily unavailable $"),
+    event(SERVER, "is temporarily unavailable"),
+    event(SERVER, "currently unable to"),
+    event(SERVER, "is currently loading"),
+    event(SERVER, "at capacity"),
+    event(SERVER, "experiencing high"),
+    event(SERVER, "high demand"),
+    event(SERVER, "out of capacity"),
+    event(SERVER, "insufficient capacity"),
+    event(SERVER, "no endpoints available"),
+    event(SERVER, "no responders"),
+    event(SERVER, "too busy"),
+    event(SERVER, "maximum connections exceeded"),
+    event(SERVER, "at shutdown"),
+    event(SERVER, "had an error while processing"),
+    event(SERVER, "internal error ~ occurred"),
+    event(SERVER, "internal error encountered"),
+    event(SERVER, "temporary system"),
+    event(SERVER, "temporary error"),
+    event(SERVER, "under maintenance"),
+    event(SERVER, "retry * later"),
     event(SERVER, "no healthy upstream"),
     event(SERVER, "no server is available to handle"),
     event(SERVER, "web server is down"),
-    event(SERVER, "server ~ overloaded"),
-    event(SERVER, "service ~ overloaded"),
-    event(SERVER, "model ~ overloaded"),
-    event(SERVER, "overloaded error"),
-    event(SERVER, "server busy"),
-    event(SERVER, "server is busy"),
     event(SERVER, "http 5xx"),
     event(SERVER, "5xx error"),
     event(SERVER, "5xx response"),
@@ -264,6 +425,30 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "redis is busy"),
     event(SERVER, "device busy"),
     event(SERVER, "leader not available"),
+    event(SERVER, "leader changed"),
+    event(SERVER, "leader election"),
+    event(SERVER, "leadership lost"),
+    event(SERVER, "lost ~ leadership"),
+    event(SERVER, "leadership transfer"),
+    event(SERVER, "stepped down"),
+    event(SERVER, "stepping down"),
+    event(SERVER, "^ no leader $"),
+    event(SERVER, "no cluster leader"),
+    event(SERVER, "not ~ leader for"),
+    event(SERVER, "not leader or follower"),
+    event(SERVER, "not leader for partition"),
+    event(SERVER, "@peer ~ not ~ leader"),
+    event(SERVER, "^ not ~ leader $"),
+    event(SERVER, "partition leaders are not available"),
+    event(SERVER, "not writable primary"),
+    event(SERVER, "node ~ not master"),
+    event(SERVER, "not ~ coordinator for"),
+    event(SERVER, "rebalance in progress"),
+    event(SERVER, "in sync replicas"),
+    event(SERVER, "not enough replicas"),
+    event(SERVER, "achieve consistency level"),
+    event(SERVER, "no primary $"),
+    event(SERVER, "retryable write error"),
     event(SERVER, "not primary"),
     event(SERVER, "not accepting clients"),
     event(SERVER, "max number of clients reached"),
@@ -278,16 +463,35 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "rate limited"),
     event(RATE, "ratelimited"),
     event(RATE, "rate limiting"),
-    event(RATE, "rate limit ~ exceeded"),
-    event(RATE, "rate limit ~ reached"),
-    event(RATE, "rate limit ~ hit"),
-    event(RATE, "exceeded ~ rate limit"),
-    event(RATE, "hit ~ rate limit"),
-    event(RATE, "reached ~ rate limit"),
+    event(RATE, "toomanyrequests"),
+    event(RATE, "@allowance limit ~ exceeded"),
+    event(RATE, "@allowance limit ~ reached"),
+    event(RATE, "@allowance limit ~ hit"),
+    event(RATE, "exceeded * @allowance limit"),
+    event(RATE, "hit * @allowance limit"),
+    event(RATE, "reached * @allowance limit"),
+    event(RATE, "limit * resets"),
+    event(RATE, "limit will reset"),
+    event(RATE, "quota will reset"),
+    event(RATE, "too many concurrent"),
+    event(RATE, "too many simultaneous"),
+    event(RATE, "too many in flight"),
+    event(RATE, "too many pings"),
+    event(RATE, "excessive load"),
+    event(RATE, "enhance your calm"),
+    event(RATE, "exceeded * per second"),
+    event(RATE, "exceeded * per minute"),
+    event(RATE, "exceeded * per hour"),
+    event(RATE, "doing that too much"),
+    event(RATE, "flood control"),
+    event(RATE, "wait of ~ seconds is required"),
+    event(RATE, "try again in"),
+    event(RATE, "please retry in"),
+    event(RATE, "error code : 1015"),
+    name(RATE, "flood wait"),
+    name(RATE, "rejected execution"),
     event(RATE, "rate exceeded"),
     event(RATE, "request rate ~ large"),
-    event(RATE, "request limit exceeded"),
-    event(RATE, "requests limit exceeded"),
     event(RATE, "bandwidth limit exceeded"),
     event(RATE, "provisioned throughput exceeded"),
     event(RATE, "reduce your request rate"),
@@ -302,7 +506,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "api quota exceeded"),
     event(RATE, "request quota exceeded"),
 
-    // Transactions that lost against others.
+    // Transactions that lost against others, and locks that others hold.
     event(CONFLICT, "could not serialize access"),
     event(CONFLICT, "can t serialize access"),
     event(CONFLICT, "serialization failure"),
@@ -312,6 +516,46 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(CONFLICT, "deadlock victim"),
     event(CONFLICT, "deadlocked on lock"),
     event(CONFLICT, "could not obtain lock"),
+    event(CONFLICT, "@cannot get * lock"),
+    event(CONFLICT, "@cannot acquire * lock"),
+    event(CONFLICT, "@cannot obtain * lock"),
+    event(CONFLICT, "@cannot lock"),
+    event(CONFLICT, "acquiring * lock"),
+    event(CONFLICT, "lock info : id"),
+    event(CONFLICT, "held by process"),
+    event(CONFLICT, "held by another"),
+    event(CONFLICT, "held by pid"),
+    event(CONFLICT, "locked by another"),
+    event(CONFLICT, "locked by process"),
+    event(CONFLICT, "lock ~ already held"),
+    event(CONFLICT, "used by another"),
+    event(CONFLICT, "in use by another"),
+    event(CONFLICT, "another process"),
+    event(CONFLICT, "another git process"),
+    event(CONFLICT, "another * in progress"),
+    event(CONFLICT, "deployment ~ in progress"),
+    event(CONFLICT, "upgrade ~ in progress"),
+    event(CONFLICT, "operation ~ in progress"),
+    event(CONFLICT, "update ~ in progress"),
+    event(CONFLICT, "conflicting * in progress"),
+    event(CONFLICT, "currently accessing it"),
+    event(CONFLICT, "waiting to lock"),
+    event(CONFLICT, "resource busy"),
+    event(CONFLICT, "due to concurrent"),
+    event(CONFLICT, "concurrent modification"),
+    event(CONFLICT, "transaction contention"),
+    event(CONFLICT, "too much contention"),
+    event(CONFLICT, "transaction ~ aborted"),
+    event(CONFLICT, "^ deadlock $"),
+    event(CONFLICT, "deadlock loser"),
+    event(CONFLICT, "transient transaction error"),
+    event(CONFLICT, "due to conflict with recovery"),
+    event(CONFLICT, "exceptions : aborted"),
+    event(CONFLICT, "status code : aborted"),
+    noun(CONFLICT, "lock timeout"),
+    name(CONFLICT, "operation aborted"),
+    name(CONFLICT, "resource conflict"),
+    name(CONFLICT, "conditional request conflict"),
     event(CONFLICT, "lock not available"),
     event(CONFLICT, "lock wait timeout exceeded"),
     event(CONFLICT, "due to lock timeout"),
@@ -343,7 +587,8 @@ pub(super) const PHRASES: &[Phrase] = &[
 pub(super) const REFUSALS: &[&str] = &[
     // Who asks.
     "permission denied", "permission ~ denied", "access denied", "access is denied", "not authorized", "not authorised",
-    "unauthorized", "unauthorised", "unauthenticated", "not authenticated", "forbidden",
+    "unauthorized", "unauthorised", "unauthenticated", "not authenticated", "are you root",
+    "failed login", "login attempts", "failed attempts", "no credentials", "loading credentials",
     "authentication failed", "authentication failure", "authentication required",
     "authentication error", "auth failed", "auth error", "access refused", "authorization violation", "authorization required", "authorization failed",
     "invalid password", "wrong password", "incorrect password", "bad password",
@@ -359,10 +604,24 @@ pub(super) const REFUSALS: &[&str] = &[
     "unknown database", "unknown table", "unknown command", "unknown topic", "unknown method",
     "unknown option", "unknown flag", "undefined column", "undefined table", "undefined function",
     "no column found", "no rows returned", "no matching script", "no script", "closed pool",
-    "already exists", "moved permanently",
+    "already exists", "moved permanently", "already existing", "exists ; cannot create", "unable to locate",
+    "wrong number of", "unknown service", "unknown mailbox", "unconfigured table", "invalid column", "invalid input value",
+    "unimplemented", "not implemented", "failed precondition", "data loss", "commands ignored until end",
+    "in your country", "in your region", "account ~ locked", "account ~ disabled", "@cannot lock * memory",
+    "address * in use", "port * in use", "eaddrinuse",
+    // What is paid for.
+    "insufficient quota", "check your plan", "billing details", "billing error", "billing hard limit",
+    "credit balance", "insufficient credits", "insufficient funds", "insufficient balance",
+    "payment required", "spending limit", "returned more than",
+    // What the program itself does wrong: it, its source text, its tests.
+    "assertion failed", "assertion * failed", "test failed", "tests failed", "test failures",
+    "is not defined", "not a function", "cannot find value", "cannot find symbol", "cannot find name",
+    "cannot find function", "cannot find type", "^ undefined :", "undefined reference", "no attribute",
+    "unexpected keyword argument", "eof while parsing", "eof while looking", "eof while scanning", "end of file while parsing",
+    "util : concurrent modification",
     // How it is asked.
     "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
-    "invalid request", "bad request", "invalid syntax", "invalid url", "invalid uri", "malformed",
+    "invalid syntax", "invalid url", "invalid uri", "malformed",
     "error decoding", "too many redirects", "invalid connection string", "invalid value",
     "failed to parse", "could not parse", "cannot parse", "unsupported", "not supported",
     "mismatched types", "incompatible type", "invalid port", "invalid http version",
@@ -379,15 +638,64 @@ pub(super) const REFUSALS: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const FINAL_REFUSALS: &[&str] = &[
     "duplicate key", "duplicate entry", "violates", "constraint failed", "constraint violation",
-    "permanent error", "permanent failure", "permanently",
+    "permanent error", "permanent failure", "permanently", "execution reverted",
+];
+
+/// Those that a rate limit overrules, as it does a status of 4xx: "403 Forbidden: rate limit".
+#[rustfmt::skip]
+pub(super) const CALLER_REFUSALS: &[&str] =
+    &["bad request", "forbidden", "invalid request", "endpoint requires http", "inadequate security"];
+
+/// Names of errors that the program itself makes.
+#[rustfmt::skip]
+pub(super) const FAULTS: &[&str] = &[
+    "assertion error", "attribute error", "illegal argument exception", "import error",
+    "index error", "key error", "module not found error", "name error", "not implemented error",
+    "null pointer exception", "number format exception", "reference error", "syntax error",
+    "unbound local error", "value error", "zero division error",
+];
+
+/// The other side of a connection.
+#[rustfmt::skip]
+pub(super) const PEERS: &[&str] = &[
+    "backend", "broker", "cluster", "coordinator", "database", "destination", "endpoint",
+    "gateway", "host", "instance", "leader", "master", "node", "peer", "primary", "proxy",
+    "remote", "replica", "server", "service", "system", "upstream",
+];
+
+/// What a server admits so much of.
+#[rustfmt::skip]
+pub(super) const ALLOWANCES: &[&str] = &[
+    "api", "call", "calls", "concurrency", "hour", "hourly", "message", "messages", "minute",
+    "pull", "queries", "query", "rate", "request", "requests", "session", "throughput", "usage",
+    "weekly",
+];
+
+/// Words that say that something was tried in vain; the second one may be missing.
+#[rustfmt::skip]
+pub(super) const CANNOT: &[(&str, &str)] = &[
+    ("can", "not"), ("can", "t"), ("cannot", ""), ("could", "not"), ("couldn", "t"),
+    ("failed", "to"), ("failure", "to"), ("unable", "to"),
+];
+
+/// Words that say where in a file or a table something is.
+#[rustfmt::skip]
+pub(super) const PLACES: &[&str] = &["char", "column", "line", "offset", "position", "row"];
+
+/// Words that make a thing of the event before them: "connection reset token".
+#[rustfmt::skip]
+pub(super) const THING_AFTER: &[&str] = &[
+    "callback", "column", "counter", "flag", "form", "handler", "link", "option",
+    "page", "policy", "table", "test", "tests", "token", "tokens",
 ];
 
 /// Words that may occur inside a phrase without changing it.
 #[rustfmt::skip]
 pub(super) const FILLERS: &[&str] = &[
     "a", "abruptly", "already", "an", "and", "are", "been", "being", "by", "currently", "from",
-    "got", "had", "has", "have", "is", "its", "just", "of", "our", "peer", "server", "suddenly",
-    "temporarily", "the", "this", "to", "too", "unexpectedly", "was", "were", "with", "your",
+    "got", "had", "has", "have", "is", "its", "just", "of", "our", "peer", "server", "still",
+    "suddenly",
+    "temporarily", "the", "this", "to", "too", "unexpectedly", "was", "were", "with", "yet", "your",
 ];
 
 /// Words before a noun that make it the name of a setting.
@@ -411,7 +719,7 @@ pub(super) const SETTING_AFTER: &[&str] = &[
     "flag", "greater", "header", "invalid", "larger", "longer", "missing", "must", "needs",
     "negative", "option", "options", "parameter", "policy", "property", "required", "setting",
     "settings", "shorter", "should", "smaller", "unsupported", "value", "values", "variable",
-    "zero",
+    "within", "zero",
 ];
 
 /// Words that may end an identifier after the phrase: `SocketTimeoutException`.
@@ -448,6 +756,6 @@ pub(super) const UNITS: &[&str] = &[
 /// are phrases.
 #[rustfmt::skip]
 pub(super) const REASONS: &[&str] = &[
-    "backend fetch failed", "internal error", "not implemented", "proxy error", "request time out",
+    "backend fetch failed", "error responses", "internal error", "not implemented", "overloaded", "proxy error", "request time out",
     "request timeout", "server error", "slow down",
 ];

@@ -1,6 +1,9 @@
 //! Messages of libraries, servers and runtimes, with their classes.
 
-use super::phrases::{CONFLICT, GATEWAY_TIMEOUT, NETWORK, RATE, SERVER, TIMEOUT, UNAVAILABLE};
+use super::phrases::{
+    CALLER_REFUSALS, CONFLICT, FAULTS, FINAL_REFUSALS, GATEWAY_TIMEOUT, NETWORK, PHRASES, RATE,
+    REFUSALS, SERVER, TIMEOUT, UNAVAILABLE,
+};
 use super::words::LONGEST_TEXT;
 use super::*;
 
@@ -20,7 +23,9 @@ const CASES: &[(Class, &str)] = &[
     (RATE, "HTTP status client error (429 Too Many Requests) for url (https://h/)"),
     (TIMEOUT, "HTTP status client error (408 Request Timeout) for url (https://h/)"),
     (NONE, "HTTP status client error (404 Not Found) for url (https://h/timeout/500)"),
-    (NONE, "error sending request for url (http://h/rate-limit?status=500)"),
+    (NETWORK, "error sending request for url (http://h/rate-limit?status=500)"),
+    // Over TLS the cause that is left out may be a certificate.
+    (NONE, "error sending request for url (https://h/rate-limit?status=500)"),
     (NONE, "error decoding response body: expected value at line 1 column 500"),
     // curl
     (NETWORK, "curl: (6) Could not resolve host: example.invalid"),
@@ -277,13 +282,23 @@ fn a_failure_can_be_two_things() {
 #[test]
 fn every_phrase_matches_itself() {
     for phrase in PHRASES {
-        let plain: Vec<_> = phrase.words.split(' ').filter(|w| *w != "~" && *w != ":").collect();
+        let words =
+            phrase.words.split(' ').filter(|word| !["~", "*", ":", "^", "$"].contains(word));
+        let plain: Vec<_> = words
+            .map(|word| match word {
+                "@peer" => PEERS[0],
+                "@allowance" => ALLOWANCES[0],
+                "@cannot" => "could not",
+                _ => word,
+            })
+            .collect();
         let text = match phrase.sense {
             Sense::Name => plain.join("_"),
             Sense::Capitals => plain.join(" ").to_uppercase(),
-            Sense::Event | Sense::Noun => plain.join(" "),
+            Sense::Event | Sense::Noun | Sense::Eof | Sense::Anywhere => plain.join(" "),
         };
-        assert!(super::text(&text).contains(phrase.class), "{text}");
+        let Says::Failure(class) = phrase.says else { panic!("{text} refuses") };
+        assert!(super::text(&text).contains(class), "{text}");
     }
 }
 
@@ -305,6 +320,17 @@ fn a_text_of_quotation_marks_is_read_in_no_time() {
 }
 
 #[test]
+fn a_text_of_the_words_that_phrases_begin_with_is_read_in_no_time() {
+    let start = std::time::Instant::now();
+    for words in
+        ["server ", "another ", "failed to ", "limit ", "the server ", "connection to ", "-32"]
+    {
+        let _ = super::text(&words.repeat(LONGEST_TEXT / words.len()));
+    }
+    assert!(start.elapsed() < core::time::Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
 fn statuses_that_the_server_does_not_implement_refuse() {
     for code in [501, 505] {
         assert_eq!(crate::classify::status(code), NONE, "{code}");
@@ -312,6 +338,33 @@ fn statuses_that_the_server_does_not_implement_refuse() {
             assert_eq!(read(&text), Some(NONE), "{text}");
         }
     }
+}
+
+#[test]
+fn gaps_in_phrases_stay_within_a_part() {
+    for (class, text) in [
+        (CONFLICT, "another operation (install or upgrade) is in progress"),
+        (NONE, "another day: work in progress"),
+        (NONE, "another one two three four five six seven eight nine ten in progress"),
+        (NETWORK, "could not establish a new TLS connection"),
+        (NETWORK, "couldn’t connect to db"),
+        (NETWORK, "get: EOF"),
+        (NONE, "expected a brace, found an EOF"),
+        (NONE, "object {\"status\": undefined, \"name\": 1}"),
+    ] {
+        assert_eq!(super::text(text), class, "{text}");
+    }
+    assert_eq!(read("x: undefined: y"), Some(NONE));
+    assert_eq!(read("{ x: undefined, y: 1 }"), None);
+}
+
+#[test]
+fn an_event_that_names_a_thing_is_none() {
+    for thing in ["connection reset token", "TestConnectionReset", "connection_lost_handler"] {
+        assert_eq!(super::text(thing), NONE, "{thing}");
+    }
+    assert_eq!(super::text("FLOOD_WAIT_42"), RATE);
+    assert_eq!(super::text("max TIMEOUT_42"), NONE);
 }
 
 #[test]
@@ -327,8 +380,11 @@ fn a_refusal_is_told_from_a_text_that_says_nothing() {
 #[test]
 fn phrases_are_found_by_the_letter_that_they_begin_with() {
     let failures = PHRASES.iter().map(|phrase| phrase.words);
-    for phrase in failures.chain(REFUSALS.iter().chain(FINAL_REFUSALS).copied()) {
-        let is_found = phrase.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let refusals = [REFUSALS, FINAL_REFUSALS, CALLER_REFUSALS, FAULTS];
+    for phrase in failures.chain(refusals.into_iter().flatten().copied()) {
+        let word = phrase.strip_prefix("^ ").unwrap_or(phrase);
+        let is_found =
+            word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '@');
         assert!(is_found, "{phrase}");
     }
 }

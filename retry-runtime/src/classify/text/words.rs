@@ -79,7 +79,7 @@ impl<'a> Words<'a> {
     pub(super) fn is_close(&self, at: usize) -> bool {
         self.glue(at)
             .chars()
-            .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '`'))
+            .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '’' | '`'))
     }
 
     /// Whether this word and the one before it are parts of one identifier.

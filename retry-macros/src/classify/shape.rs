@@ -272,6 +272,7 @@ fn kind_of_status(status: u32) -> &'static str {
     match status {
         408 => "timeout",
         429 => "rate_limit",
+        501 | 505 => "never",
         500..=599 => "server_error",
         _ => "never",
     }

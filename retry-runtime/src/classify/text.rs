@@ -5,7 +5,10 @@
 //! where the text is about the setting, and names that the text quotes (`user "timeout"`) do not
 //! count at all.
 //!
-//! It is also read in parts, `a: b: c`, from the outside to the inside. A refusal ("permission
+//! A phrase of the vocabulary may have gaps, name a kind of word ("could not", a peer), and stand at
+//! the beginning or the end of a clause.
+//!
+//! The text is also read in parts, `a: b: c`, from the outside to the inside. A refusal ("permission
 //! denied", a 4xx status) silences its own part and those before it; a part behind it overrules it
 //! only with an event ("connection reset") in its own words.
 
@@ -154,68 +157,45 @@ impl Words<'_> {
 
 /// The rules that read a class off the words of a text.
 impl Words<'_> {
-    /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
+    /// Returns the end of the words of `phrase` at `at`; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
-        let mut next = at;
-        let mut gap = Gap::None;
-        for expected in phrase.split(' ') {
-            match expected {
-                "~" => gap = Gap::Fillers,
-                "*" => gap = Gap::Words,
-                ":" => gap = Gap::Punctuation,
-                "^" if self.begins_clause(next) => {}
-                "$" if self.begins_clause(next) => {}
-                "^" | "$" => return None,
-                _ => {
-                    next = self.expected_end(expected, next, next == at, gap)?;
-                    gap = Gap::None;
-                }
-            }
-        }
-        // "undefined: x"
-        let ends = gap != Gap::Punctuation || self.glue(next).starts_with(':');
-        ends.then_some(next)
+        self.rest_end(phrase, at, Gap::Start)
     }
 
-    /// Where the word `expected` ends, which begins at `next` or behind the gap there.
-    fn expected_end(
-        &self,
-        expected: &str,
-        mut next: usize,
-        is_first: bool,
-        gap: Gap,
-    ) -> Option<usize> {
-        for skipped in 0..=LONGEST_GAP {
-            let word = self.list.get(next)?;
-            let is_near = (is_first && skipped == 0)
-                || match gap {
-                    Gap::Punctuation => true,
-                    Gap::Words => word.part == self.list[next - 1].part,
-                    Gap::None | Gap::Fillers => self.is_close(next),
-                };
-            if !is_near {
-                return None;
-            }
-            if let Some(end) = self.token_end(expected, next) {
-                return Some(end);
-            }
-            let is_skipped = match gap {
-                Gap::Words => true,
-                Gap::Fillers => adds_nothing(word),
-                Gap::None | Gap::Punctuation => false,
-            };
-            if !is_skipped {
-                return None;
-            }
-            next += 1;
+    /// Returns the end of the rest of a phrase, which begins at `next` or behind the gap there.
+    fn rest_end(&self, phrase: &str, next: usize, gap: Gap) -> Option<usize> {
+        let (expected, rest) = phrase.split_once(' ').unwrap_or((phrase, ""));
+        match expected {
+            // "undefined: x"
+            "" if gap == Gap::Punctuation => self.glue(next).starts_with(':').then_some(next),
+            "" => Some(next),
+            "~" => self.rest_end(rest, next, Gap::Fillers),
+            "*" => self.rest_end(rest, next, Gap::Words),
+            ":" => self.rest_end(rest, next, Gap::Punctuation),
+            "^" | "$" if !self.begins_clause(next) => None,
+            "^" | "$" => self.rest_end(rest, next, gap),
+            _ => (next..=next + gap.most_words())
+                .take_while(|&at| self.is_within(gap, next, at))
+                .find_map(|at| self.rest_end(rest, self.token_end(expected, at)?, Gap::None)),
         }
-        None
     }
 
-    /// Where the word `expected`, or one of its kind, ends if it is the one at `at`.
+    /// Returns whether a gap that begins at `from` may reach from the word before `at` to `at`.
+    fn is_within(&self, gap: Gap, from: usize, at: usize) -> bool {
+        let Some(word) = self.list.get(at) else { return false };
+        match gap {
+            Gap::Start | Gap::Punctuation => true,
+            Gap::Words => word.part == self.list[at - 1].part,
+            Gap::None => self.is_close(at),
+            Gap::Fillers => self.is_close(at) && (at == from || adds_nothing(&self.list[at - 1])),
+        }
+    }
+
+    /// Returns the end of the word at `at` if it is `expected`, or of that kind.
     fn token_end(&self, expected: &str, at: usize) -> Option<usize> {
         let word = self.list[at];
         let is_found = match expected {
+            "#" => word.text.starts_with(|c: char| c.is_ascii_digit()),
             "@peer" => word.is_in(PEERS),
             "@allowance" => word.is_in(ALLOWANCES),
             "@cannot" => {
@@ -234,37 +214,37 @@ impl Words<'_> {
         is_found.then_some(at + 1)
     }
 
-    /// Where reqwest's words end, found at `at`, which leave out their cause. Over `https` it may be
-    /// a certificate.
+    /// Returns the end of reqwest's words at `at`, which leave out their cause. Over `https` the
+    /// cause may be a certificate.
     fn sending_end(&self, at: usize) -> Option<usize> {
         let end = self.phrase_end("error sending request", at)?;
         let is_https = self.text[self.list[end - 1].end..].starts_with(" for url (https:");
         (!is_https).then_some(end)
     }
 
-    /// Whether a clause begins at this word, or the text ends in front of it.
+    /// Returns whether a clause begins at this word, or the text ends in front of it.
     fn begins_clause(&self, at: usize) -> bool {
         at == 0 || at >= self.list.len() || !self.is_close(at)
     }
 
-    /// Whether the words before `end` only say what the thing there is about: "reset token".
+    /// Returns whether the word at `end` makes a thing of the event before it: "reset token".
     fn is_thing(&self, end: usize) -> bool {
         self.is_close(end) && self.list.get(end).is_some_and(|next| next.is_in(THING_AFTER))
     }
 
-    /// Whether the words `from..to` are parts of one identifier.
+    /// Returns whether the words `from..to` are parts of one identifier.
     fn is_identifier(&self, from: usize, to: usize) -> bool {
         (from + 1..to).all(|at| self.is_joined(at))
     }
 
-    /// Whether the words `from..to` stand beside a place in a file: "in column 3", "line 9:".
+    /// Returns whether the words `from..to` stand beside a place in a file: "in column 3", "line 9:".
     fn has_place(&self, from: usize, to: usize) -> bool {
         let is_place = |at: usize| {
             let number = self.list.get(at + 1).map_or("", |word| word.text);
             self.list.get(at).is_some_and(|word| word.is_in(PLACES))
                 && number.starts_with(|c: char| c.is_ascii_digit())
         };
-        (to..to + 3).any(is_place) || from.checked_sub(2).is_some_and(is_place)
+        (to..to + 4).any(is_place) || from.checked_sub(2).is_some_and(is_place)
     }
 
     /// Whether the words `from..to` are a whole identifier, or the part of one that determines its
@@ -309,7 +289,13 @@ impl Words<'_> {
         // `timeout-consumers` is the name of something.
         let is_compound =
             lower && after.strip_prefix('-').is_some_and(|after| after.starts_with(is_word_char));
-        if is_key || is_name || is_compound || (lower && (dotted_before || dotted_after)) {
+        let is_option = self.text[..start].ends_with("--");
+        if is_key
+            || is_name
+            || is_compound
+            || is_option
+            || (lower && (dotted_before || dotted_after))
+        {
             return true;
         }
 
@@ -351,9 +337,11 @@ impl Phrase {
     }
 }
 
-/// The words and the punctuation that may stand between two words of a phrase.
+/// The words and the punctuation that may stand in front of a word of a phrase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gap {
+    /// Anything: the phrase begins.
+    Start,
     None,
     /// Any punctuation, and no word.
     Punctuation,
@@ -363,7 +351,16 @@ enum Gap {
     Words,
 }
 
-/// The most words of a gap. With it, reading takes time in proportion to the text.
+impl Gap {
+    const fn most_words(self) -> usize {
+        match self {
+            Self::Fillers | Self::Words => LONGEST_GAP,
+            Self::Start | Self::None | Self::Punctuation => 0,
+        }
+    }
+}
+
+/// The most words of a gap. With this limit, the time grows linearly with the text.
 const LONGEST_GAP: usize = 8;
 
 /// Whether the word is a filler or an amount: "the deadline of 5s has passed".

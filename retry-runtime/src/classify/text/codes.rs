@@ -80,7 +80,7 @@ impl Words<'_> {
         }
     }
 
-    /// What the code of JSON-RPC at `at` says: `-32603`. That of -32000 is left to its message.
+    /// Returns the class of the JSON-RPC code at `at`: `-32603`. The message decides for -32000.
     fn json_rpc_at(&self, at: usize) -> Option<Class> {
         let word = self.list[at];
         let before = self.text[..word.start].strip_suffix(['-', '−'])?;
@@ -95,11 +95,11 @@ impl Words<'_> {
         }
     }
 
-    /// Whether a lock file of another process is in the way: "'.git/index.lock': File exists".
+    /// Returns whether another process holds a lock file: "'.git/index.lock': File exists".
     fn is_lock_file(&self, at: usize) -> bool {
         let before = self.text[..self.list[at].start].trim_end_matches([' ', ':', '\'', '"', '`']);
-        before.ends_with(".lock")
-            && self.list[at].is("file")
+        self.list[at].is("file")
+            && before.rsplit_once('.').is_some_and(|(_, extension)| extension == "lock")
             && self.list.get(at + 1).is_some_and(|next| next.is("exists"))
     }
 
@@ -254,8 +254,7 @@ impl Words<'_> {
     }
 }
 
-/// Whether a status says that the same call fails again: 4xx, and what the server does not
-/// implement. Conflicts, locks, "too early" and the like need not, and SMTP says 421 and 451 of a
+/// Returns whether the same call fails again after this status: 4xx, 501 and 505. Conflicts, locks, "too early" and the like need not, and SMTP says 421 and 451 of a
 /// trouble that passes.
 const fn refuses(code: u16) -> bool {
     matches!(code, 400..=499 | 501 | 505)

@@ -22,7 +22,7 @@ pub(super) enum Sense {
     Eof,
 }
 
-/// What a phrase means.
+/// The meaning of a phrase.
 #[derive(Clone, Copy)]
 pub(super) enum Says {
     /// A failure that passes.
@@ -37,10 +37,14 @@ pub(super) enum Says {
 
 /// A phrase and its meaning.
 ///
-/// In `words`, `~` stands for a few words that add nothing ("was", "by"), `*` for a few of any kind
-/// in the same part, and `:` allows punctuation between its neighbours; at the end it demands a colon. `^` is the beginning of a
-/// clause and `$` its end, `@peer` one of [`PEERS`], `@allowance` one of [`ALLOWANCES`], and
-/// `@cannot` one of [`CANNOT`]. "Couldn't" is two words.
+/// In `words`:
+///
+/// - `~` stands for a few words that add nothing ("was", "by"), and `*` for a few words of any kind
+///   in the same part.
+/// - `:` allows punctuation between its neighbours; at the end it requires a colon.
+/// - `^` is the beginning of a clause, and `$` its end.
+/// - `#` is a number, `@peer` one of [`PEERS`], `@allowance` one of [`ALLOWANCES`], and `@cannot` one
+///   of [`CANNOT`]. "Couldn't" is two words.
 #[derive(Clone, Copy)]
 pub(super) struct Phrase {
     pub(super) says: Says,
@@ -68,7 +72,7 @@ const fn eof(words: &'static str) -> Phrase {
     Phrase { says: Says::Failure(NETWORK), sense: Sense::Eof, words }
 }
 
-/// The phrases that begin with a letter, or with a kind of word.
+/// Returns the phrases that begin with a letter, or with a kind of word.
 pub(super) fn beginning_with(initial: u8) -> &'static [Phrase] {
     INDEX.get(usize::from(initial)).map_or(&[], |phrases| phrases)
 }
@@ -89,7 +93,7 @@ static INDEX: LazyLock<[Vec<Phrase>; 128]> = LazyLock::new(|| {
     index
 });
 
-/// The letter that a phrase, which is in lower case, begins with, or a capital for each kind of
+/// Returns the first letter of a phrase, which is in lower case, or a capital for each kind of
 /// word.
 pub(super) const fn initial(phrase: &str) -> u8 {
     let bytes = phrase.as_bytes();
@@ -167,6 +171,12 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "terminated the handshake"),
     event(NETWORK, "packet with unexpected length"),
     event(NETWORK, "bytes missing"),
+    event(NETWORK, "bad record mac"),
+    event(NETWORK, "payload ~ not completed"),
+    event(NETWORK, "driver : bad connection"),
+    event(NETWORK, "body ~ still expected"),
+    event(NETWORK, "peer shut down incorrectly"),
+    event(NETWORK, "failed to receive handshake"),
     event(NETWORK, "before message length reached"),
     event(NETWORK, "transferred a partial file"),
     event(NETWORK, "server returned nothing"),
@@ -240,6 +250,16 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "@cannot open data connection"),
     event(NETWORK, "no connection could be made"),
     event(NETWORK, "connection to * was refused"),
+    event(NETWORK, "connection ~ closing"),
+    event(NETWORK, "error while dialing"),
+    event(NETWORK, "connection * could not be established"),
+    name(NETWORK, "disconnect exception"),
+    name(NETWORK, "no http response"),
+    event(NETWORK, "@peer dropped ~ connection"),
+    event(NETWORK, "@peer reset ~ connection"),
+    event(NETWORK, "@peer terminated ~ connection"),
+    event(NETWORK, "@peer closed abruptly"),
+    name(NETWORK, "network exception"),
     event(NETWORK, "connection ~ failed"),
     noun(NETWORK, "send request failed"),
     event(NETWORK, "failed to fetch"),
@@ -291,12 +311,17 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "stream ended unexpectedly"),
     event(NETWORK, "rst stream"),
     event(NETWORK, "http2 framing"),
-    event(NETWORK, "err http2"),
-    event(NETWORK, "err quic"),
+    event(NETWORK, "http2 stream cancel"),
+    event(NETWORK, "http2 session error"),
+    event(NETWORK, "http2 goaway session"),
+    event(NETWORK, "http2 ping failed"),
+    event(NETWORK, "nghttp2 cancel"),
+    event(NETWORK, "nghttp2 internal error"),
+    event(NETWORK, "quic protocol error"),
+    event(NETWORK, "http3 error"),
     noun(NETWORK, "http2 error"),
     noun(NETWORK, "h2 protocol error"),
     noun(NETWORK, "http2 protocol error"),
-    event(NETWORK, "nghttp2"),
     event(NETWORK, "goaway"),
     event(NETWORK, "transport is closing"),
     event(NETWORK, "transport error"),
@@ -328,6 +353,9 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(TIMEOUT, "resource temporarily unavailable"),
     event(TIMEOUT, "failed to respond"),
     event(TIMEOUT, "no heartbeat received"),
+    event(TIMEOUT, "in the time allotted"),
+    event(TIMEOUT, "operation too slow"),
+    event(TIMEOUT, "not respond in time"),
     event(TIMEOUT, "no heartbeat received ~ for too long"),
     event(TIMEOUT, "did not properly respond after a period of time"),
     event(TIMEOUT, "os error : 10060"),
@@ -359,13 +387,18 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "@peer ~ loading"),
     event(SERVER, "@peer ~ recovering"),
     event(SERVER, "@peer ~ not ~ ready"),
-    event(SERVER, "@peer ~ not yet accepting"),
+    event(SERVER, "@peer ~ not ~ accepting"),
     event(SERVER, "is ~ overloaded"),
     event(SERVER, "^ overloaded $"),
     event(SERVER, "overloaded error"),
     event(SERVER, "overloaded errors"),
-    event(SERVER, "temporarily unavailable $"),
     event(SERVER, "is temporarily unavailable"),
+    event(SERVER, "are temporarily unavailable"),
+    event(SERVER, "^ internal error $"),
+    event(SERVER, "^ server error $"),
+    event(SERVER, "no servers available"),
+    event(SERVER, "no available servers"),
+    event(SERVER, "no suitable servers"),
     event(SERVER, "currently unable to"),
     event(SERVER, "is currently loading"),
     event(SERVER, "at capacity"),
@@ -392,6 +425,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "5xx error"),
     event(SERVER, "5xx response"),
     event(SERVER, "status 5xx"),
+    event(SERVER, "returned 5xx"),
     // gRPC codes, as its implementations print them.
     event(UNAVAILABLE, "code : unavailable"),
     event(UNAVAILABLE, "status : unavailable"),
@@ -426,6 +460,18 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "device busy"),
     event(SERVER, "leader not available"),
     event(SERVER, "leader changed"),
+    event(SERVER, "no known leader"),
+    event(SERVER, "not discovered"),
+    event(SERVER, "no shard available"),
+    event(SERVER, "proposal dropped"),
+    event(SERVER, "load in progress"),
+    event(SERVER, "brokers down"),
+    name(SERVER, "not leader"),
+    name(SERVER, "not coordinator"),
+    name(SERVER, "leader epoch"),
+    name(SERVER, "lease holder"),
+    name(SERVER, "not master"),
+    name(SERVER, "repl state change"),
     event(SERVER, "leader election"),
     event(SERVER, "leadership lost"),
     event(SERVER, "lost ~ leadership"),
@@ -434,6 +480,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "stepping down"),
     event(SERVER, "^ no leader $"),
     event(SERVER, "no cluster leader"),
+    event(SERVER, "no master $"),
     event(SERVER, "not ~ leader for"),
     event(SERVER, "not leader or follower"),
     event(SERVER, "not leader for partition"),
@@ -484,9 +531,13 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "exceeded * per hour"),
     event(RATE, "doing that too much"),
     event(RATE, "flood control"),
-    event(RATE, "wait of ~ seconds is required"),
-    event(RATE, "try again in"),
-    event(RATE, "please retry in"),
+    event(RATE, "try again in #"),
+    event(RATE, "try again in a few"),
+    event(RATE, "retry in #"),
+    event(RATE, "wait of # seconds"),
+    event(RATE, "usage * resets"),
+    event(RATE, "limit * reset at"),
+    event(RATE, "exhausted your capacity"),
     event(RATE, "error code : 1015"),
     name(RATE, "flood wait"),
     name(RATE, "rejected execution"),
@@ -523,13 +574,24 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(CONFLICT, "acquiring * lock"),
     event(CONFLICT, "lock info : id"),
     event(CONFLICT, "held by process"),
-    event(CONFLICT, "held by another"),
+    event(CONFLICT, "in use by another process"),
+    event(CONFLICT, "in use by another * instance"),
+    event(CONFLICT, "used by another process"),
+    event(CONFLICT, "used by another program"),
+    event(CONFLICT, "locked by"),
+    event(CONFLICT, "lock * held by"),
+    event(CONFLICT, "already locked"),
+    event(CONFLICT, "currently locked"),
+    event(CONFLICT, "workspace ~ locked"),
+    event(CONFLICT, "state ~ locked"),
+    event(CONFLICT, "stack ~ locked"),
+    event(CONFLICT, "lock acquisition"),
+    event(CONFLICT, "holding the * lock"),
+    event(CONFLICT, "while lock file"),
+    event(CONFLICT, "change in progress"),
+    name(CONFLICT, "concurrent transactions"),
     event(CONFLICT, "held by pid"),
-    event(CONFLICT, "locked by another"),
-    event(CONFLICT, "locked by process"),
     event(CONFLICT, "lock ~ already held"),
-    event(CONFLICT, "used by another"),
-    event(CONFLICT, "in use by another"),
     event(CONFLICT, "another process"),
     event(CONFLICT, "another git process"),
     event(CONFLICT, "another * in progress"),
@@ -587,7 +649,7 @@ pub(super) const PHRASES: &[Phrase] = &[
 pub(super) const REFUSALS: &[&str] = &[
     // Who asks.
     "permission denied", "permission ~ denied", "access denied", "access is denied", "not authorized", "not authorised",
-    "unauthorized", "unauthorised", "unauthenticated", "not authenticated", "are you root",
+    "not authenticated", "are you root",
     "failed login", "login attempts", "failed attempts", "no credentials", "loading credentials",
     "authentication failed", "authentication failure", "authentication required",
     "authentication error", "auth failed", "auth error", "access refused", "authorization violation", "authorization required", "authorization failed",
@@ -604,26 +666,26 @@ pub(super) const REFUSALS: &[&str] = &[
     "unknown database", "unknown table", "unknown command", "unknown topic", "unknown method",
     "unknown option", "unknown flag", "undefined column", "undefined table", "undefined function",
     "no column found", "no rows returned", "no matching script", "no script", "closed pool",
-    "already exists", "moved permanently", "already existing", "exists ; cannot create", "unable to locate",
+    "already exists", "moved permanently", "already existing", "exists : cannot create", "locked out", "unable to locate",
     "wrong number of", "unknown service", "unknown mailbox", "unconfigured table", "invalid column", "invalid input value",
     "unimplemented", "not implemented", "failed precondition", "data loss", "commands ignored until end",
     "in your country", "in your region", "account ~ locked", "account ~ disabled", "@cannot lock * memory",
     "address * in use", "port * in use", "eaddrinuse",
-    // What is paid for.
+    // Payment.
     "insufficient quota", "check your plan", "billing details", "billing error", "billing hard limit",
     "credit balance", "insufficient credits", "insufficient funds", "insufficient balance",
     "payment required", "spending limit", "returned more than",
-    // What the program itself does wrong: it, its source text, its tests.
-    "assertion failed", "assertion * failed", "test failed", "tests failed", "test failures",
+    // Faults of the program itself, its source text, its tests.
+    "assertion failed", "assertion * failed", "^ not ok #", "test failed", "tests failed", "test failures",
     "is not defined", "not a function", "cannot find value", "cannot find symbol", "cannot find name",
-    "cannot find function", "cannot find type", "^ undefined :", "undefined reference", "no attribute",
-    "unexpected keyword argument", "eof while parsing", "eof while looking", "eof while scanning", "end of file while parsing",
+    "cannot find function", "cannot find type", "undefined reference", "no attribute",
+    "unexpected keyword argument", "eof while parsing", "eof while looking", "eof while scanning", "eof in archive", "end of file while parsing",
     "util : concurrent modification",
     // How it is asked.
     "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
     "invalid syntax", "invalid url", "invalid uri", "malformed",
     "error decoding", "too many redirects", "invalid connection string", "invalid value",
-    "failed to parse", "could not parse", "cannot parse", "unsupported", "not supported",
+    "failed to parse", "could not parse", "cannot parse", "could not find", "unsupported", "not supported",
     "mismatched types", "incompatible type", "invalid port", "invalid http version",
     "error with configuration", "without a base", "precondition failed", "number of rows", "not in a state required", "unrecoverable",
     "wrongtype", "noscript", "too long", "too large", "out of range", "division by zero",
@@ -639,14 +701,17 @@ pub(super) const REFUSALS: &[&str] = &[
 pub(super) const FINAL_REFUSALS: &[&str] = &[
     "duplicate key", "duplicate entry", "violates", "constraint failed", "constraint violation",
     "permanent error", "permanent failure", "permanently", "execution reverted",
+    "^ undefined :",
 ];
 
-/// Those that a rate limit overrules, as it does a status of 4xx: "403 Forbidden: rate limit".
+/// Refusals that a rate limit overrules, as it overrules a status of 4xx: "403 Forbidden: rate limit".
 #[rustfmt::skip]
-pub(super) const CALLER_REFUSALS: &[&str] =
-    &["bad request", "forbidden", "invalid request", "endpoint requires http", "inadequate security"];
+pub(super) const CALLER_REFUSALS: &[&str] = &[
+    "bad request", "endpoint requires http", "forbidden", "inadequate security", "invalid request",
+    "unauthenticated", "unauthorised", "unauthorized",
+];
 
-/// Names of errors that the program itself makes.
+/// Names of errors of the program itself.
 #[rustfmt::skip]
 pub(super) const FAULTS: &[&str] = &[
     "assertion error", "attribute error", "illegal argument exception", "import error",
@@ -663,7 +728,7 @@ pub(super) const PEERS: &[&str] = &[
     "remote", "replica", "server", "service", "system", "upstream",
 ];
 
-/// What a server admits so much of.
+/// Things that a server limits.
 #[rustfmt::skip]
 pub(super) const ALLOWANCES: &[&str] = &[
     "api", "call", "calls", "concurrency", "hour", "hourly", "message", "messages", "minute",
@@ -671,21 +736,21 @@ pub(super) const ALLOWANCES: &[&str] = &[
     "weekly",
 ];
 
-/// Words that say that something was tried in vain; the second one may be missing.
+/// Words of a failed try; the second one may be missing.
 #[rustfmt::skip]
 pub(super) const CANNOT: &[(&str, &str)] = &[
     ("can", "not"), ("can", "t"), ("cannot", ""), ("could", "not"), ("couldn", "t"),
     ("failed", "to"), ("failure", "to"), ("unable", "to"),
 ];
 
-/// Words that say where in a file or a table something is.
+/// Words for a place in a file or a table.
 #[rustfmt::skip]
 pub(super) const PLACES: &[&str] = &["char", "column", "line", "offset", "position", "row"];
 
 /// Words that make a thing of the event before them: "connection reset token".
 #[rustfmt::skip]
 pub(super) const THING_AFTER: &[&str] = &[
-    "callback", "column", "counter", "flag", "form", "handler", "link", "option",
+    "callback", "column", "counter", "flag", "form", "handler", "handling", "link", "option",
     "page", "policy", "table", "test", "tests", "token", "tokens",
 ];
 
@@ -701,7 +766,7 @@ pub(super) const FILLERS: &[&str] = &[
 /// Words before a noun that make it the name of a setting.
 #[rustfmt::skip]
 pub(super) const SETTING_BEFORE: &[&str] = &[
-    "argument", "attribute", "column", "configure", "deserialize", "duplicate", "field", "flag",
+    "argument", "attribute", "column", "configure", "contain", "contains", "deserialize", "duplicate", "field", "flag",
     "illegal", "invalid", "key", "missing", "negative", "no", "option", "param", "parameter",
     "parse", "parsing", "property", "setting", "specify", "unknown", "unsupported", "variable",
     "without", "zero",

@@ -1,4 +1,4 @@
-//! The texts in `tests/data/texts.tsv`, which are failures that people met.
+//! The texts in `tests/data/texts.tsv`, which are failures that people reported.
 
 use retry_runtime::{Class, classify};
 
@@ -31,7 +31,7 @@ fn is_right(found: Class, expected: Class) -> bool {
 }
 
 #[test]
-fn failures_that_people_met_are_classified_as_they_would() {
+fn reported_failures_are_classified() {
     let (mut all, mut none, mut retried, mut misses) = (0, 0, 0, Vec::new());
     for (expected, text) in rows() {
         let found = classify::text(&text);

@@ -10,6 +10,7 @@ pub(crate) mod full_text;
 pub(crate) mod linked;
 pub(crate) mod listeners;
 pub(crate) mod name;
+pub(crate) mod quota_code;
 pub(crate) mod random;
 pub(crate) mod sealed;
 pub(crate) mod sync;

@@ -22,6 +22,7 @@ use self::phrases::{
 };
 use self::words::{Quoted, Word, Words, is_word_char};
 use super::Class;
+use crate::base::quota_code::quota_code;
 
 #[cfg(feature = "tonic")]
 pub(super) use self::codes::status_code;
@@ -33,7 +34,8 @@ pub use self::codes::statuses;
 /// databases, cloud APIs, the runtimes of other languages. Addresses (`https://…`, `/paths`) are
 /// skipped, and so is everything past the first 16 KiB.
 ///
-/// A refusal outweighs what else the text says, and what it quotes as a name says nothing.
+/// A refusal outweighs what else the text says, and what it quotes as a name says nothing. A code of
+/// a quota that waiting does not renew, such as `insufficient_quota`, is a refusal too.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -52,6 +54,9 @@ pub fn text(text: &str) -> Class {
 /// What a text meaning: a class, an empty one if it refuses, or nothing.
 pub(super) fn read(text: &str) -> Option<Class> {
     let words = Words::split(text);
+    if quota_code(words.text).is_some() {
+        return Some(Class::empty());
+    }
     let mut findings = Vec::new();
     for at in 0..words.list.len() {
         words.find_at(at, &mut findings);

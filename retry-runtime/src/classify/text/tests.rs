@@ -222,6 +222,16 @@ const CASES: &[(Class, &str)] = &[
     // Rate limits come with other statuses too.
     (RATE, "HTTP 403: You have exceeded a secondary rate limit"),
     (RATE, "status code: 400, ThrottlingException: Rate exceeded"),
+    // Quotas that no wait renews, by their exact code.
+    (NONE, "Error code: 429 - {'error': {'type': 'insufficient_quota', 'code': 'insufficient_quota'}}"),
+    (NONE, "insufficient_quota: 429 Too Many Requests"),
+    (NONE, "HTTP 429: {\"code\":\"billing_hard_limit_reached\"}"),
+    (NONE, "429 Too Many Requests: credit_balance_exhausted"),
+    (NONE, "rate limit reached (organization_spend_limit_exceeded)"),
+    (RATE, "429 Too Many Requests: see https://h/errors#insufficient_quota"),
+    (RATE, "HTTP 429 from insufficient_quota_alerts"),
+    (RATE, "HTTP 429: You exceeded your current quota, please check your plan"),
+    (RATE, "HTTP 429: insufficient quota"),
     // What is quoted: names, and what somebody said.
     (NONE, "password authentication failed for user \"timeout\""),
     (NONE, "database \"timeout\" does not exist"),

@@ -23,7 +23,7 @@ use core::fmt::Display;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::base::full_text::full_text;
+use crate::base::full_text::text_without_bodies;
 use crate::outcome::error::Interrupted;
 
 pub use class::Class;
@@ -195,7 +195,7 @@ clients::for_each_client!(classify_by_chain);
 /// | [`tokio::time::error::Elapsed`] | timeout |
 /// | [`Interrupted`](crate::Interrupted) by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
-/// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`] |
+/// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
 /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
 /// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; `Unknown` with one: its source decides; any other code → none |
@@ -246,7 +246,7 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
     let source = error.source();
     let texts = || {
         let inner = source.into_iter().flat_map(links).map(text_of);
-        by_texts(core::iter::once(full_text(error)).chain(inner))
+        by_texts(core::iter::once(text_without_bodies(error)).chain(inner))
     };
     source.and_then(by_types).or_else(texts).unwrap_or_default()
 }
@@ -278,7 +278,7 @@ pub const fn status(code: u16) -> Class {
 
 /// The class of something that is known only by its text.
 pub(crate) fn display(text: &(impl Display + ?Sized)) -> Class {
-    self::text(&full_text(text))
+    self::text(&text_without_bodies(text))
 }
 
 /// The longest chain that is followed; a longer one is assumed to be a cycle.
@@ -298,7 +298,7 @@ fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
 }
 
 fn text_of(link: &(dyn Error + 'static)) -> String {
-    full_text(link)
+    text_without_bodies(link)
 }
 
 /// What the known types of the chain say; `None` if there are none.
@@ -325,7 +325,7 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
     let refused = class.contains(Class::NETWORK)
         && links(innermost)
             .skip(1)
-            .any(|below| text::read(&full_text(below)) == Some(Class::empty()));
+            .any(|below| text::read(&text_of(below)) == Some(Class::empty()));
     Some(if refused { Class::empty() } else { class.settled() })
 }
 

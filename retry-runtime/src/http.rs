@@ -2,7 +2,7 @@
 //!
 //! To an HTTP client, "503 Service Unavailable" is a response like any other; the functions that
 //! turn it into an error (reqwest's `error_for_status`) drop its headers, including `Retry-After`.
-//! [`check`] keeps what a retry needs.
+//! [`check`] keeps what a retry needs, and [`check_body`] the beginning of the body as well.
 //!
 //! ```
 //! use retry_runtime::http::check;
@@ -24,15 +24,21 @@
 //! # }
 //! ```
 
+mod check_body;
 pub mod retry_after;
 
 use core::error::Error;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-use ::http::{HeaderMap, Response, StatusCode};
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-/// The head of a response: says whether it is a failure, and when to retry.
+use crate::base::quota_code::quota_code;
+
+pub use self::check_body::{CheckBody, ReadableResponse, check_body};
+
+/// The head of a response: its status and headers, and where it came from.
 ///
 /// It is implemented for `http::Response`, which hyper, tonic, axum and ureq return, and
 /// for `reqwest::Response` (feature `reqwest`).
@@ -70,6 +76,14 @@ pub trait Head {
 
     /// Returns the headers of the response.
     fn headers(&self) -> &HeaderMap;
+
+    /// Returns the URL that was requested, if the response knows it.
+    ///
+    /// [`StatusError`] keeps scheme, host, port and path. It leaves out user, query and fragment,
+    /// which may be secret.
+    fn url(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<B> Head for Response<B> {
@@ -91,14 +105,30 @@ impl Head for reqwest::Response {
     fn headers(&self) -> &HeaderMap {
         self.headers()
     }
+
+    fn url(&self) -> Option<String> {
+        Some(without_secrets(self.url().as_str()))
+    }
 }
 
 /// A response whose status is a failure: 4xx or 5xx.
 ///
 /// It implements [`Classify`](crate::Classify): the matchers recognise it, through
-/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks. A
-/// 403 with a `Retry-After` is a rate limit, as GitHub's are.
-/// Both work inside `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
+/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
+/// Two exceptions look at more than the status:
+///
+/// - A 403 is a rate limit if it asks for a wait, or if its body or a header contains "secondary rate
+///   limit", as GitHub's do.
+/// - A 429 has no class if its body contains the exact code of a quota that waiting does not renew:
+///   `insufficient_quota`, `billing_hard_limit_reached`, `credit_balance_exhausted`, or a code that
+///   ends in `spend_limit_exceeded`.
+///
+/// Both work inside `anyhow::Error` and `Box<dyn Error + Send + Sync>` too. The body says nothing
+/// else about the class: "not found" in the HTML of a 503 does not count.
+///
+/// `Display` names the status, the code of such a quota, the path and the wait. `{:#}` adds the body,
+/// and so do events and dead letters. `pattern("…")` matches the body too. Two errors are equal if
+/// their status and wait are.
 ///
 /// ```
 /// use http::StatusCode;
@@ -110,11 +140,25 @@ impl Head for reqwest::Response {
 /// assert_eq!(busy.class(), Class::RATE_LIMIT);
 /// assert_eq!(busy.to_string(), "429 Too Many Requests, asks for 2s");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct StatusError {
     status: StatusCode,
     retry_after: Option<Duration>,
+    /// Behind a pointer, because each `Result` is as large as its error.
+    details: Option<Box<Details>>,
 }
+
+/// What only some responses have.
+#[derive(Clone, Debug, Default)]
+struct Details {
+    url: Option<String>,
+    body: Option<String>,
+    /// Whether a header of a 403 contains "secondary rate limit".
+    has_limit_in_header: bool,
+}
+
+/// The longest body that is kept, in bytes: the errors of APIs are shorter.
+const LONGEST_BODY: usize = 2 * 1024;
 
 impl StatusError {
     /// Creates an error by hand, for a client without a [`Head`].
@@ -126,7 +170,7 @@ impl StatusError {
     /// assert_eq!(error.to_string(), "404 Not Found");
     /// ```
     pub const fn new(status: StatusCode, retry_after: Option<Duration>) -> Self {
-        Self { status, retry_after }
+        Self { status, retry_after, details: None }
     }
 
     /// Returns the error for a failed response, or [`None`] for any other. The response
@@ -140,8 +184,58 @@ impl StatusError {
     /// ```
     pub fn of(response: &(impl Head + ?Sized)) -> Option<Self> {
         let status = response.status();
-        let failed = status.is_client_error() || status.is_server_error();
-        failed.then(|| Self::new(status, retry_after::from_headers(response.headers())))
+        if !(status.is_client_error() || status.is_server_error()) {
+            return None;
+        }
+        let headers = response.headers();
+        let mut error = Self::new(status, retry_after::from_headers(headers));
+        if let Some(url) = response.url() {
+            error.details_mut().url = Some(without_secrets(&url));
+        }
+        let is_limit = |value: &HeaderValue| value.to_str().is_ok_and(is_secondary_limit);
+        if status == StatusCode::FORBIDDEN && headers.values().any(is_limit) {
+            error.details_mut().has_limit_in_header = true;
+        }
+        Some(error)
+    }
+
+    /// Adds the body of the response, or as much of it as is kept: its first 2 KiB.
+    ///
+    /// [`check_body`] does this for clients that are async. This is for the others:
+    ///
+    /// ```
+    /// # use retry_runtime::http::StatusError;
+    /// use retry_runtime::{Class, Classify};
+    ///
+    /// fn check(response: http::Response<String>) -> Result<String, StatusError> {
+    ///     match StatusError::of(&response) {
+    ///         Some(error) => Err(error.with_body(response.into_body())),
+    ///         None => Ok(response.into_body()),
+    ///     }
+    /// }
+    ///
+    /// let response = http::Response::builder().status(429);
+    /// let response = response.body(r#"{"code": "insufficient_quota"}"#.to_owned()).unwrap();
+    /// let error = check(response).unwrap_err();
+    /// assert_eq!(error.body(), Some(r#"{"code": "insufficient_quota"}"#));
+    /// assert_eq!(error.class(), Class::empty(), "a wait does not renew this quota");
+    /// ```
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<String>) -> Self {
+        let mut body = body.into();
+        let mut end = body.len().min(LONGEST_BODY);
+        while !body.is_char_boundary(end) {
+            end -= 1;
+        }
+        body.truncate(end);
+        if !body.trim().is_empty() {
+            self.details_mut().body = Some(body);
+        }
+        self
+    }
+
+    fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
     }
 
     /// Returns the status.
@@ -172,18 +266,104 @@ impl StatusError {
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
+
+    /// Returns the URL that was requested: scheme, host, port and path. Returns [`None`] if the
+    /// response did not know it, as an `http::Response` does not.
+    ///
+    /// ```
+    /// # use http::StatusCode;
+    /// # use retry_runtime::http::StatusError;
+    /// assert_eq!(StatusError::new(StatusCode::NOT_FOUND, None).url(), None);
+    /// ```
+    pub fn url(&self) -> Option<&str> {
+        self.details.as_deref()?.url.as_deref()
+    }
+
+    /// Returns the beginning of the body, if it was read: by [`check_body`] or
+    /// [`with_body`](Self::with_body).
+    ///
+    /// It is what the server sent, so it may contain secrets, and line breaks.
+    ///
+    /// ```
+    /// # use http::StatusCode;
+    /// # use retry_runtime::http::StatusError;
+    /// let error = StatusError::new(StatusCode::NOT_FOUND, None);
+    /// assert_eq!(error.body(), None);
+    /// assert_eq!(error.with_body("no such shop").body(), Some("no such shop"));
+    /// ```
+    pub fn body(&self) -> Option<&str> {
+        self.details.as_deref()?.body.as_deref()
+    }
+
+    /// Returns whether this is a 403 that limits the rate without asking for a wait.
+    pub(crate) fn is_secondary_limit(&self) -> bool {
+        self.status == StatusCode::FORBIDDEN
+            && (self.details.as_deref().is_some_and(|details| details.has_limit_in_header)
+                || self.body().is_some_and(is_secondary_limit))
+    }
+
+    /// Returns the code of a used up quota in the body of a 429.
+    pub(crate) fn quota_code(&self) -> Option<&str> {
+        let body = self.body().filter(|_| self.status == StatusCode::TOO_MANY_REQUESTS)?;
+        quota_code(body)
+    }
 }
 
-/// Displayed as `503 Service Unavailable, asks for 2s`.
+/// Returns whether a text contains what GitHub calls the limits beside its hourly one.
+fn is_secondary_limit(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("secondary rate limit")
+}
+
+/// Returns a URL without user, query and fragment.
+fn without_secrets(url: &str) -> String {
+    let url = &url[..url.find(['?', '#']).unwrap_or(url.len())];
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+/// Returns the path of a URL, empty if it has none.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or("", |at| &rest[at..])
+}
+
+impl PartialEq for StatusError {
+    fn eq(&self, other: &Self) -> bool {
+        self.status == other.status && self.retry_after == other.retry_after
+    }
+}
+
+impl Eq for StatusError {}
+
+impl Hash for StatusError {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.status.hash(state);
+        self.retry_after.hash(state);
+    }
+}
+
+/// Displayed as `503 Service Unavailable at /orders, asks for 2s`; `{:#}` adds the body.
 impl fmt::Display for StatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status.canonical_reason() {
             Some(reason) => write!(f, "{} {reason}", self.status.as_str())?,
             None => write!(f, "HTTP {}", self.status.as_str())?,
         }
-        match self.retry_after {
-            Some(wait) => write!(f, ", asks for {wait:?}"),
-            None => Ok(()),
+        if let Some(code) = self.quota_code() {
+            write!(f, " ({code})")?;
+        }
+        if let Some(path) = self.url().map(path_of).filter(|path| !path.is_empty()) {
+            write!(f, " at {path}")?;
+        }
+        if let Some(wait) = self.retry_after {
+            write!(f, ", asks for {wait:?}")?;
+        }
+        match self.body() {
+            // `text_without_bodies` sets this flag.
+            Some(body) if f.alternate() && !f.sign_minus() => write!(f, ": {}", body.trim()),
+            _ => Ok(()),
         }
     }
 }
@@ -193,7 +373,7 @@ impl Error for StatusError {}
 /// Returns the response, or, if its status is a failure, an error with what a retry needs.
 ///
 /// The body of a failed response is dropped, and with it, in most HTTP/1 clients, the connection.
-/// [`StatusError::of`] only borrows the response.
+/// [`check_body`] reads the beginning of the body, and [`StatusError::of`] only borrows the response.
 ///
 /// ```
 /// use retry_runtime::http::check;
@@ -235,6 +415,64 @@ mod tests {
     }
 
     #[test]
+    fn url_is_kept_without_its_secrets() {
+        struct Answer(&'static str, HeaderMap);
+
+        impl Head for Answer {
+            fn status(&self) -> StatusCode {
+                StatusCode::NOT_FOUND
+            }
+            fn headers(&self) -> &HeaderMap {
+                &self.1
+            }
+            fn url(&self) -> Option<String> {
+                Some(self.0.to_owned())
+            }
+        }
+
+        for (url, kept, text) in [
+            ("https://u:p@shop:8443/a/b?q=1#f", "https://shop:8443/a/b", "404 Not Found at /a/b"),
+            ("https://shop?q=/x@y", "https://shop", "404 Not Found"),
+            ("https://[::1]/a@b", "https://[::1]/a@b", "404 Not Found at /a@b"),
+            ("/a?q", "/a", "404 Not Found at /a"),
+            ("", "", "404 Not Found"),
+        ] {
+            let error = StatusError::of(&Answer(url, HeaderMap::new())).unwrap();
+            assert_eq!((error.url(), &*error.to_string()), (Some(kept), text), "{url}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_status_names_code_path_wait_and_body() {
+        let body = " {\"code\": \"project_spend_limit_exceeded\"}\n";
+        let error = StatusError::of(&response(429)).unwrap().with_body(body);
+        let text = "429 Too Many Requests (project_spend_limit_exceeded), asks for 2s";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:#}"), format!("{text}: {}", body.trim()));
+        assert_eq!(format!("{error:-#}"), text);
+        assert_eq!(crate::classify::text(text), Class::empty());
+        assert!(format!("{error:?}").contains("project_spend_limit_exceeded"), "{error:?}");
+        let error = StatusError::new(StatusCode::BAD_GATEWAY, None).with_body(body);
+        assert_eq!(error.to_string(), "502 Bad Gateway", "only a 429 is about a quota");
+        assert_eq!(error.class(), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn equality_and_size_are_those_of_status_and_wait() {
+        let bare = StatusError::new(StatusCode::BAD_GATEWAY, None);
+        let full = bare.clone().with_body("no disk");
+        let hash = |error: &StatusError| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            error.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!((&bare, hash(&bare)), (&full, hash(&full)));
+        assert_ne!(bare, StatusError::new(StatusCode::BAD_GATEWAY, Some(Duration::ZERO)));
+        let head = size_of::<(StatusCode, Option<Duration>)>();
+        assert_eq!(size_of::<StatusError>(), head + size_of::<usize>());
+    }
+
+    #[test]
     fn a_403_that_names_a_wait_is_a_rate_limit() {
         let forbidden = StatusError::new(StatusCode::FORBIDDEN, None);
         assert_eq!(forbidden.class(), Class::empty());
@@ -251,13 +489,13 @@ mod tests {
     #[test]
     fn its_kind_and_its_wait_are_found_behind_other_errors() {
         let busy = StatusError::of(&response(429)).unwrap();
-        let error = anyhow::Error::from(busy).context("while fetching");
+        let error = anyhow::Error::from(busy.clone()).context("while fetching");
         assert_eq!(classify::error(error.as_ref()), Class::RATE_LIMIT);
         assert_eq!(classify::hint(error.as_ref()), Some(Duration::from_secs(2)));
         let io = std::io::Error::other(busy);
         assert_eq!(classify::error(&io), Class::RATE_LIMIT);
         assert_eq!(classify::hint(&io), Some(Duration::from_secs(2)));
-        assert_eq!(classify::hint(&StatusError::new(busy.status(), None)), None);
+        assert_eq!(classify::hint(&StatusError::new(StatusCode::BAD_GATEWAY, None)), None);
         let gone = StatusError::of(&response(404)).unwrap();
         let error = anyhow::Error::from(gone).context("connection refused");
         assert_eq!(classify::error(error.as_ref()), Class::empty(), "its type is known");

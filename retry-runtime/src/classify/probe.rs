@@ -112,7 +112,11 @@ impl ErrorView<'_> {
     /// Whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
     #[cold]
     pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
-        let mut ask = |text: &dyn Display| is_wanted(&full_text(text));
+        self.any_link(|link| is_wanted(&full_text(link)))
+    }
+
+    /// Whether the error, or any error that it wraps, satisfies `ask`; the outermost is asked first.
+    pub(crate) fn any_link(self, mut ask: impl FnMut(&dyn Display) -> bool) -> bool {
         match self {
             Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
             Self::Borrowed(error) => {

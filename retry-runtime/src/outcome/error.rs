@@ -487,7 +487,11 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             _ => self.0.ended.fmt(f)?,
         }
         match &self.0.last {
-            AttemptError::Error(error) if f.alternate() => write!(f, ": {error:#}"),
+            AttemptError::Error(error) if f.alternate() => {
+                f.write_str(": ")?;
+                // With the same flags: `text_without_bodies` sets one more.
+                fmt::Display::fmt(error, f)
+            }
             AttemptError::Interrupted(error) if f.alternate() => write!(f, ": {error}"),
             _ => Ok(()),
         }

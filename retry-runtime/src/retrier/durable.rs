@@ -29,6 +29,7 @@
 use core::fmt::Display;
 use core::time::Duration;
 
+use crate::base::full_text::{full_text, text_without_bodies};
 use crate::base::sealed::{Seal, Sealed};
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session};
@@ -175,6 +176,8 @@ pub struct Description {
     pub class: Class,
     /// The text of the error, and of each error inside it; the outermost first.
     pub texts: Vec<String>,
+    /// The same texts without the bodies of responses, which differ between similar failures.
+    pub texts_without_bodies: Vec<String>,
 }
 
 impl Description {
@@ -190,12 +193,13 @@ impl Description {
     /// ```
     pub fn of<Kind>(error: &impl Fault<Kind>) -> Self {
         let view = error.view(Seal);
-        let mut texts = Vec::new();
-        view.any_text(|text| {
-            texts.push(text.to_owned());
+        let (mut texts, mut texts_without_bodies) = (Vec::new(), Vec::new());
+        view.any_link(|link| {
+            texts.push(full_text(link));
+            texts_without_bodies.push(text_without_bodies(link));
             false
         });
-        Self { class: view.class(), texts }
+        Self { class: view.class(), texts, texts_without_bodies }
     }
 }
 
@@ -227,7 +231,8 @@ impl<E: Classify + Fault<Kind>, Kind> Describes<E, Kind> for Classified {
 
 impl<E: Display> Describes<E, ()> for Opaque {
     fn describe(&self, error: &E) -> Description {
-        Description { class: Class::empty(), texts: vec![error.to_string()] }
+        let texts = vec![error.to_string()];
+        Description { class: Class::empty(), texts_without_bodies: texts.clone(), texts }
     }
 }
 

@@ -22,8 +22,8 @@ pub struct Failure {
     /// The messages of the errors inside it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<String>,
-    /// The message and its cause, with variable parts folded: similar failures have the same
-    /// signature.
+    /// The message and its cause without the body of a response, with variable parts folded: similar
+    /// failures have the same signature.
     pub signature: Signature,
     /// For a `dependency`: the tasks whose failure caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,19 +103,32 @@ impl Failure {
     }
 
     /// What a description says.
-    pub(crate) fn described(Description { class, texts }: Description) -> Self {
+    pub(crate) fn described(description: Description) -> Self {
+        let Description { class, texts, texts_without_bodies } = description;
         let mut texts = texts.into_iter();
         let message = texts.next().unwrap_or_default();
         let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();
-        let mut failure = Self::new(class_name(class), message);
-        // The message around a cause is often the same for all: `.context("importing")`.
-        if let Some(cause) = chain.last()
-            && !cause.contains('\n')
-            && !failure.message.contains(cause.as_str())
-        {
-            failure.signature = Signature::new(&format!("{}: {cause}", failure.message));
+        Self {
+            class: class_name(class),
+            message: shortened(message),
+            chain,
+            signature: signature_of(texts_without_bodies),
+            culprits: Vec::new(),
+            output: None,
         }
-        Self { chain, ..failure }
+    }
+}
+
+/// The signature of an error and of those inside it, outermost first.
+fn signature_of(texts: Vec<String>) -> Signature {
+    let mut texts = texts.into_iter();
+    let message = shortened(texts.next().unwrap_or_default());
+    // The message around a cause is often the same for all: `.context("importing")`.
+    match texts.take(LONGEST_CHAIN).next_back().map(shortened) {
+        Some(cause) if !cause.contains('\n') && !message.contains(cause.as_str()) => {
+            Signature::new(&format!("{message}: {cause}"))
+        }
+        _ => Signature::new(&message),
     }
 }
 
@@ -161,6 +174,12 @@ fn shortened(mut message: String) -> String {
 mod tests {
     use super::*;
 
+    fn described(texts: &[&str]) -> Failure {
+        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+        let texts_without_bodies = texts.clone();
+        Failure::described(Description { class: Class::empty(), texts, texts_without_bodies })
+    }
+
     #[test]
     fn classes_have_the_names_of_the_matchers() {
         assert_eq!(class_name(Class::empty()), "other");
@@ -177,18 +196,14 @@ mod tests {
 
     #[test]
     fn causes_with_one_context_are_kept_apart() {
-        let signature = |cause: &str| {
-            let texts = vec!["importing customer 7".to_owned(), cause.to_owned()];
-            Failure::described(Description { class: Class::empty(), texts }).signature
-        };
+        let signature = |cause: &str| described(&["importing customer 7", cause]).signature;
         assert_eq!(signature("disk full").as_str(), "importing customer <n>: disk full");
         assert_ne!(signature("disk full"), signature("no tax rate"));
     }
 
     #[test]
     fn what_is_inside_is_said_once() {
-        let texts = vec!["could not save: disk full".to_owned(), "disk full".to_owned()];
-        let failure = Failure::described(Description { class: Class::empty(), texts });
+        let failure = described(&["could not save: disk full", "disk full"]);
         assert_eq!(failure.to_string(), "could not save: disk full");
     }
 }

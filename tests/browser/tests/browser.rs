@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use retry_runtime::durable::{CallState, Failed};
+use retry_runtime::http::check_body;
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Class, Interrupted, Jitter, Policy, Retrier, RetryError,
     classify, report, retry, retrying, sites,
@@ -136,6 +137,28 @@ async fn a_request_that_reaches_no_server_is_retried() {
     let calls = Cell::new(0);
     let error = get(&calls).await.unwrap_err();
     assert_eq!((calls.get(), classify::error(&error)), (3, Class::NETWORK), "{error:?}");
+}
+
+#[wasm_bindgen_test]
+async fn body_of_a_failed_response_is_kept() {
+    const QUOTA: &str = r#"{"code": "insufficient_quota"}"#;
+
+    // No server is there to answer so.
+    let fetch = format!(
+        "globalThis.fetched = globalThis.fetch;
+         globalThis.fetch = async request => Object.defineProperty(
+             new Response('{QUOTA}', {{ status: 429 }}), 'url', {{ value: request.url }})"
+    );
+    js_sys::eval(&fetch).unwrap();
+    let response = reqwest::get("http://shop.example/orders?token=secret").await.unwrap();
+    js_sys::eval("globalThis.fetch = globalThis.fetched").unwrap();
+    let error = check_body(response).await.unwrap_err();
+    assert_eq!(error.body(), Some(QUOTA));
+    assert_eq!(classify::error(&error), Class::empty());
+    assert_eq!(error.url(), Some("http://shop.example/orders"));
+
+    let response = http::Response::builder().status(503).body("busy".to_owned()).unwrap();
+    assert_eq!(check_body(response).await.unwrap_err().body(), Some("busy"));
 }
 
 #[wasm_bindgen_test]

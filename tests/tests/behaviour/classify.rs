@@ -10,8 +10,11 @@ use http::StatusCode;
 use retry_runtime::http::StatusError;
 use retry_runtime::matchers::{conflict, network, transient};
 use retry_runtime::{Class, Classify, Interrupted, Policy, Retrier, classifies, classify, retry};
+use retry_workflow::Failure;
 use thiserror::Error as ThisError;
 use tokio::time::Instant;
+
+use crate::support::Calls;
 
 const S: Duration = Duration::from_secs(1);
 
@@ -338,4 +341,43 @@ fn a_retrier_is_told_the_class_of_an_error_that_borrows() {
     assert_eq!(failed.attempts(), 3);
     let failed = retrier.run_sync(|| Err::<(), _>(Refused("never"))).unwrap_err();
     assert_eq!(failed.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pattern_sees_the_body_behind_a_transparent_variant() {
+    #[retry(attempts = 3, retry_on = [pattern("(?i)maintenance")])]
+    async fn fetch(calls: &Calls) -> Result<(), FetchError> {
+        calls.make();
+        let error = StatusError::new(StatusCode::CONFLICT, None);
+        Err(error.with_body("{\"reason\": \"Maintenance\"}").into())
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 3);
+}
+
+#[test]
+fn dead_letters_of_different_bodies_share_a_signature() {
+    fn failure(id: u32) -> [Failure; 4] {
+        let error = StatusError::new(StatusCode::BAD_GATEWAY, None);
+        let error = error.with_body(format!("<p>request {id:x}f7 of Ada failed</p>"));
+        let given_up =
+            Retrier::new(Policy::new().attempts(1)).run_sync(|| Err::<(), _>(error.clone()));
+        [
+            Failure::from_error(&error),
+            Failure::from_error(&FetchError::Http(error.clone())),
+            Failure::from_error(&anyhow::Error::from(error.clone()).context("saving order 17")),
+            Failure::from_error(&given_up.unwrap_err()),
+        ]
+    }
+    for ((one, other), signature) in failure(1).into_iter().zip(failure(2)).zip([
+        "<n> Bad Gateway",
+        "<n> Bad Gateway",
+        "saving order <n>: <n> Bad Gateway",
+        "gave up after <n> attempt (all attempts were used): <n> Bad Gateway",
+    ]) {
+        assert_eq!(one.signature.as_str(), signature);
+        assert_eq!(one.signature, other.signature);
+        assert!(one.to_string().contains("request 1f7 of Ada failed"), "{one}");
+    }
 }

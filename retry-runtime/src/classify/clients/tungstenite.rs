@@ -5,13 +5,17 @@ use core::time::Duration;
 use ::tungstenite::Error;
 use ::tungstenite::error::ProtocolError;
 
-use crate::classify::{Class, Known, status};
-use crate::http::retry_after;
+use crate::classify::{Class, Classify as _, Known};
+use crate::http::{StatusError, retry_after};
 
 impl Known for Error {
     fn known(&self) -> Option<Class> {
         match self {
-            Error::Http(response) => Some(status(response.status().as_u16())),
+            Error::Http(response) => {
+                let error = StatusError::of(&**response)?;
+                let body = response.body().as_deref().unwrap_or_default();
+                Some(error.with_body(String::from_utf8_lossy(body)).class())
+            }
             Error::ConnectionClosed
             | Error::AlreadyClosed
             | Error::Protocol(
@@ -42,5 +46,9 @@ mod tests {
         let error = Error::Http(Box::new(response.body(None).unwrap()));
         assert_eq!(Classify::class(&error), Class::RATE_LIMIT);
         assert_eq!(Classify::retry_after(&error), Some(Duration::from_secs(7)));
+        let quota = ::http::Response::builder().status(429);
+        let body = b"{\"code\": \"insufficient_quota\"}".to_vec();
+        let error = Error::Http(Box::new(quota.body(Some(body)).unwrap()));
+        assert_eq!(Classify::class(&error), Class::empty());
     }
 }

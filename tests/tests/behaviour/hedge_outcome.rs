@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Reason, Retrier, RetryError, retry};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use crate::support::{Calls, Failure, millis};
+use crate::support::{Calls, Failure, millis, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
@@ -36,6 +36,22 @@ async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
     let retrier = Retrier::new(policy.deadline(millis(200)).hedge(millis(15)));
     let error = retrier.run(|| numbered(&calls)).await.unwrap_err();
     assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&Failure::Busy(4))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_least_wait_that_any_member_asked_for_counts() {
+    #[retry(hedge = "10ms", context = cx)]
+    async fn fetch(calls: &Calls) -> Result<u32, Failure> {
+        let call = calls.make();
+        if call == 1 {
+            cx.at_least(secs(9));
+        }
+        sleep(millis(20)).await;
+        if call > 2 { Ok(call) } else { Err(Failure::Busy(call)) }
+    }
+    let (calls, start) = (Calls::new(), Instant::now());
+    fetch(&calls).await.unwrap();
+    assert_eq!(start.elapsed(), secs(9) + millis(50));
 }
 
 #[tokio::test(start_paused = true)]

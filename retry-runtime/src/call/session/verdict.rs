@@ -106,7 +106,9 @@ impl<'a> Verdict<'a> {
     /// breaker counts the failure.
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
-        (self.least, self.begins_anew) = (attempt.least(), attempt.begins_anew());
+        // Another member of a group may have asked for more.
+        self.least = self.least.max(attempt.least());
+        self.begins_anew = attempt.begins_anew();
         match attempt.ruling() {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => {

@@ -167,7 +167,7 @@ macro_rules! classify_by_chain {
             }
 
             fn retry_after(&self) -> Option<Duration> {
-                hint(self)
+                retry_after(self)
             }
         }
     )+};
@@ -223,21 +223,33 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
     by_types(error).or_else(|| by_texts(links(error).map(text_of))).unwrap_or_default()
 }
 
-/// Returns how long the server asked callers to wait, from the first error in the chain that knows.
-pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
+/// Returns how long the server asked callers to wait, from the first error in the `source()` chain
+/// that knows; `None` if the wait is zero.
+///
+/// The types that know are those of [`error()`] that carry a wait, and registered ones
+/// ([`register`]).
+///
+#[cfg_attr(feature = "http", doc = "```")]
+#[cfg_attr(not(feature = "http"), doc = "```ignore")]
+/// use http::StatusCode;
+/// use retry_runtime::classify;
+/// use retry_runtime::http::StatusError;
+/// use std::time::Duration;
+///
+/// let minute = Duration::from_secs(60);
+/// let busy = StatusError::new(StatusCode::SERVICE_UNAVAILABLE, Some(minute));
+/// let error = anyhow::Error::from(busy).context("cannot load the page");
+/// assert_eq!(classify::retry_after(error.as_ref()), Some(minute));
+/// ```
+pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     // Most programs have no type that knows a wait.
     if !(cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()) {
         return None;
     }
-    for link in links(error) {
-        if let Some(wait) = registered::wait(link) {
-            return wait;
-        }
-        if let Some(wait) = find(link).and_then(Known::wait) {
-            return Some(wait);
-        }
-    }
-    None
+    let wait = links(error).find_map(|link| {
+        registered::wait(link).or_else(|| find(link).and_then(Known::wait).map(Some))
+    });
+    wait.flatten().filter(|wait| !wait.is_zero())
 }
 
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types

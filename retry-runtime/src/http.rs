@@ -491,11 +491,13 @@ mod tests {
         let busy = StatusError::of(&response(429)).unwrap();
         let error = anyhow::Error::from(busy.clone()).context("while fetching");
         assert_eq!(classify::error(error.as_ref()), Class::RATE_LIMIT);
-        assert_eq!(classify::hint(error.as_ref()), Some(Duration::from_secs(2)));
+        assert_eq!(classify::retry_after(error.as_ref()), Some(Duration::from_secs(2)));
         let io = std::io::Error::other(busy);
         assert_eq!(classify::error(&io), Class::RATE_LIMIT);
-        assert_eq!(classify::hint(&io), Some(Duration::from_secs(2)));
-        assert_eq!(classify::hint(&StatusError::new(StatusCode::BAD_GATEWAY, None)), None);
+        assert_eq!(classify::retry_after(&io), Some(Duration::from_secs(2)));
+        assert_eq!(classify::retry_after(&StatusError::new(StatusCode::BAD_GATEWAY, None)), None);
+        let at_once = StatusError::new(StatusCode::BAD_GATEWAY, Some(Duration::ZERO));
+        assert_eq!(classify::retry_after(&at_once), None, "a wait of zero is no wait");
         let gone = StatusError::of(&response(404)).unwrap();
         let error = anyhow::Error::from(gone).context("connection refused");
         assert_eq!(classify::error(error.as_ref()), Class::empty(), "its type is known");

@@ -103,8 +103,8 @@ impl ErrorView<'_> {
     #[cold]
     fn retry_after(self) -> Option<Duration> {
         match self {
-            Self::Typed(error) => classify::hint(error),
-            Self::Borrowed(error) => error.source().and_then(classify::hint),
+            Self::Typed(error) => classify::retry_after(error),
+            Self::Borrowed(error) => error.source().and_then(classify::retry_after),
             Self::Text(_) | Self::Nothing => None,
         }
     }

@@ -83,24 +83,26 @@ fn breaker() -> Picture {
 }
 
 fn decisions() -> Picture {
-    const QUESTIONS: [(&str, &str); 7] = [
+    const QUESTIONS: [(&str, &str); 8] = [
         ("Is the failure retryable?", "not_retryable"),
         ("Are there attempts left?", "attempts"),
+        ("Is the wait of the server short enough?", "retry_after"),
         ("Does the next wait fit into the budget?", "budget"),
         ("Does it end before the deadline?", "deadline, max_elapsed"),
         ("Has the quota tokens?", "quota"),
         ("Does the breaker admit calls?", "circuit_open"),
         ("", ""),
     ];
-    const ROWS: [&[(i32, i32)]; 6] = [
+    const ROWS: [&[(i32, i32)]; 7] = [
         &[(360, 104), (470, 104)],
         &[(360, 164), (470, 164)],
         &[(360, 224), (470, 224)],
         &[(360, 284), (470, 284)],
         &[(360, 344), (470, 344)],
         &[(360, 404), (470, 404)],
+        &[(360, 464), (470, 464)],
     ];
-    const DOWN: [&[(i32, i32)]; 7] = [
+    const DOWN: [&[(i32, i32)]; 8] = [
         &[(190, 62), (190, 84)],
         &[(190, 124), (190, 144)],
         &[(190, 184), (190, 204)],
@@ -108,10 +110,11 @@ fn decisions() -> Picture {
         &[(190, 304), (190, 324)],
         &[(190, 364), (190, 384)],
         &[(190, 424), (190, 444)],
+        &[(190, 484), (190, 504)],
     ];
     let mut nodes = vec![node((190, 40), (330, 40), "bad", &["an attempt fails"])];
     let mut arrows = Vec::new();
-    for (row, (question, reason)) in QUESTIONS.iter().take(6).enumerate() {
+    for (row, (question, reason)) in QUESTIONS.iter().take(7).enumerate() {
         let y = 104 + 60 * i32::try_from(row).unwrap_or_default();
         nodes.push(Node { at: (190, y), size: (330, 38), class: "plain", lines: lines(question) });
         nodes.push(Node { at: (570, y), size: (190, 38), class: "wait", lines: lines(reason) });
@@ -121,12 +124,12 @@ fn decisions() -> Picture {
         let words: &[&str] = if row == 0 { &[] } else { &["yes"] };
         arrows.push(arrow(down, (200, down[0].1 + 15), "start", words));
     }
-    nodes.push(node((190, 464), (330, 40), "good", &["wait, then try again"]));
+    nodes.push(node((190, 524), (330, 40), "good", &["wait, then try again"]));
     nodes.push(node((570, 40), (190, 40), "plain", &["the call ends, for"]));
     Picture {
         file: "retry-runtime/src/guide/pictures/decisions.svg",
         title: "The questions after a failed attempt, in their order",
-        size: (690, 500),
+        size: (690, 560),
         nodes,
         arrows,
     }

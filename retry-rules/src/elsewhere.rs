@@ -203,6 +203,7 @@ pub const RETRY: &[Elsewhere] = &[
         &["maxelapsedtime", "stopafterdelay", "maxretrytime", "maxtime", "retryfor"],
         &[("max_elapsed", time("s", "\"5m\""))],
     ),
+    row(&["retryaftermax"], &[("max_retry_after", time("s", "\"1h\""))]),
     row(
         &["attempttimeout", "pertrytimeout", "calltimeout", "timeoutperattempt"],
         &[("timeout", time("s", "\"2s\""))],

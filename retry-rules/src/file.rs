@@ -2,12 +2,12 @@
 //!
 //! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
 //!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, and
-//!   also `deadline`, `max_elapsed` and `timeout`;
+//!   also `deadline`, `max_elapsed`, `max_retry_after` and `timeout`;
 //! - **workflow style**, [`WorkflowStyle`]: `max_attempts`, and a `backoff` that contains its
 //!   delays (`delay`, `initial`, `increment`, `multiplier`), with `first_delay`, `max_delay`, the
-//!   jitter, `retry_budget` and `max_elapsed` beside it;
+//!   jitter, `retry_budget`, `max_elapsed` and `max_retry_after` beside it;
 //! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
-//!   `max_retry_delay` in seconds.
+//!   `max_retry_delay` in seconds, and `max_retry_after`.
 //!
 //! A [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)` in the attribute as its
 //! keys, and a [`QuotaConfig`](crate::QuotaConfig) those of its builder.

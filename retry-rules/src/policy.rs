@@ -57,6 +57,7 @@ impl fmt::Display for Attempts {
 /// | [`first_delay`](Self::first_delay) | by the curve |
 /// | [`jitter`](Self::jitter) | none |
 /// | [`budget`](Self::budget), [`deadline`](Self::deadline), [`max_elapsed`](Self::max_elapsed), [`timeout`](Self::timeout) | none |
+/// | [`max_retry_after`](Self::max_retry_after) | 1 h |
 /// | [`hedge`](Self::hedge) | none; with one, [`max_hedges`](Self::max_hedges) is 1 |
 ///
 /// ```
@@ -82,6 +83,8 @@ pub struct Policy {
     pub(crate) budget: Bound,
     pub(crate) deadline: Bound,
     pub(crate) max_elapsed: Bound,
+    /// `None` if not set explicitly.
+    pub(crate) max_retry_after: Bound,
     pub(crate) timeout: Bound,
     pub(crate) hedge: Bound,
     pub(crate) max_hedges: u32,
@@ -90,6 +93,8 @@ pub struct Policy {
 impl Policy {
     /// The default for the longest wait.
     pub(crate) const MAX_DELAY: Duration = Duration::from_secs(30);
+    /// The default for the longest wait that a server may ask for.
+    const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
     /// Creates the default policy: 3 attempts, 1 s and 2 s apart.
     ///
@@ -110,6 +115,7 @@ impl Policy {
             budget: Bound::None,
             deadline: Bound::None,
             max_elapsed: Bound::None,
+            max_retry_after: Bound::None,
             timeout: Bound::None,
             hedge: Bound::None,
             max_hedges: 1,
@@ -313,6 +319,34 @@ impl Policy {
         self
     }
 
+    /// Sets the longest wait that a server may ask for: the call ends if the server asks for a
+    /// longer one. Default 1 h. A job, which waits in its store, has no bound unless one is set.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().max_retry_after(Duration::from_secs(600));
+    /// assert_eq!(policy.get_max_retry_after(), Duration::from_secs(600));
+    /// ```
+    pub const fn max_retry_after(self, longest: Duration) -> Self {
+        self.with_max_retry_after(Bound::Limited(longest))
+    }
+
+    /// Sets the [`max_retry_after`](Self::max_retry_after) as a bound: [`Bound::None`] is the
+    /// default, and with [`Bound::Unlimited`] the call waits for as long as a server asks.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Bound, Policy};
+    /// let patient = Policy::new().with_max_retry_after(Bound::Unlimited);
+    /// assert_eq!(patient.get_max_retry_after(), Duration::MAX);
+    /// ```
+    #[must_use]
+    pub const fn with_max_retry_after(mut self, longest: Bound) -> Self {
+        self.max_retry_after = longest;
+        self
+    }
+
     /// Bounds one attempt. Default: no bound.
     ///
     /// ```
@@ -449,6 +483,28 @@ impl Policy {
     /// Returns the [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
     pub const fn get_max_elapsed(&self) -> Option<Duration> {
         self.max_elapsed.limit()
+    }
+
+    /// Returns the [`max_retry_after`](Self::max_retry_after) of this policy, or its default;
+    /// [`Duration::MAX`] if it is unlimited.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// assert_eq!(Policy::new().get_max_retry_after(), Duration::from_secs(3_600));
+    /// ```
+    pub const fn get_max_retry_after(&self) -> Duration {
+        match self.max_retry_after {
+            Bound::None => Self::MAX_RETRY_AFTER,
+            Bound::Unlimited => Duration::MAX,
+            Bound::Limited(longest) => longest,
+        }
+    }
+
+    /// Returns the [`max_retry_after`](Self::max_retry_after) as it was set.
+    #[doc(hidden)]
+    pub const fn max_retry_after_bound(&self) -> Bound {
+        self.max_retry_after
     }
 
     /// Returns the delay before a [`hedge`](Self::hedge), if there are any.
@@ -697,6 +753,7 @@ impl PartialEq for Policy {
             budget,
             deadline,
             max_elapsed,
+            max_retry_after,
             timeout,
             hedge,
             max_hedges,
@@ -710,6 +767,7 @@ impl PartialEq for Policy {
             && budget == other.budget
             && deadline == other.deadline
             && max_elapsed == other.max_elapsed
+            && max_retry_after == other.max_retry_after
             && timeout == other.timeout
             && hedge == other.hedge
             && max_hedges == other.max_hedges
@@ -765,10 +823,15 @@ impl fmt::Display for Policy {
                 write!(f, ", jitter of {least} to {most} more")?;
             }
         }
+        let max_retry_after = match self.max_retry_after {
+            Bound::Limited(Self::MAX_RETRY_AFTER) => Bound::None,
+            other => other,
+        };
         for (word, bound) in [
             ("budget", self.budget),
             ("deadline", self.deadline),
             ("max elapsed", self.max_elapsed),
+            ("max retry after", max_retry_after),
             ("timeout", self.timeout),
         ] {
             if !bound.is_none() {

@@ -273,7 +273,8 @@ impl fmt::Display for Event<'_> {
                 }
             }
             Self::GaveUp { name, reason, attempts, waited, error, .. } => {
-                let ended = Ended { reason: *reason, attempts: *attempts, waited: *waited };
+                let (reason, attempts, waited) = (*reason, *attempts, *waited);
+                let ended = Ended { reason, attempts, waited, asked: None };
                 write!(f, "{name}: {ended}: {error}")
             }
             Self::Breaker(transition) => transition.fmt(f),

@@ -12,6 +12,7 @@ macro_rules! pages {
         /// [breakers.md#quotas]: crate::guide::breakers#quotas
         /// [files.md]: crate::guide::files
         /// [hedging.md]: crate::guide::hedging
+        /// [http.md#the-longest-wait]: crate::guide::http#the-longest-wait
         /// [nested.md]: crate::guide::nested
         /// [observing.md]: crate::guide::observing
         /// [overrides.md]: crate::guide::overrides

@@ -202,7 +202,7 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
 
 /// A call ended without success; `rejected` if the next attempt was not admitted.
 pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
-    let Ended { reason, attempts, waited } = ended;
+    let Ended { reason, attempts, waited, asked: _ } = ended;
     if let Some(counters) = origin.counters() {
         counters.gave_up(reason, rejected);
     }

@@ -33,7 +33,7 @@ use layer::Checked;
 /// A change names some keys; the others stay as compiled. The keys are those of
 /// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
 /// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
-/// `max_elapsed`, `timeout`, `hedge` and `max_hedges`; a limit may be `unlimited`. The name `"*"` means all functions;
+/// `max_elapsed`, `max_retry_after`, `timeout`, `hedge` and `max_hedges`; a limit may be `unlimited`. The name `"*"` means all functions;
 /// entries under a function's own name override it.
 ///
 /// ```

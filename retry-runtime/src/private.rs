@@ -141,6 +141,8 @@ pub const VALUE: Verdict<'static> = Verdict {
     hint: None,
     class: Class::empty(),
     error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
+    ruled: None,
+    overruled: None,
     least: Duration::ZERO,
     begins_anew: false,
     adjust: None,

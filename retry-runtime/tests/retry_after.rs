@@ -98,19 +98,41 @@ async fn what_no_matcher_names_is_not_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_beyond_all_measure_does_not_overflow() {
-    #[retry(attempts = 3, budget = "5m", retry_on = [server_error])]
-    async fn patient(script: &Script) -> Result<(), RetryError<StatusError>> {
+    #[retry(attempts = 3, budget = budget, max_retry_after = unlimited, retry_on = [server_error])]
+    async fn patient(
+        script: &Script,
+        budget: Option<Duration>,
+    ) -> Result<(), RetryError<StatusError>> {
         check(script.answer()).map(drop)
     }
     let for_ever = &[("Retry-After", "99999999999999999999999999")];
-    let error = patient(&Script::new(&[(503, for_ever)])).await.unwrap_err();
+    let script = Script::new(&[(503, for_ever)]);
+    let error = patient(&script, Some(secs(300))).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Budget, 1));
     assert_eq!(error.last().unwrap().retry_after(), Some(secs(u64::MAX)));
 
     let script = Script::new(&[(503, for_ever)]);
-    let waits = tokio::time::timeout(secs(1_000_000), page(&script)).await;
+    let waits = tokio::time::timeout(secs(1_000_000), patient(&script, None)).await;
     assert!(waits.is_err());
     assert_eq!(script.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_more_than_an_hour_ends_the_call_and_is_in_its_error() {
+    #[retry(retry_on = [transient])]
+    async fn any(script: &Script) -> Result<(), RetryError<anyhow::Error>> {
+        Ok(check(script.answer()).map(drop)?)
+    }
+    let day = &[("Retry-After", "86400")];
+    let (script, start) = (Script::new(&[(429, day)]), Instant::now());
+    let error = any(&script).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::RetryAfter, 1));
+    assert_eq!(error.retry_after(), Some(secs(86_400)));
+    assert_eq!(classify::retry_after(error.last().unwrap().as_ref()), Some(secs(86_400)));
+    assert_eq!((script.calls(), start.elapsed()), (1, Duration::ZERO));
+    let hour = &[("Retry-After", "3600")];
+    assert!(any(&Script::new(&[(429, hour)])).await.is_ok());
+    assert_eq!(start.elapsed(), secs(3_600));
 }
 
 #[tokio::test(start_paused = true)]

@@ -431,6 +431,26 @@ async fn responses_are_matched_as_errors_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_response_that_asks_for_too_long_a_wait_is_returned_at_once() {
+    let policy = Policy::new().max_retry_after(secs(60));
+    let retrier = Retrier::new(policy).name("layer.ceiling");
+    let retrier =
+        retrier.retry_after(|error: &&str| error.strip_prefix("in ")?.parse().map(secs).ok());
+    let layer = RetryLayer::new(retrier).classify_response(StatusError::of);
+    for (wait, calls, elapsed) in [(60, 2, secs(60)), (61, 1, Duration::ZERO)] {
+        let shop = Shop::with([Asks(429, wait)]);
+        let (books, start) = (Arc::clone(&shop.books), Instant::now());
+        let status = if calls == 1 { 429 } else { 200 };
+        assert_eq!(buy(&mut layer.layer(shop), &books).await.unwrap().status(), status);
+        assert_eq!((books.calls(), start.elapsed()), (calls, elapsed));
+    }
+    let shop = Shop::with([Fails("in 61")]);
+    let books = Arc::clone(&shop.books);
+    let error = buy(&mut layer.layer(shop), &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.retry_after()), (Reason::RetryAfter, Some(secs(61))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn abort_on_and_patterns_see_responses_too() {
     let gateway = retry_runtime::matchers::pattern("Gateway").unwrap();
     let retrier = Retrier::new(Policy::new()).retry_on([gateway]).abort_on([timeout]);

@@ -231,7 +231,8 @@ impl<D> Workflow<D> {
     /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
     ///
     /// The waits are durable: the item goes back to the store, and its slot is free for others. The
-    /// budget also runs by the clock, from the first failure of the item, even while nothing runs.
+    /// budget also runs by the clock, from the first failure of the item, even while nothing runs. A
+    /// server may ask for any wait, unless the policy has a `max_retry_after`.
     ///
     /// ```
     /// # use retry_workflow::{Workflow, policy};

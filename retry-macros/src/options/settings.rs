@@ -23,7 +23,7 @@ use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
-pub(crate) static POLICY: [Opt<Setting<Policy>>; 11] = [
+pub(crate) static POLICY: [Opt<Setting<Policy>>; 12] = [
     setting(Field::Attempts, SettingKind::Attempts(limit), "5"),
     setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential"),
     setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\""),
@@ -33,6 +33,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 11] = [
     setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\""),
     setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\""),
     setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\""),
+    setting(Field::MaxRetryAfter, SettingKind::Bound(Policy::with_max_retry_after), "\"10m\""),
     setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\""),
     setting(Field::Hedge, SettingKind::Hedge(hedge), "\"200ms\""),
 ];

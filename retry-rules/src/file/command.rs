@@ -120,6 +120,7 @@ command_keys! {
     retry_budget or "budget": BoundKey => Budget budget,
     deadline: BoundKey => Deadline deadline,
     max_elapsed: BoundKey => MaxElapsed max_elapsed,
+    max_retry_after: BoundKey => MaxRetryAfter max_retry_after,
     timeout: BoundKey => Timeout timeout,
     hedge: BoundKey => Hedge hedge,
     max_hedges: u32 => MaxHedges max_hedges,
@@ -265,6 +266,7 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
                 Field::FirstDelay,
                 Field::Budget,
                 Field::MaxElapsed,
+                Field::MaxRetryAfter,
             ];
             return Self::of_fields(&policy, Fields::from_slice(&waits));
         }

@@ -7,6 +7,7 @@ use std::format;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::bound::BoundKey;
 use super::draft::Draft;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
@@ -17,8 +18,8 @@ use crate::rules::field::Field;
 use crate::rules::words::Style;
 
 /// A policy in the task style: `max_retries` (3), `retry_delay` (1.0 s) and
-/// `max_retry_delay` (300 s), exponential with base 2. Retries, not attempts:
-/// 3 retries are 4 calls.
+/// `max_retry_delay` (300 s), exponential with base 2, and `max_retry_after` (`1h`). Retries, not
+/// attempts: 3 retries are 4 calls.
 ///
 /// ```
 /// use retry_rules::{Attempts, Policy};
@@ -96,6 +97,8 @@ pub struct TaskKeys {
     retry_delay: Option<Seconds>,
     #[serde(default, deserialize_with = "not_null")]
     max_retry_delay: Option<Seconds>,
+    #[serde(default, deserialize_with = "not_null")]
+    max_retry_after: Option<BoundKey>,
 }
 
 /// Requires a key that is present to have a value.
@@ -127,6 +130,9 @@ impl TaskKeys {
             if there {
                 draft.write(field);
             }
+        }
+        if let Some(BoundKey(longest)) = self.max_retry_after {
+            draft.write(Field::MaxRetryAfter).max_retry_after = longest;
         }
         draft.finish(Style::Task)
     }

@@ -65,6 +65,7 @@ pub struct WorkflowKeys {
     #[serde(alias = "budget")]
     retry_budget: Option<BoundKey>,
     max_elapsed: Option<BoundKey>,
+    max_retry_after: Option<BoundKey>,
 }
 
 impl WorkflowKeys {
@@ -92,6 +93,9 @@ impl WorkflowKeys {
         }
         if let Some(BoundKey(max_elapsed)) = self.max_elapsed {
             draft.write(Field::MaxElapsed).max_elapsed = max_elapsed;
+        }
+        if let Some(BoundKey(longest)) = self.max_retry_after {
+            draft.write(Field::MaxRetryAfter).max_retry_after = longest;
         }
         draft.finish(Style::Workflow)
     }

@@ -60,12 +60,14 @@ fields! {
         budget => Budget,
         deadline => Deadline,
         max_elapsed => MaxElapsed,
+        max_retry_after => MaxRetryAfter,
         timeout => Timeout,
         hedge => Hedge,
         max_hedges => MaxHedges,
     }
     function {
         retry_on => RetryOn,
+        abort_on => AbortOn,
         retry_after => RetryAfter,
         on_retry => OnRetry,
         cancel => Cancel,

@@ -36,6 +36,7 @@ impl Policy {
     /// | a jitter above 1 | 1 |
     /// | an added range that ends before it begins | the range, turned round |
     /// | an added range that begins above `max_delay` | it begins at `max_delay` |
+    /// | a `max_retry_after` of 0 s | the default |
     /// | a timeout of 0 s, or above the deadline | no timeout |
     /// | a hedge after 0 s, or not before the timeout or the deadline | `unlimited`: no hedges |
     /// | at most 0 hedges | 1 |
@@ -122,6 +123,9 @@ impl Policy {
         if table::grows_from_zero(&self) {
             self.backoff = Backoff::Fixed;
             self.jitter = Jitter::None;
+        }
+        if self.get_max_retry_after().is_zero() {
+            self.max_retry_after = Bound::None;
         }
         self.timeout = match (self.timeout, self.deadline) {
             (Bound::Limited(timeout), _) if timeout.is_zero() => Bound::None,

@@ -166,6 +166,12 @@ rules! {
             shows [first_wait max_elapsed]
             when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
 
+        rule MaxRetryAfterZero of [max_retry_after]
+            message [(max_retry_after) " of 0s would end each call whose server names a wait: "
+                  (where abort_on: "use " (abort_on = [rate_limit]) " for that, or ")
+                  "write a longer time, such as " (max_retry_after = "10m")]
+            when policy.get_max_retry_after().is_zero();
+
         rule TimeoutZero of [timeout]
             message ["a timeout of 0s cuts off every attempt at once: write a longer one, such as \
                   `\"2s\"`"]
@@ -370,6 +376,7 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Jitter,
     Field::Budget,
     Field::MaxElapsed,
+    Field::MaxRetryAfter,
     Field::RetryOn,
     Field::RetryAfter,
     Field::OnRetry,

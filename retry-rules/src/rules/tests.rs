@@ -159,8 +159,9 @@ fn unlimited_attempts_end_by_any_bound_or_by_none_that_is_meant() {
         ] {
             assert_eq!(policy.validate(), Ok(()), "{policy}");
         }
-        // A timeout only bounds one attempt.
+        // These bound one attempt, and one wait.
         assert!(unlimited.with_timeout(bound).validate().is_err());
+        assert!(unlimited.with_max_retry_after(bound).validate().is_err());
     }
     assert!(unlimited.with_budget(Bound::None).validate().is_err());
 }
@@ -358,6 +359,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
         (added(5, 1), added(1, 5), Rule::JitterRangeReversed),
         (added(99, 1), added(1, 99), Rule::JitterRangeReversed),
         (added(31, 99), added(30, 99), Rule::JitterAboveMax),
+        (new().max_retry_after(Duration::ZERO), new(), Rule::MaxRetryAfterZero),
         (new().timeout(Duration::ZERO), new(), Rule::TimeoutZero),
         (new().deadline(s(9)).timeout(s(10)), new().deadline(s(9)), Rule::TimeoutAboveDeadline),
         (new().unlimited(), new(), Rule::UnlimitedUnbounded),
@@ -412,6 +414,33 @@ fn what_is_written_in_vain_is_obeyed_in_silence() {
     ] {
         assert!(policy.validate_written(all).is_err(), "{policy}");
         assert_eq!(policy.nearest_valid_written(all), (policy, None), "{policy}");
+    }
+}
+
+#[test]
+fn a_ceiling_of_zero_is_corrected_in_the_words_of_each_style() {
+    let invalid = Policy::new().max_retry_after(Duration::ZERO).validate().unwrap_err();
+    assert_eq!(invalid.broken(), Rules::NONE.with(Rule::MaxRetryAfterZero));
+    let start = "`max_retry_after` of 0s would end each call whose server names a wait: ";
+    let ends = [
+        (
+            Style::Attribute,
+            "use `abort_on = [rate_limit]` for that, or write a longer time, such as \
+             `max_retry_after = \"10m\"`",
+        ),
+        (
+            Style::Command,
+            "use `abort_on: [rate_limit]` for that, or write a longer time, such as \
+             `max_retry_after: \"10m\"`",
+        ),
+        // These have no `abort_on`.
+        (Style::Workflow, "write a longer time, such as `max_retry_after: \"10m\"`"),
+        (Style::Task, "write a longer time, such as `max_retry_after: \"10m\"`"),
+        (Style::Override, "write a longer time, such as `max_retry_after: \"10m\"`"),
+    ];
+    for (style, end) in ends {
+        let worded = Rule::MaxRetryAfterZero.worded(style).to_string();
+        assert_eq!(worded, format!("{start}{end}"));
     }
 }
 

@@ -46,7 +46,10 @@ impl Style {
             (Self::Task, Field::Attempts) => Some("max_retries"),
             (Self::Task, Field::InitialDelay) => Some("retry_delay"),
             (Self::Task, Field::MaxDelay) => Some("max_retry_delay"),
-            (Self::Workflow, Field::Deadline | Field::Timeout) | (Self::Task, _) => None,
+            (Self::Task, Field::MaxRetryAfter) => Some("max_retry_after"),
+            (Self::Workflow, Field::Deadline | Field::Timeout)
+            | (Self::Workflow | Self::Override, Field::AbortOn)
+            | (Self::Task, _) => None,
             _ => Some(field.name()),
         }
     }

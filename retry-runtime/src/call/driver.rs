@@ -106,7 +106,7 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
     #[inline(never)]
     pub(crate) fn failure_before_limit<R>(&mut self, report: &mut HedgeReport<R>) -> Option<R> {
         let last = report.take_last()?;
-        let _ = self.session.kept().map(FailureSlot::take);
+        self.session.forget_failure();
         Some(last)
     }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::borrow::Cow;
 
-use retry_rules::Policy;
+use retry_rules::{Bound, Policy};
 
 use crate::base::clock::{self, Instant};
 use crate::outcome::error::Reason;
@@ -28,8 +28,8 @@ pub struct Plan<'a> {
     pub(crate) quota: Option<&'a RetryQuota>,
     /// What is known of the time, if anything.
     pub(crate) timing: Option<Timing>,
-    /// How long ago the call first failed, for calls whose waits outlast the process.
-    pub(crate) since_first: Duration,
+    /// How long ago the call first failed, for a call whose waits outlast the process.
+    pub(crate) since_first: Option<Duration>,
     /// Whether the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
     /// Whether the call has been cancelled.
@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
             breaker: None,
             quota: None,
             timing: None,
-            since_first: Duration::ZERO,
+            since_first: None,
             waits_for_breaker: false,
             is_cancelled: false,
             hedges: Hedges::Never,
@@ -119,6 +119,15 @@ impl<'a> Plan<'a> {
         match &self.timing {
             Some(timing) => timing.cut,
             None => None,
+        }
+    }
+
+    /// Returns the longest wait that a server may ask for, by `policy`. A call whose waits outlast the
+    /// process has no such bound unless one is set.
+    pub(crate) fn max_retry_after(&self, policy: &Policy) -> Duration {
+        match policy.max_retry_after_bound() {
+            Bound::None if self.since_first.is_some() => Duration::MAX,
+            _ => policy.get_max_retry_after(),
         }
     }
 

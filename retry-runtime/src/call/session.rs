@@ -320,6 +320,18 @@ impl<K> Session<K> {
         self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
     }
 
+    /// Drops the last failure, and the wait that the server asked for with it.
+    pub(crate) fn forget_failure(&mut self)
+    where
+        K: FailureSlot,
+    {
+        if let Some(waiting) = &mut self.waiting {
+            let this = waiting.as_mut().project();
+            let _ = this.kept.take();
+            this.so_far.set_asked(None);
+        }
+    }
+
     /// What the retry that is waited for took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |so_far| so_far.cost)

@@ -40,6 +40,8 @@ pub enum Reason {
     /// An outer function is being retried, and allows the functions that it calls one attempt each:
     /// `nested = once`.
     Nested,
+    /// The server asked for a longer wait than `max_retry_after` allows.
+    RetryAfter,
 }
 
 impl Reason {
@@ -54,6 +56,7 @@ impl Reason {
         Self::Quota,
         Self::CircuitOpen,
         Self::Nested,
+        Self::RetryAfter,
     ];
 
     /// The number of reasons.
@@ -81,6 +84,7 @@ impl Reason {
             Self::Quota => "quota",
             Self::CircuitOpen => "circuit_open",
             Self::Nested => "nested",
+            Self::RetryAfter => "retry_after",
         }
     }
 
@@ -96,6 +100,7 @@ impl Reason {
             Self::Quota => "the retry quota is used up",
             Self::CircuitOpen => "the circuit breaker is open",
             Self::Nested => "the function around it is being retried",
+            Self::RetryAfter => "the server asked for a longer wait than `max_retry_after` allows",
         }
     }
 }
@@ -227,13 +232,22 @@ impl<E> From<Interrupted> for AttemptError<E> {
     }
 }
 
-/// How a call ended: why, after how many attempts, and how long it had waited.
+/// How a call ended: why, after how many attempts, how long it had waited, and the wait that the
+/// server asked for with the last failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Ended {
     pub reason: Reason,
     pub attempts: u32,
     pub waited: Duration,
+    pub asked: Option<Duration>,
+}
+
+impl Ended {
+    /// Creates the end of a call that made no attempt.
+    pub(crate) const fn without_attempt(reason: Reason) -> Self {
+        Self { reason, attempts: 0, waited: Duration::ZERO, asked: None }
+    }
 }
 
 /// Displayed as `gave up after 3 attempts and 3s of waiting (all attempts were used)`.
@@ -247,7 +261,15 @@ impl fmt::Display for Ended {
         if !self.waited.is_zero() {
             write!(f, " and {} of waiting", Rounded(self.waited))?;
         }
-        write!(f, " ({})", self.reason)
+        match (self.reason, self.asked) {
+            (Reason::RetryAfter, Some(asked)) => {
+                write!(f, " ({}: {})", self.reason, Rounded(asked))
+            }
+            (reason, Some(asked)) => {
+                write!(f, " ({reason}; the server asked for a wait of {})", Rounded(asked))
+            }
+            (reason, None) => write!(f, " ({reason})"),
+        }
     }
 }
 
@@ -323,6 +345,24 @@ impl<E> RetryError<E> {
     /// ```
     pub fn waited(&self) -> Duration {
         self.0.ended.waited
+    }
+
+    /// Returns the wait that the server asked for with the last failure, whatever the reason; a wait
+    /// of zero is none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use retry_runtime::{Policy, Reason, Retrier};
+    ///
+    /// let retrier = Retrier::new(Policy::new().max_retry_after(Duration::from_secs(600)))
+    ///     .retry_after(|_: &&str| Some(Duration::from_secs(7_200)));
+    /// let error = retrier.run_sync(|| Err::<(), _>("come back later")).unwrap_err();
+    /// assert_eq!((error.reason(), error.attempts()), (Reason::RetryAfter, 1));
+    /// assert_eq!(error.retry_after(), Some(Duration::from_secs(7_200)));
+    /// ```
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.ended.asked
     }
 
     /// Returns the last error, or `None` if there was none: see
@@ -460,13 +500,12 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
             Interrupted::Cancelled => Reason::Cancelled,
         };
-        let ended = Ended { reason, attempts: 0, waited: Duration::ZERO };
-        Self::new(AttemptError::Interrupted(interrupted), ended)
+        Self::new(AttemptError::Interrupted(interrupted), Ended::without_attempt(reason))
     }
 }
 
-/// Shows why the call was given up, after how many attempts, and after how much waiting. The last
-/// error is the [`source`](Error::source); `{:#}` prints it too.
+/// Shows why the call was given up, after how many attempts, after how much waiting, and the wait
+/// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GivenUp { last, ended } = &*self.0;

@@ -94,6 +94,13 @@ pub mod max_elapsed {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
+/// If the server asks for a longer wait, the call ends.
+///
+/// `max_retry_after = "10m"`. Default: 1 h.
+pub mod max_retry_after {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
+
 /// Bounds one attempt (async only).
 ///
 /// `timeout = "2s"`. Default: none.

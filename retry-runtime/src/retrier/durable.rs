@@ -114,7 +114,8 @@ impl<'a, E> Failed<'a, E> {
 
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
-    /// `state`. Reports the same events as [`run`](Self::run).
+    /// `state`. Reports the same events as [`run`](Self::run). A server may ask for any wait, unless
+    /// the policy has a `max_retry_after`.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -135,7 +136,7 @@ impl<D, V> Retrier<D, V> {
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
         let verdict = self.common.settings.verdict(self.decider.rules(), &attempt, None);
-        let plan = Plan { since_first: failed.since_first, ..self.common.settings.plan() };
+        let plan = Plan { since_first: Some(failed.since_first), ..self.common.settings.plan() };
 
         let mut session = Session::<()>::resumed(*state);
         match session.failed(&plan, None, verdict) {

@@ -166,7 +166,7 @@ impl<D, V> Retrier<D, V> {
     }
 
     /// Uses this closure to obtain the wait that the server asked for. The wait is not capped at
-    /// `max_delay`, and only jittered upwards.
+    /// `max_delay`, and only jittered upwards. A wait longer than `max_retry_after` ends the call.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -190,7 +190,7 @@ impl<D, V> Retrier<D, V> {
 
     /// Uses this closure to replace the wait that would follow a failure: it is given the wait by the
     /// server's word or the curve, jittered, and what it returns is slept as it is, neither capped at
-    /// `max_delay` nor jittered again. [`None`] leaves the wait. Budget and deadline apply, and calls
+    /// `max_delay` nor bounded by `max_retry_after` nor jittered again. [`None`] leaves the wait. Budget and deadline apply, and calls
     /// without a limit on their attempts never wait for 0 s because of it.
     ///
     /// In the attribute this is `retry_after = |error, wait| …`.

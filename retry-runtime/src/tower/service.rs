@@ -6,7 +6,6 @@ use core::mem;
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker, ready};
-use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use retry_rules::Policy;
@@ -225,7 +224,7 @@ impl<S: Service<Q>, Q, D, Kind, R, C> fmt::Debug for RetryFuture<S, Q, D, Kind, 
 
 /// The error of a service that failed its readiness check, and must not be called.
 fn never_called<E>(error: E) -> RetryError<E> {
-    let ended = Ended { reason: Reason::NotRetryable, attempts: 0, waited: Duration::ZERO };
+    let ended = Ended::without_attempt(Reason::NotRetryable);
     RetryError::new(AttemptError::Error(error), ended)
 }
 

@@ -101,6 +101,8 @@ fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
         ("first_delay: 0s", Policy::new().first_delay(secs(0))),
         ("max_delay: unlimited", Policy::new().with_max_delay(Bound::Unlimited)),
         ("max_elapsed: 5m", Policy::new().max_elapsed(secs(300))),
+        ("max_retry_after: 5m", Policy::new().max_retry_after(secs(300))),
+        ("max_retry_after: unlimited", Policy::new().with_max_retry_after(Bound::Unlimited)),
         ("backoff: fixed\ninitial_delay: 1m", fixed_minute()),
         (
             "attempts: unlimited\nbudget: unlimited",
@@ -112,10 +114,12 @@ fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
         let written = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&written).unwrap(), policy, "{written}");
     }
-    let text = "max_attempts: unlimited\nfirst_delay: 0s\nretry_budget: unlimited\nmax_elapsed: 1h";
+    let text = "max_attempts: unlimited\nfirst_delay: 0s\nretry_budget: unlimited\nmax_elapsed: 1h\n\
+                max_retry_after: 1m";
     let workflow: WorkflowStyle = serde_saphyr::from_str(text).unwrap();
     let policy = Policy::new().unlimited().first_delay(secs(0)).max_elapsed(secs(3_600));
-    assert_eq!(Policy::from(workflow), policy.with_budget(Bound::Unlimited));
+    let policy = policy.max_retry_after(secs(60)).with_budget(Bound::Unlimited);
+    assert_eq!(Policy::from(workflow), policy);
 }
 
 /// A fixed wait can be long without a `max_delay`.
@@ -265,6 +269,8 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("deadline: 1s", &["first wait", "deadline"]),
         ("timeout: 10s\ndeadline: 5s", &["timeout 10s", "deadline 5s"]),
         ("timeout: 0s", &["timeout"]),
+        ("max_retry_after: 0s", &["max_retry_after", "`abort_on: [rate_limit]`"]),
+        ("max_retry_aftr: 5m", &["max_retry_after"]),
         ("attempts: 1\nretry_budget: 5m", &["never retries"]),
         ("retry_on: []", &["retry_on", "network"]),
         ("retry_on: [netwrok]", &["netwrok", "network"]),
@@ -307,6 +313,8 @@ fn each_style_complains_of_its_own_keys() {
         ("retry_delay: 400.0", "(300s unless set)", "(30s unless set)"),
         ("retry_delay: -1.0", "-1", "initial_delay"),
         ("max_retrys: 3", "max_retries", "attempts"),
+        ("max_retry_after: 0s", "`max_retry_after: \"10m\"`", "abort_on"),
+        ("max_retry_after: 600", "`\"600s\"`", "initial_delay"),
     ] {
         let complaint = complaint::<TaskStyle>(text);
         println!("--- task: {text}\n{complaint}\n");
@@ -319,6 +327,7 @@ fn each_style_complains_of_its_own_keys() {
         ("backoff: { exponential: { initial: 1s, multiplier: 0.5 } }", "multiplier"),
         ("backoff: { fixed: { delay: 60s } }\nmax_delay: 30s", "delay"),
         ("first_delay: 60s", "first_delay"),
+        ("max_retry_after: 0s", "`max_retry_after: \"10m\"`"),
     ] {
         let complaint = complaint::<WorkflowStyle>(text);
         println!("--- workflow: {text}\n{complaint}\n");
@@ -331,6 +340,8 @@ fn the_task_style_counts_retries_and_speaks_seconds() {
     let read = |text: &str| Policy::from(serde_saphyr::from_str::<TaskStyle>(text).unwrap());
     let policy = read("max_retries: 5\nretry_delay: 2.0\nmax_retry_delay: 60.0");
     assert_eq!(policy, Policy::new().attempts(6).initial_delay(secs(2)).max_delay(secs(60)));
+    let capped = |longest: &str| read(&format!("max_retry_after: {longest}")).get_max_retry_after();
+    assert_eq!([capped("5m"), capped("unlimited")], [secs(300), Duration::MAX]);
     assert_eq!(read("max_retries: 0").get_attempts(), Attempts::Limited(1));
     assert_eq!(read("retry_delay: 0.5").get_initial_delay(), millis(500));
     assert_eq!(read("retry_delay: 0").wait(3), secs(0));

@@ -195,7 +195,10 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
         (Reason::Cancelled, "cancelled"),
         (Reason::Quota, "quota"),
         (Reason::CircuitOpen, "circuit_open"),
+        (Reason::Nested, "nested"),
+        (Reason::RetryAfter, "retry_after"),
     ];
+    assert_eq!(reasons.map(|(reason, _)| reason), Reason::ALL);
     for (reason, word) in reasons {
         assert_eq!(reason.as_str(), word);
         assert!(reason.to_string().contains(' '), "{reason}");

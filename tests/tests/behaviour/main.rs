@@ -26,6 +26,7 @@ mod jitter;
 mod listeners;
 mod map_error;
 mod max_elapsed;
+mod max_retry_after;
 mod metrics;
 mod name;
 mod nested;

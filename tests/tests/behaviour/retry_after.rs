@@ -107,7 +107,13 @@ async fn an_error_that_knows_it_itself_is_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
-    #[retry(attempts = 3, jitter, budget = "1h", retry_after = |_| Some(Duration::MAX))]
+    #[retry(
+        attempts = 3,
+        jitter,
+        budget = "1h",
+        max_retry_after = unlimited,
+        retry_after = |_| Some(Duration::MAX)
+    )]
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
     }

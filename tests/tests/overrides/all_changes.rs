@@ -67,6 +67,7 @@ fn changes() -> impl Strategy<Value = Vec<(&'static str, &'static str, &'static 
         ),
         (Just("budget"), proptest::sample::select(WAITS)),
         (Just("deadline"), proptest::sample::select(WAITS)),
+        (Just("max_retry_after"), proptest::sample::select(WAITS)),
         (Just("timeout"), proptest::sample::select(WAITS)),
         (Just("hedge"), proptest::sample::select(&["0s", "1ms", "3s", "unlimited"][..])),
         (Just("max_hedges"), proptest::sample::select(&["0", "1", "7"][..])),

@@ -7,7 +7,7 @@ use crate::support::{alone, attempts_of_fetch, names, of, vars, wrong, wrong_yam
 #[test]
 fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
     const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
-                        `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `timeout`, `hedge`, `max_hedges`";
+                        `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`";
 
     let known = format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names());
     for (text, complaint) in [
@@ -207,7 +207,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "unknown variable `RETRY_QUICKLY`: after `RETRY_` comes a function's name in capitals, \
              or ALL, and then one of `ATTEMPTS`, `MAX_ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, \
              `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, `JITTER_FACTOR`, `RETRY_BUDGET`, `BUDGET`, \
-             `DEADLINE`, `MAX_ELAPSED`, `TIMEOUT`, `HEDGE`, `MAX_HEDGES`",
+             `DEADLINE`, `MAX_ELAPSED`, `MAX_RETRY_AFTER`, `TIMEOUT`, `HEDGE`, `MAX_HEDGES`",
         ),
         (
             "RETRY_BILLING_FETCH_RETRY_ON",
@@ -216,7 +216,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
              while the program runs: it is compiled into the function; the keys that can be \
              changed are `attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, \
              `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, `deadline`, \
-             `max_elapsed`, `timeout`, `hedge`, `max_hedges`",
+             `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`",
         ),
         (
             "RETRY_BILLING_FETCH_MAX_DELAY",

@@ -161,6 +161,35 @@ fn the_time_that_may_elapse_can_be_changed_where_a_function_looks_at_it() {
 }
 
 #[test]
+fn the_longest_wait_of_a_server_can_be_changed_for_every_function() {
+    alone(async {
+        let ends = async || {
+            let error = asks().await.unwrap_err();
+            (error.attempts(), error.reason())
+        };
+        assert_eq!(ends().await, (3, Reason::Attempts));
+        for changes in [
+            of("shop.asks", "max_retry_after", "9ms"),
+            of("*", "max_retry_after", "9ms"),
+            yaml("shop.asks:\n  max_retry_after: 9ms\n"),
+            vars([("RETRY_SHOP_ASKS_MAX_RETRY_AFTER", "9ms")]).unwrap(),
+        ] {
+            changes.apply();
+            assert_eq!(ends().await, (1, Reason::RetryAfter), "{changes:?}");
+        }
+        of("shop.asks", "max_retry_after", "10ms").apply();
+        assert_eq!(ends().await, (3, Reason::Attempts));
+        of("shop.asks", "max_retry_after", "unlimited").apply();
+        assert_eq!(ends().await, (3, Reason::Attempts));
+        assert_eq!(
+            wrong([("shop.asks", "max_retry_after", "0s")]),
+            "`shop.asks`: `max_retry_after` of 0s would end each call whose server names a wait: \
+             write a longer time, such as `max_retry_after: \"10m\"`"
+        );
+    });
+}
+
+#[test]
 fn a_policy_that_depends_on_a_parameter_is_changed_in_every_instance() {
     alone(async {
         for target in ["*", "shop.generic"] {

@@ -64,6 +64,19 @@ fn the_budget_goes_on_by_the_clock() {
 }
 
 #[test]
+fn a_server_may_ask_for_any_wait_unless_a_bound_is_set() {
+    const MONTH: Duration = Duration::from_hours(720);
+    let decide = |policy: Policy| {
+        let retrier = Retrier::new(policy).retry_after(|_: &Error| Some(MONTH));
+        retrier.decide(&mut CallState::default(), &Failed::now(&refused()))
+    };
+    assert_eq!(decide(Policy::new()), Decision::Wait(MONTH));
+    assert_eq!(decide(Policy::new().max_retry_after(MONTH)), Decision::Wait(MONTH));
+    let shorter = Policy::new().max_retry_after(MONTH / 2);
+    assert_eq!(decide(shorter), Decision::GiveUp(Reason::RetryAfter));
+}
+
+#[test]
 fn matchers_judge_errors_and_what_was_cut_off() {
     let retrier = Retrier::new(Policy::new()).retry_on([network]);
     let decide = |failed: Failed<'_, Error>| retrier.decide(&mut CallState::default(), &failed);

@@ -94,6 +94,7 @@ prop_compose! {
         budget in any_bound(),
         deadline in any_bound(),
         max_elapsed in any_bound(),
+        max_retry_after in any_bound(),
         timeout in any_bound(),
     ) -> Policy {
         let policy = DEFAULT.backoff(backoff).initial_delay(initial).jitter(jitter);
@@ -104,6 +105,7 @@ prop_compose! {
             .with_budget(budget)
             .with_deadline(deadline)
             .with_max_elapsed(max_elapsed)
+            .with_max_retry_after(max_retry_after)
             .with_timeout(timeout)
     }
 }
@@ -139,10 +141,10 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         delay(),
         jitter,
         prop::option::of(delay()),
-        (any_bound(), limit(), any_bound(), limit()),
+        (any_bound(), limit(), any_bound(), limit(), any_bound()),
     )
         .prop_map(|(attempts, curve, initial, more, jitter, first, bounds)| {
-            let (budget, deadline, max_elapsed, timeout) = bounds;
+            let (budget, deadline, max_elapsed, timeout, max_retry_after) = bounds;
             let policy = DEFAULT.backoff(curve).initial_delay(initial).max_delay(initial + more);
             let policy = policy.jitter(jitter);
             let policy = first.map_or(policy, |first| policy.first_delay(first));
@@ -151,6 +153,7 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
                 .with_budget(budget)
                 .with_deadline(deadline)
                 .with_max_elapsed(max_elapsed)
+                .with_max_retry_after(max_retry_after)
                 .with_timeout(timeout)
         })
         .prop_filter("it keeps the rules", |policy| policy.validate().is_ok())

@@ -91,6 +91,7 @@ mod limits {
     jitter,
     budget = "5m",
     deadline = "30s",
+    max_retry_after = "10m",
     timeout = "2s",
     retry_on = [
         network, timeout, server_error, rate_limit,
@@ -129,7 +130,7 @@ fn by_block() -> Result<u32, ApiError> {
     Ok(7)
 }
 
-#[retry(attempts = unlimited, deadline = seconds(30), backoff = fibonacci)]
+#[retry(attempts = unlimited, deadline = seconds(30), max_retry_after = seconds(20), backoff = fibonacci)]
 async fn unlimited() -> Result<u32, ApiError> {
     Ok(7)
 }

@@ -21,6 +21,10 @@ pub struct HedgeVerdicts {
     outcome: Judgement,
     /// The longest wait that the servers of all members asked for.
     hint: Option<Duration>,
+    /// The longest wait that all members ruled.
+    ruled: Option<Duration>,
+    /// The longest wait of a server that a member overruled.
+    overruled: Option<Duration>,
     /// The longest minimum wait that all members asked for.
     least: Duration,
 }
@@ -53,6 +57,8 @@ impl<R> HedgeReport<R> {
         let findings = self.findings();
         let verdicts = &mut findings.verdicts;
         verdicts.hint = verdicts.hint.max(verdict.hint);
+        verdicts.ruled = verdicts.ruled.max(verdict.ruled);
+        verdicts.overruled = verdicts.overruled.max(verdict.overruled);
         verdicts.least = verdicts.least.max(verdict.least);
         findings.last = Some((outcome, verdict));
     }
@@ -82,8 +88,13 @@ impl<R> HedgeReport<R> {
 
 impl HedgeVerdicts {
     /// The verdicts of a group that has not judged any member.
-    pub(crate) const NONE: Self =
-        Self { outcome: Judgement::None, hint: None, least: Duration::ZERO };
+    pub(crate) const NONE: Self = Self {
+        outcome: Judgement::None,
+        hint: None,
+        ruled: None,
+        overruled: None,
+        least: Duration::ZERO,
+    };
 
     /// Returns whether the outcome of the group is a failure, or `None` if the group did not judge
     /// it.
@@ -113,6 +124,8 @@ impl HedgeVerdicts {
     #[inline(never)]
     pub fn extend(&self, verdict: &mut Verdict<'_>) {
         verdict.hint = verdict.hint.max(self.hint);
+        verdict.ruled = verdict.ruled.max(self.ruled);
+        verdict.overruled = verdict.overruled.max(self.overruled);
         verdict.least = verdict.least.max(self.least);
     }
 }

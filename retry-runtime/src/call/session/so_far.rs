@@ -63,6 +63,8 @@ struct Rare {
     stage_pass: StagePass,
     /// The policy as it was at the first failure, if it is known only at run time.
     policy: Option<Policy>,
+    /// The wait that the server asked for with the last failure.
+    asked: Option<Duration>,
 }
 
 /// The attempts and the waits before a new beginning.
@@ -209,6 +211,18 @@ impl SoFar {
         self.rare.as_ref()?.policy
     }
 
+    /// Returns the wait that the server asked for with the last failure that was retried.
+    fn asked(&self) -> Option<Duration> {
+        self.rare.as_ref()?.asked
+    }
+
+    /// Records the wait that the server asked for with the last failure.
+    pub(super) fn set_asked(&mut self, asked: Option<Duration>) {
+        if asked.is_some() || self.rare.is_some() {
+            self.rare().asked = asked;
+        }
+    }
+
     #[cold]
     fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
@@ -276,13 +290,17 @@ impl SoFar {
                 if observe::retries_are_observed() {
                     self.report_retry(plan, policy, attempt, delay, verdict);
                 }
+                self.set_asked(verdict.asked());
                 self.made = attempt;
                 self.cost = reservation.map_or(0, Reservation::spend);
                 self.waits(nanos, plan);
                 Next::Wait
             }
             Err(reason) => {
-                let ended = Ended { reason, attempts: attempt, waited: self.waited() };
+                // An attempt that the deadline cut off leaves the failure before it as the last one.
+                let is_cut = plan.cut() == Some(LimitKind::Deadline);
+                let asked = verdict.asked().or_else(|| self.asked().filter(|_| is_cut));
+                let ended = Ended { reason, attempts: attempt, waited: self.waited(), asked };
                 observe::gave_up(plan.origin, ended, false, &verdict.error);
                 self.end(plan.origin, attempt);
                 Next::GiveUp(ended)
@@ -336,12 +354,18 @@ impl SoFar {
             Jitter::Decorrelated => self.delay(),
             _ => None,
         };
-        let (shortest, longest) = match verdict.hint {
+        let (shortest, longest) = match verdict.hint.max(verdict.ruled) {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),
         };
         let wait = random::between(shortest, longest);
-        let mut delay = verdict.adjust(wait, policy.get_attempts());
+        let mut delay = match verdict.adjust(wait, policy.get_attempts()) {
+            Some(adjusted) => adjusted,
+            None if verdict.hint > Some(plan.max_retry_after(policy)) => {
+                return Err(Reason::RetryAfter);
+            }
+            None => wait,
+        };
         if !verdict.least.is_zero() {
             delay = delay.max(verdict.least);
         }
@@ -384,12 +408,13 @@ impl SoFar {
     ) -> Result<(), Reason> {
         let counted = self.waited.saturating_sub(self.forgiven().waited);
         let waited = Duration::from_nanos(counted).saturating_add(delay);
-        let by_the_clock = plan.since_first.saturating_add(delay);
+        let since_first = plan.since_first.unwrap_or_default();
+        let by_the_clock = since_first.saturating_add(delay);
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
         // For waits that outlast the process, whoever stores the call supplies the elapsed time.
-        let behind = self.unslept().saturating_add(plan.since_first);
+        let behind = self.unslept().saturating_add(since_first);
         let ends = plan.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
         ends.map_or(Ok(()), Err)
     }
@@ -466,10 +491,16 @@ impl SoFar {
         Ok((refusal, delay))
     }
 
+    /// Returns how the call ends before another attempt.
+    fn ended(&self, reason: Reason) -> Ended {
+        let (attempts, waited, asked) = (self.made, self.waited(), self.asked());
+        Ended { reason, attempts, waited, asked }
+    }
+
     /// The call was cancelled while it waited. The dropped wait has already returned what the retry
     /// took from the quota.
     pub(super) fn cancelled(&self, plan: &Plan<'_>) -> Ended {
-        let ended = Ended { reason: Reason::Cancelled, attempts: self.made, waited: self.waited() };
+        let ended = self.ended(Reason::Cancelled);
         observe::gave_up(plan.origin, ended, true, &"cancelled while it waited for an attempt");
         self.end(plan.origin, self.made);
         ended
@@ -485,7 +516,7 @@ impl SoFar {
         if let Some(quota) = plan.quota {
             quota.cancel(self.cost);
         }
-        let ended = Ended { reason, attempts: self.made, waited: self.waited() };
+        let ended = self.ended(reason);
         observe::gave_up(plan.origin, ended, true, rejected);
         self.end(plan.origin, self.made);
         ended

@@ -17,13 +17,17 @@ pub struct Verdict<'a> {
     pub retry: bool,
     /// Whether a breaker counts it as a failure; otherwise it counts as a success.
     pub failure: bool,
-    /// The wait that the server asked for.
+    /// The wait that the server asked for, unless the attempt itself ruled on the wait.
     pub hint: Option<Duration>,
     /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
     /// breaker to let a conflict pass.
     pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
+    /// The wait that the attempt itself ruled.
+    pub ruled: Option<Duration>,
+    /// The wait that the server asked for, if the ruling of the attempt has replaced it.
+    pub overruled: Option<Duration>,
     /// The least wait that the attempt itself asked for.
     pub least: Duration,
     /// Whether the attempt itself said that attempts, budget and curve begin anew.
@@ -39,6 +43,8 @@ pub struct Decision {
     failure: bool,
     pub(crate) hint: Option<Duration>,
     class: Class,
+    pub(crate) ruled: Option<Duration>,
+    pub(crate) overruled: Option<Duration>,
     pub(crate) least: Duration,
     begins_anew: bool,
 }
@@ -49,8 +55,9 @@ impl Decision {
     #[inline(never)]
     #[must_use]
     pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
-        let Self { retry, failure, hint, class, least, begins_anew } = *self;
-        Verdict { retry, failure, hint, class, error, least, begins_anew, adjust: None }
+        let Self { retry, failure, hint, class, ruled, overruled, least, begins_anew } = *self;
+        let adjust = None;
+        Verdict { retry, failure, hint, class, error, ruled, overruled, least, begins_anew, adjust }
     }
 }
 
@@ -73,18 +80,20 @@ impl<'a> Verdict<'a> {
 
     /// Returns the part of this verdict that borrows nothing.
     pub(crate) fn decision(&self) -> Decision {
-        let Self { retry, failure, hint, class, error: _, least, begins_anew, adjust: _ } = *self;
-        Decision { retry, failure, hint, class, least, begins_anew }
+        let Self { retry, failure, hint, class, ruled, overruled, least, begins_anew, .. } = *self;
+        Decision { retry, failure, hint, class, ruled, overruled, least, begins_anew }
     }
 
-    /// The wait that follows in place of `wait`.
-    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Duration {
-        match self.adjust.and_then(|Adjust(adjust)| adjust(wait)) {
-            // Waits of 0s would never use up a budget, and the call would never end.
-            Some(Duration::ZERO) if attempts == Attempts::Unlimited => wait,
-            Some(adjusted) => adjusted,
-            None => wait,
-        }
+    /// Returns the wait that the server asked for with this failure; a wait of zero is none.
+    pub(super) fn asked(&self) -> Option<Duration> {
+        self.hint.max(self.overruled).filter(|wait| !wait.is_zero())
+    }
+
+    /// Returns the wait that follows in place of `wait`, if another one does.
+    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
+        let adjusted = self.adjust.and_then(|Adjust(adjust)| adjust(wait));
+        // Waits of 0s would never use up a budget, and the call would never end.
+        adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))
     }
 
     /// Whether a breaker counts it as a failure. Never a conflict: a server that lets one
@@ -112,7 +121,8 @@ impl<'a> Verdict<'a> {
         match attempt.ruling() {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => {
-                (self.retry, self.hint, self.adjust) = (true, Some(wait), None);
+                (self.retry, self.ruled, self.adjust) = (true, Some(wait), None);
+                self.overruled = self.overruled.max(self.hint.take());
             }
             None => {}
         }

@@ -245,6 +245,25 @@ async fn what_an_error_says_about_itself_counts_wherever_it_stands() {
     assert!(start.elapsed() >= Duration::from_millis(700), "{:?}", start.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_item_waits_for_as_long_as_a_server_asks_unless_a_bound_is_set() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let attempts = async |policy: Policy| {
+        let start = Instant::now();
+        let report = Workflow::new("asked")
+            .retry(policy)
+            .run([1_u32], |_: u32, _| async { Err::<(), _>(ApiError::Busy { wait: DAY }) })
+            .await
+            .unwrap();
+        assert_eq!(report.dead(), 1);
+        (report.counts.attempts, start.elapsed() >= DAY)
+    };
+    let two = Policy::new().attempts(2);
+    assert_eq!(attempts(two).await, (2, true));
+    assert_eq!(attempts(two.max_retry_after(DAY)).await, (2, true));
+    assert_eq!(attempts(two.max_retry_after(DAY / 2)).await, (1, false));
+}
+
 /// An error that knows its class, and has a cause.
 #[derive(Debug)]
 struct Refusal(io::Error);

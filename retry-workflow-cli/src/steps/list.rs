@@ -564,8 +564,6 @@ impl Attempt<'_> {
         // The files exist for as long as the command runs.
         drop(files);
         let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
-        let longest = step.max_retry_after.unwrap_or(retry_after::LONGEST);
-        let wait = wait.map(|wait| wait.min(longest));
         match ended {
             Ok(written) => Ok(Written { retry_after: wait, ..written }),
             Err(error) => Err(error.hint(hint).retry_after(wait)),

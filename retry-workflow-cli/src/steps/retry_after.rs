@@ -11,8 +11,6 @@ use retry_runtime::http::retry_after::{from_headers, parse};
 
 /// The variable with the path of the file.
 pub(crate) const RETRY_AFTER: &str = "RETRY_WORKFLOW_RETRY_AFTER";
-/// The longest wait, unless the step says otherwise.
-pub(crate) const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// How much of the file is read: headers are much shorter.
 const MOST_BYTES: u64 = 64 * 1024;
 

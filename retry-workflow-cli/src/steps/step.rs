@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retry_runtime::retrier::ForError;
-use retry_runtime::{Policy, Retrier, RetryConfig};
+use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
 use serde_json::Value;
 
 use crate::steps::command_env::Run;
@@ -28,7 +28,7 @@ pub(crate) struct Step {
     /// The limit of one run of the command; the shorter one of this and the policy's applies.
     pub(crate) timeout: Option<Duration>,
     /// The longest wait that a server may ask for.
-    pub(crate) max_retry_after: Option<Duration>,
+    pub(crate) max_retry_after: Bound,
     /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
     /// Relative to the folder of the file.
@@ -156,15 +156,16 @@ impl Steps {
 
 impl Step {
     pub(crate) fn new(label: String, run: Run) -> Self {
-        let once = Policy::new().attempts(1).into();
-        let retrier = retrier(&label, &once);
+        let once = Policy::new().attempts(1);
+        let retrier = retrier(&label, &once.into());
         Self {
             label,
             run,
             retrier,
             is_retried: false,
             timeout: None,
-            max_retry_after: None,
+            // As for a call: a step does not wait for longer just because it waits in a store.
+            max_retry_after: Bound::Limited(once.get_max_retry_after()),
             env: Vec::new(),
             working_dir: None,
             when: None,
@@ -174,9 +175,10 @@ impl Step {
         }
     }
 
-    /// Sets how the step is retried.
-    pub(crate) fn retry(mut self, retry: &RetryConfig) -> Self {
-        self.retrier = retrier(&self.label, retry);
+    /// Sets how the step is retried, with its own `max_retry_after`.
+    pub(crate) fn retry(mut self, mut config: RetryConfig) -> Self {
+        config.bare_policy = config.bare_policy.with_max_retry_after(self.max_retry_after);
+        self.retrier = retrier(&self.label, &config);
         self.is_retried = true;
         self
     }

@@ -122,6 +122,18 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
             "commands: { shell: x, retry_config: { max_elapsed: 5s } }",
         ),
         (
+            "commands: { shell: x, retry_config: { max_retry_after: 5s } }",
+            "commands: { shell: x, max_retry_after: 5s, retry_config: {} }",
+        ),
+        (
+            "commands: { shell: x, max_retry_after: none }",
+            "commands: { shell: x, max_retry_after: unlimited }",
+        ),
+        (
+            "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { retry_config: { max_retry_after: 5s } } }",
+            "{ map: { input: x.json, agent_template: { shell: x, max_retry_after: 5s } }, error_policy: { retry_config: {} } }",
+        ),
+        (
             "commands: { shell: x, retry_config: { retry_on: [netwrok] } }",
             "commands: { shell: x, retry_config: { retry_on: [network, { pattern: x }] } }",
         ),

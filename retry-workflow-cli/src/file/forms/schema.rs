@@ -244,9 +244,10 @@ fn step_key(name: &'static str) -> Value {
             named("text", "A folder, relative to that of the file [default: that folder]")
         }
         "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds"),
-        "max_retry_after" => {
-            named("duration", "The longest wait that a server may ask for [default: 1h]")
-        }
+        "max_retry_after" => key(
+            &bound("duration"),
+            "If a server asks for a longer wait, the retries of the step end [default: 1h]",
+        ),
         "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
         "capture" | "capture_output" => key(
             &json!({ "type": ["string", "boolean"] }),
@@ -407,6 +408,9 @@ fn retry_key(name: &'static str) -> Value {
             "is rejected, because waits may outlive the process: use retry_budget, max_elapsed or \
              timeout",
         ),
+        "max_retry_after" => {
+            key(&json!({ "not": {} }), "is rejected, because it is a key of the step")
+        }
         "hedge" | "max_hedges" => {
             key(&json!({ "not": {} }), "is rejected, because a step is worked on once at a time")
         }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use regex::Regex;
-use retry_runtime::file::Span;
-use retry_runtime::{CommandConfig, CommandConfigKeys};
+use retry_runtime::file::{CommandKeys, Span};
+use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 
 use super::{Forms, STEP, first_key_span, has_like};
 use crate::steps::command_env::Run;
@@ -18,6 +18,9 @@ use crate::template::placeholder::{
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
 use crate::yaml::span::Mistake;
+
+/// The key of a step that bounds the waits of servers.
+const MAX_RETRY_AFTER: &str = "max_retry_after";
 
 /// Pairs of keys that mean the same; a file that has both has a mistake.
 const SPELLINGS: [(&str, &str); 3] =
@@ -122,10 +125,9 @@ impl Forms<'_> {
         // Continue with a placeholder, to report other mistakes in the step as well.
         let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
         step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
-        step.max_retry_after = node.get("max_retry_after").and_then(|longest| {
-            let longest = self.parsed(longest.parse::<Span>());
-            longest.map(Duration::from)
-        });
+        if let Some(longest) = self.max_retry_after(node) {
+            step.max_retry_after = longest;
+        }
         step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
         step.working_dir = node.get("working_dir").and_then(|folder| self.template(folder, offers));
         step.when = node.get("when").and_then(|when| self.condition(when, offers));
@@ -155,7 +157,7 @@ impl Forms<'_> {
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some(retry) => step.retry(&retry.retry),
+            Some(retry) => step.retry(retry.retry),
             None => step,
         };
         is_whole.then_some(step)
@@ -250,6 +252,16 @@ impl Forms<'_> {
         self.unfaulted(node, text, template)
     }
 
+    /// Reads the longest wait that a server may ask for, a key of the step.
+    fn max_retry_after(&mut self, step: &Node) -> Option<Bound> {
+        step.get(MAX_RETRY_AFTER)?;
+        let keys = step.parse_only::<CommandKeys>(&[MAX_RETRY_AFTER], &[]);
+        let policy = keys.and_then(|keys| {
+            keys.policy().map_err(|invalid| step.mistake_at(invalid.keys(), &invalid))
+        });
+        self.parsed(policy).map(|policy| policy.max_retry_after_bound())
+    }
+
     /// Reads how a step is retried.
     fn retry_config(&mut self, config: &Node) -> Option<CommandConfig> {
         if let Some(deadline) = config.get("deadline") {
@@ -265,6 +277,12 @@ impl Forms<'_> {
                 hedge.span,
                 "a hedge begins a second attempt while the first one runs, but a step is worked on \
                  once at a time: remove it",
+            );
+        }
+        if let Some(longest) = config.get(MAX_RETRY_AFTER) {
+            self.wrong(
+                longest.span,
+                "`max_retry_after` is a key of the step: write it beside `retry_config`, not inside",
             );
         }
         // A bare number means seconds, as it does beside `retry_config`.

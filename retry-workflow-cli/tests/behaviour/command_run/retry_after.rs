@@ -33,11 +33,39 @@ fn a_program_says_how_long_to_wait_whatever_its_exit_code() {
     assert!((waits(&place) - 0.2).abs() < 1e-6);
 }
 
+/// How many attempts the only step has made.
+#[track_caller]
+fn attempts(place: &Place) -> usize {
+    let items = place.objects(&["items", "show", "step 1"]);
+    items[0]["history"].as_array().unwrap_or_else(|| panic!("{items:?}")).len()
+}
+
 #[test]
-fn a_longer_wait_is_cut_to_the_limit_of_the_step() {
-    let place = step("exec: ['./ask.sh', '3000']", "    max_retry_after: 100ms\n");
-    place.ends(1, &["run", "job.yml"]);
-    assert!((waits(&place) - 0.1).abs() < 1e-6);
+fn a_longer_wait_than_the_step_allows_ends_its_retries() {
+    for (asked, allowed, made) in
+        [("3601", "", 1), ("0.2", "100ms", 1), ("0.1", "100ms", 2), ("0.1", "unlimited", 2)]
+    {
+        let more = match allowed {
+            "" => String::new(),
+            allowed => format!("    max_retry_after: {allowed}\n"),
+        };
+        let place = step(&format!("exec: ['./ask.sh', '{asked}']"), &more);
+        place.ends(1, &["run", "job.yml"]);
+        assert_eq!(attempts(&place), made, "{asked} {allowed}");
+        if made == 2 {
+            assert!((waits(&place) - 0.1).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_task_has_the_limit_too() {
+    let file = "tasks:\n  only:\n    exec: ['./ask.sh', '0.2']\n    max_retry_after: 100ms\n";
+    let place =
+        Place::with(file).script("ask.sh", "echo $1 > \"$RETRY_WORKFLOW_RETRY_AFTER\"; exit 1");
+    place.ends(3, &["run", "job.yml"]);
+    let items = place.objects(&["items", "show", "only"]);
+    assert_eq!(items[0]["history"].as_array().map(Vec::len), Some(1), "{items:?}");
 }
 
 #[test]

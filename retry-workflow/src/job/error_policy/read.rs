@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use retry_runtime::BreakerConfig;
-use retry_runtime::file::{Span, WorkflowKeys, from_map};
+use retry_runtime::file::{InvalidKeys, Span, WorkflowKeys, from_map};
+use retry_runtime::{Bound, BreakerConfig, Policy};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -142,9 +142,10 @@ impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
     fn try_from(keys: ErrorPolicyKeys) -> Result<Self, InvalidErrorPolicy> {
         let default = Self::new();
         let retry_config = match &keys.retry_config {
-            Some(RetryKeys(keys)) => keys
-                .policy()
-                .map_err(|invalid| InvalidErrorPolicy(Complaint::RetryKeys(invalid)))?,
+            Some(RetryKeys(keys)) => {
+                let policy = keys.policy().and_then(without_server);
+                policy.map_err(|invalid| InvalidErrorPolicy(Complaint::RetryKeys(invalid)))?
+            }
             None => default.retry_config,
         };
         let policy = Self {
@@ -161,6 +162,18 @@ impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
         policy.validate()?;
         Ok(policy)
     }
+}
+
+/// Returns the policy of the rounds, unless it bounds the waits of servers: a round has none.
+fn without_server(policy: Policy) -> Result<Policy, InvalidKeys> {
+    if policy.max_retry_after_bound() == Bound::None {
+        return Ok(policy);
+    }
+    Err(InvalidKeys::new(
+        "max_retry_after",
+        "no server asks for the waits between the rounds of all steps: write `max_retry_after` in \
+         the step that calls the server, or remove it",
+    ))
 }
 
 impl<'de> Deserialize<'de> for ErrorCollection {

@@ -28,7 +28,7 @@ pub struct Plan<'a> {
     pub(crate) quota: Option<&'a RetryQuota>,
     /// What is known of the time, if anything.
     pub(crate) timing: Option<Timing>,
-    /// How long ago the call first failed, for a call whose waits outlast the process.
+    /// The time since the call first failed, for a call whose waits outlast the process.
     pub(crate) since_first: Option<Duration>,
     /// Whether the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,

@@ -232,8 +232,8 @@ impl<E> From<Interrupted> for AttemptError<E> {
     }
 }
 
-/// How a call ended: why, after how many attempts, how long it had waited, and the wait that the
-/// server asked for with the last failure.
+/// The end of a call: the reason, the attempts made, the sum of the waits, and the wait that the server
+/// asked for with the last failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Ended {

@@ -33,7 +33,7 @@ fn a_program_says_how_long_to_wait_whatever_its_exit_code() {
     assert!((waits(&place) - 0.2).abs() < 1e-6);
 }
 
-/// How many attempts the only step has made.
+/// The number of attempts that the only step has made.
 #[track_caller]
 fn attempts(place: &Place) -> usize {
     let items = place.objects(&["items", "show", "step 1"]);

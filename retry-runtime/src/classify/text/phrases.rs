@@ -672,7 +672,7 @@ pub(super) const REFUSALS: &[&str] = &[
     "in your country", "in your region", "account ~ locked", "account ~ disabled", "@cannot lock * memory",
     "address * in use", "port * in use", "eaddrinuse",
     // Payment.
-    "insufficient quota", "check your plan", "billing details", "billing error", "billing hard limit",
+    "billing error",
     "credit balance", "insufficient credits", "insufficient funds", "insufficient balance",
     "payment required", "spending limit", "returned more than",
     // Faults of the program itself, its source text, its tests.

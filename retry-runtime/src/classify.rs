@@ -193,7 +193,7 @@ clients::for_each_client!(classify_by_chain);
 /// | `Other`, and kinds that have no name yet, such as that of a failed DNS lookup | not known: the wrapped error, or the text, decides |
 /// | any other kind | none |
 /// | [`tokio::time::error::Elapsed`] | timeout |
-/// | [`Interrupted`](crate::Interrupted) by a timeout or deadline | timeout |
+/// | [`Interrupted`] by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
 /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |

@@ -28,7 +28,8 @@ impl Expansion<'_> {
             let finish = self.finish();
             return quote!(return { #finish };);
         }
-        quote!(break (outcome, ended);)
+        // With a label: the attempt may stand in a block that has one.
+        quote!(break 'call (outcome, ended);)
     }
 
     /// Writes the expression that the function returns after the call has given up, from an `outcome`

@@ -68,8 +68,9 @@ impl Expansion<'_> {
             }
         }};
         let (admitted, wait) = (self.admitted(&attempt), self.wait());
+        let label = (!self.leaves_at_once()).then(|| quote!('call:));
         let retry_loop = quote! {
-            loop {
+            #label loop {
                 #end_if_cancelled
                 #context
                 #admitted

@@ -267,3 +267,30 @@ fn of_many_threads_none_is_forgotten() {
         assert!(began.elapsed() < 50 * S);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_breaker_may_end_in_a_fallback() {
+    #[retry(
+        attempts = 2,
+        breaker = breaker,
+        when_open = wait,
+        on_failure = fallback(|_| Ok(7)),
+        name = "when_open.fallback"
+    )]
+    async fn falls_back(breaker: &CircuitBreaker) -> Result<u32, Error> {
+        Err(ErrorKind::TimedOut.into())
+    }
+    #[retry(
+        attempts = 2,
+        breaker = breaker,
+        when_open = wait,
+        on_failure = continue,
+        name = "when_open.continue"
+    )]
+    async fn continues(breaker: &CircuitBreaker) -> Result<u32, Error> {
+        Err(ErrorKind::TimedOut.into())
+    }
+
+    assert_eq!(falls_back(&breaker(ONE)).await.unwrap(), 7);
+    assert_eq!(continues(&breaker(ONE)).await.unwrap(), 0);
+}

@@ -81,11 +81,29 @@ async fn without_a_word_of_the_server_the_curve_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_date_that_has_passed_is_no_wait() {
-    let past = &[("Retry-After", "Fri, 31 Dec 1999 23:59:50 GMT")];
-    let (script, start) = (Script::new(&[(503, past)]), Instant::now());
+async fn a_wait_of_zero_and_a_date_that_has_passed_leave_the_curve() {
+    let script = Script::new(&[
+        (503, &[("Retry-After", "0")]),
+        (503, &[("Retry-After", "Fri, 31 Dec 1999 23:59:50 GMT")]),
+        (429, &[("Retry-After", "0"), ("X-RateLimit-Reset-After", "5")]),
+    ]);
+    let start = Instant::now();
     assert_eq!(page(&script).await, Ok("body"));
-    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(start.elapsed(), Duration::from_millis(10 + 20 + 5_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_point_in_time_is_no_number_of_seconds() {
+    const DATE: (&str, &str) = ("Date", "Wed, 01 Jan 2025 00:00:00 GMT");
+
+    // The second is the same point in milliseconds.
+    let script = Script::new(&[
+        (503, &[DATE, ("Retry-After", "1735689630")]),
+        (429, &[DATE, ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1735689630000")]),
+    ]);
+    let start = Instant::now();
+    assert_eq!(page(&script).await, Ok("body"));
+    assert_eq!(start.elapsed(), secs(60));
 }
 
 #[tokio::test(start_paused = true)]

@@ -419,6 +419,7 @@ async fn responses_are_matched_as_errors_are() {
     for (script, status, calls, gaps) in [
         ([Asks(503, 9), Sells], 200, 2, &[secs(9)] as &[_]),
         ([Says(429), Sells], 200, 2, &[secs(1)]),
+        ([Asks(429, 0), Sells], 200, 2, &[secs(1)]),
         // No failure that is retried, so that the caller gets it as it is.
         ([Says(404), Sells], 404, 1, &[]),
         ([Says(302), Sells], 302, 1, &[]),

@@ -1,27 +1,38 @@
 //! `Retry-After`: how long a server asks callers to wait.
 //!
-//! Parsed as [RFC 9110, section 10.2.3][rfc] says: seconds, or a date; and as widely used services
-//! say it beside the standard:
+//! The value is read as [RFC 9110, section 10.2.3][rfc] defines it, seconds or a date. Headers of
+//! widely used services and of the draft for rate limits are read as well, in this order:
 //!
-//! | header | value | who sends it |
+//! | header | value | sent by |
 //! | --- | --- | --- |
-//! | `Retry-After-Ms` | milliseconds | Azure, `OpenAI` |
-//! | `Retry-After` | seconds, also `1.5`, or a date | everybody |
+//! | `Retry-After-Ms`, `X-Ms-Retry-After-Ms` | milliseconds, also `1.5` | Azure and `OpenAI`; Cosmos DB |
+//! | `X-Amz-Retry-After` | whole milliseconds | AWS |
+//! | `Retry-After` | seconds, also `1.5`, or a date | most servers |
 //! | `X-RateLimit-Reset-After` | seconds, also `1.5` | Discord |
-//! | `X-RateLimit-Reset`, if `X-RateLimit-Remaining` is 0 | seconds since 1970, or from now | GitHub and many others |
-//! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms` | `OpenAI` |
+//! | `X-RateLimit-Reset`, `X-Rate-Limit-Reset`, if `…-Remaining` is 0 | seconds or a date | GitHub, X and many others |
+//! | `RateLimit` | `"default";r=0;t=30` ([draft][draft] 8 and later) or `limit=10, remaining=0, reset=30` (7); seconds, the longest one of the limits that are used up | gateways |
+//! | `RateLimit-Reset`, if `RateLimit-Remaining` is 0 | seconds or a date | drafts until 6, GitLab |
+//! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms`; the longer one | `OpenAI` |
 //!
-//! The first of them that can be read counts. For a service with headers of its own,
-//! `retry_after = …` in the attribute, or [`Classify::retry_after`], is the place.
+//! The first wait above zero counts. A header that cannot be read, asks for no time, or names a date
+//! that has passed is passed over.
+//!
+//! A number of seconds from 1,000,000,000 is a point in time: seconds since 1970, or milliseconds,
+//! microseconds or nanoseconds. Dates and points in time are compared with the `Date` of the same
+//! response, so that the clocks of server and client need not agree. Without a `Date` they are
+//! compared with the system's clock.
+//!
+//! For a service with headers of its own, use the option `retry_after = …`, or implement
+//! [`Classify::retry_after`].
 //!
 //! [rfc]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+//! [draft]: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
 //! [`Classify::retry_after`]: crate::Classify::retry_after
 
 use core::time::Duration;
 use std::time::SystemTime;
 
 use ::http::HeaderMap;
-use ::http::header::{DATE, RETRY_AFTER};
 
 use crate::base::clock;
 
@@ -29,7 +40,8 @@ use crate::base::clock;
 ///
 /// | value | meaning |
 /// | --- | --- |
-/// | `120`, `1.5` | seconds; too large a number saturates |
+/// | `120`, `1.5` | seconds; a number beyond `u64` saturates |
+/// | `1735689600`, `1735689600000` | from 1,000,000,000 on, the time from `now` until that point: seconds since 1970, or milliseconds, microseconds or nanoseconds; zero once it has passed |
 /// | `Fri, 31 Dec 1999 23:59:59 GMT`, and the two older forms of a date | the time from `now` until then; zero once it has passed |
 /// | anything else, including `-1` and `7 seconds` | `None` |
 ///
@@ -44,21 +56,24 @@ use crate::base::clock;
 /// assert_eq!(parse("1.5", now), Some(Duration::from_millis(1_500)));
 /// assert_eq!(parse("Thu, 01 Jan 1970 00:00:30 GMT", now), Some(Duration::from_secs(30)));
 /// assert_eq!(parse("soon", now), None);
+///
+/// let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_735_689_600);
+/// assert_eq!(parse("1735689630", now), Some(Duration::from_secs(30)));
+/// assert_eq!(parse("0", now), Some(Duration::ZERO));
 /// ```
 pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim_matches([' ', '\t']);
-    if let Some(wait) = seconds(value) {
-        return Some(wait);
+    if let Some(wait) = number(value) {
+        return Some(until(wait, 1, now));
     }
     let then = httpdate::parse_http_date(value).ok()?;
     Some(then.duration_since(now).unwrap_or_default())
 }
 
-/// Returns how long the headers of a response say to wait.
+/// Returns how long the headers of a response ask callers to wait: the first wait above zero in the
+/// order of [the table](self), or `None` if there is none.
 ///
-/// A date is compared with the `Date` of the same response, so that the server's clock need not
-/// agree with the local one; without a `Date`, with the system's clock. If there are several
-/// values of one header, the first one counts.
+/// If there are several values of one header, the first one that asks for a wait counts.
 ///
 /// ```
 /// use http::HeaderMap;
@@ -70,35 +85,129 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 /// headers.insert(DATE, "Fri, 31 Dec 1999 23:59:00 GMT".parse().unwrap());
 /// headers.insert(RETRY_AFTER, "Fri, 31 Dec 1999 23:59:59 GMT".parse().unwrap());
 /// assert_eq!(retry_after::from_headers(&headers), Some(Duration::from_secs(59)));
+///
+/// headers.insert(RETRY_AFTER, "0".parse().unwrap());
+/// assert_eq!(retry_after::from_headers(&headers), None);
 /// ```
 pub fn from_headers(headers: &HeaderMap) -> Option<Duration> {
-    let value = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let now = || {
-        let date = value(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
-        date.unwrap_or_else(clock::wall)
+    let texts = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let date = || httpdate::parse_http_date(texts("date").next()?.trim()).ok();
+    let now = || date().unwrap_or_else(clock::wall);
+    let is_used_up = |name: &str| {
+        texts(name).next().and_then(|left| number(left.trim())) == Some(Duration::ZERO)
     };
-    let milliseconds = |value| seconds(value).map(|wait| wait / 1_000);
-    // Services report a reset with each response; it is a wait once nothing is left.
-    let is_used_up = |name| value(name).is_some_and(|left| left.parse() == Ok(0_u64));
-    let reset_of = |remaining, reset| value(reset).filter(|_| is_used_up(remaining));
-
-    value("retry-after-ms")
-        .and_then(milliseconds)
-        .or_else(|| parse(value(RETRY_AFTER.as_str())?, now()))
-        .or_else(|| seconds(value("x-ratelimit-reset-after")?))
-        .or_else(|| {
-            let reset = reset_of("x-ratelimit-remaining", "x-ratelimit-reset")?;
-            Some(until(seconds(reset)?, now()))
-        })
-        .or_else(|| {
-            let requests = reset_of("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests");
-            let tokens = reset_of("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens");
-            requests.and_then(units).max(tokens.and_then(units))
-        })
+    let asked = |header: &Header| {
+        let read = |value: &str| (header.read)(value.trim(), now()).filter(|wait| !wait.is_zero());
+        texts(header.name).find_map(read).filter(|_| header.remaining.is_none_or(is_used_up))
+    };
+    HEADERS.iter().find_map(|row| row.iter().filter_map(asked).max())
 }
 
-/// Seconds, with or without a fraction; too large a number saturates.
-fn seconds(value: &str) -> Option<Duration> {
+/// A header that asks for a wait.
+struct Header {
+    name: &'static str,
+    /// The header beside it with the rest of the limit. Services send a reset with each response; it
+    /// asks for a wait only if the rest is 0.
+    remaining: Option<&'static str>,
+    read: fn(&str, SystemTime) -> Option<Duration>,
+}
+
+/// A header that asks for a wait by itself.
+const fn asks(name: &'static str, read: fn(&str, SystemTime) -> Option<Duration>) -> Header {
+    Header { name, remaining: None, read }
+}
+
+/// A header that asks for a wait if nothing remains of the limit.
+const fn resets(
+    name: &'static str,
+    remaining: &'static str,
+    read: fn(&str, SystemTime) -> Option<Duration>,
+) -> Header {
+    Header { name, remaining: Some(remaining), read }
+}
+
+/// The headers in the order in which they count. Of the headers in one row the longest wait counts.
+const HEADERS: &[&[Header]] = &[
+    &[asks("retry-after-ms", millis)],
+    &[asks("x-ms-retry-after-ms", millis)],
+    &[asks("x-amz-retry-after", whole_millis)],
+    &[asks("retry-after", parse)],
+    &[asks("x-ratelimit-reset-after", seconds)],
+    &[resets("x-ratelimit-reset", "x-ratelimit-remaining", parse)],
+    &[resets("x-rate-limit-reset", "x-rate-limit-remaining", parse)],
+    &[asks("ratelimit", rate_limit)],
+    &[resets("ratelimit-reset", "ratelimit-remaining", parse)],
+    &[
+        resets("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests", units),
+        resets("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", units),
+    ],
+];
+
+/// `30`, `1.5`.
+fn seconds(value: &str, now: SystemTime) -> Option<Duration> {
+    Some(until(number(value)?, 1, now))
+}
+
+/// `250`, `250.5`.
+fn millis(value: &str, now: SystemTime) -> Option<Duration> {
+    Some(until(number(value)?, 1_000, now))
+}
+
+/// `250`.
+fn whole_millis(value: &str, now: SystemTime) -> Option<Duration> {
+    if value.contains('.') { None } else { millis(value, now) }
+}
+
+/// `6m0s`, `1.5s`, `20ms`.
+fn units(value: &str, _: SystemTime) -> Option<Duration> {
+    retry_rules::duration::parse(value).ok()
+}
+
+/// The longest wait for a limit that is used up, in both forms of the draft's `RateLimit`:
+/// `"default";r=0;t=30` for each limit, and `limit=10, remaining=0, reset=30` for the only one.
+fn rate_limit(value: &str, now: SystemTime) -> Option<Duration> {
+    let (mut longest, mut remaining, mut reset) = (None, None, None);
+    for member in unquoted(value, ',')? {
+        let mut parts = unquoted(member, ';')?.into_iter().map(|part| part.trim().split_once('='));
+        match parts.next().flatten() {
+            Some(("remaining", number)) => remaining = Some(number),
+            Some(("reset", number)) => reset = Some(number),
+            _ => {}
+        }
+        let (mut r, mut t) = (None, None);
+        for parameter in parts.flatten() {
+            match parameter {
+                ("r", number) => r = Some(number),
+                ("t", number) => t = Some(number),
+                _ => {}
+            }
+        }
+        longest = longest.max(reset_in(r, t, now));
+    }
+    longest.max(reset_in(remaining, reset, now))
+}
+
+/// The wait for a limit, if nothing remains of it.
+fn reset_in(remaining: Option<&str>, reset: Option<&str>, now: SystemTime) -> Option<Duration> {
+    if remaining? == "0" { seconds(reset?, now) } else { None }
+}
+
+/// The parts of a structured field between separators that are not in quotes; `None` if a quote does
+/// not end.
+fn unquoted(value: &str, separator: char) -> Option<Vec<&str>> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let parts = value.split(|c: char| {
+        let escapes = is_quoted && !is_escaped && c == '\\';
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = escapes;
+        c == separator && !is_quoted
+    });
+    let parts = parts.collect();
+    (!is_quoted).then_some(parts)
+}
+
+/// A number with or without a fraction, as seconds; one beyond `u64` saturates.
+fn number(value: &str) -> Option<Duration> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(fraction) {
@@ -112,27 +221,32 @@ fn seconds(value: &str) -> Option<Duration> {
     Some(whole.saturating_add(Duration::from_nanos(nanos)))
 }
 
-/// The time until a reset, which is said as a point in time or from now on.
-fn until(reset: Duration, now: SystemTime) -> Duration {
-    /// Nobody asks for thirty years, and no reset was before the year 2001.
+/// The wait that a number asks for, of which `per_second` are a second: the number itself, or the
+/// time until it if it is a point in time.
+fn until(number: Duration, per_second: u32, now: SystemTime) -> Duration {
+    /// The year 2001 as a point in time, and 31 years as a wait.
     const POINT: Duration = Duration::from_secs(1_000_000_000);
-    if reset < POINT {
-        return reset;
+    /// The year 5138 as seconds since 1970, and 1973 as milliseconds.
+    const MILLIS: Duration = Duration::from_secs(100_000_000_000);
+    // A saturated number is a wait.
+    if number.as_secs() == u64::MAX {
+        return number;
     }
-    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    reset.saturating_sub(now)
-}
-
-/// `6m0s`, `1.5s`, `20ms`.
-fn units(value: &str) -> Option<Duration> {
-    retry_rules::duration::parse(value).ok()
+    let mut asked = number / per_second;
+    if asked < POINT {
+        return asked;
+    }
+    while asked >= MILLIS {
+        asked /= 1_000;
+    }
+    asked.saturating_sub(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    use ::http::header::HeaderName;
+    use ::http::header::{DATE, HeaderName, RETRY_AFTER};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -237,9 +351,73 @@ mod tests {
     }
 
     #[test]
-    fn of_several_values_the_first_counts() {
+    fn of_several_values_the_first_that_asks_for_a_wait_counts() {
         let asked = headers(&[(RETRY_AFTER, "3"), (RETRY_AFTER, "9")]);
         assert_eq!(from_headers(&asked), Some(SECOND * 3));
+        let asked = headers(&[(RETRY_AFTER, "0"), (RETRY_AFTER, "later"), (RETRY_AFTER, "9")]);
+        assert_eq!(from_headers(&asked), Some(SECOND * 9));
+    }
+
+    #[test]
+    fn numbers_from_a_billion_are_points_in_time() {
+        let now = at(1_735_689_600);
+        for (value, wait) in [
+            ("1735689630", 30_000),
+            ("1735689630.25", 30_250),
+            ("1735689630250", 30_250),
+            ("1735689630250000", 30_250),
+            ("1735689630250000000", 30_250),
+            // Passed: a second ago, in the year 2001, and in 1973.
+            ("1735689599", 0),
+            ("1000000000", 0),
+            ("100000000000", 0),
+            ("999999999", 999_999_999_000),
+            // The year 5138.
+            ("99999999999", 98_264_310_399_000),
+        ] {
+            let read = parse(value, now).map(|wait| wait.as_millis());
+            assert_eq!(read, Some(wait), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_measure_is_a_wait_and_no_point_in_time() {
+        let beyond = "99999999999999999999";
+        assert_eq!(parse(beyond, at(1_735_689_600)), Some(Duration::from_secs(u64::MAX)));
+        for name in ["retry-after", "retry-after-ms", "x-amz-retry-after"] {
+            let wait = from_headers(&named(&[(name, beyond)]));
+            assert_eq!(wait, Some(Duration::from_secs(u64::MAX)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_wait_of_zero_leaves_the_word_to_the_next_header() {
+        let date = ("date", "Thu, 09 Sep 2010 00:00:00 GMT");
+        for zero in [
+            vec![("retry-after-ms", "0")],
+            vec![("retry-after-ms", "0.0")],
+            vec![("x-ms-retry-after-ms", "0")],
+            vec![("x-amz-retry-after", "0")],
+            vec![("retry-after", "0")],
+            vec![("retry-after", "0.0")],
+            vec![("retry-after", "Thu, 09 Sep 2010 00:00:00 GMT")],
+            vec![("retry-after", "Wed, 08 Sep 2010 23:59:59 GMT")],
+            vec![("retry-after", "1283990400")],
+            vec![("x-ratelimit-reset-after", "0")],
+            vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1283990399")],
+            vec![("x-rate-limit-remaining", "0"), ("x-rate-limit-reset", "0")],
+            vec![("ratelimit", "\"default\";r=0;t=0")],
+            vec![("ratelimit-remaining", "0"), ("ratelimit-reset", "0")],
+        ] {
+            let mut pairs = zero.clone();
+            pairs.push(date);
+            assert_eq!(from_headers(&named(&pairs)), None, "{zero:?}");
+            pairs.extend([
+                ("x-ratelimit-remaining-requests", "0"),
+                ("x-ratelimit-reset-requests", "5s"),
+            ]);
+            assert_eq!(from_headers(&named(&pairs)), Some(SECOND * 5), "{zero:?}");
+        }
     }
 
     #[test]
@@ -270,11 +448,47 @@ mod tests {
             (vec![("retry-after-ms", "250.5")], 250),
             (vec![("retry-after-ms", "250"), ("retry-after", "9")], 250),
             (vec![("retry-after-ms", "soon"), ("retry-after", "9")], 9_000),
+            (vec![date, ("retry-after-ms", &format!("{reset}250"))], 90_250),
+            (vec![("x-ms-retry-after-ms", "100")], 100),
+            (vec![("retry-after-ms", "0"), ("x-ms-retry-after-ms", "1.5")], 1),
+            (vec![("x-amz-retry-after", "1500")], 1_500),
+            (vec![("x-amz-retry-after", "1500.5"), ("retry-after", "9")], 9_000),
+            (vec![("x-amz-retry-after", "1500"), ("retry-after", "9")], 1_500),
+            (vec![date, ("retry-after", &reset)], 90_000),
+            (vec![date, ("retry-after", &format!("{reset}000"))], 90_000),
             (vec![("x-ratelimit-reset-after", "64.57")], 64_570),
             (vec![("retry-after", "2"), ("x-ratelimit-reset-after", "64.57")], 2_000),
             (vec![date, ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)], 90_000),
             (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "30")], 30_000),
-            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1000000001")], 0),
+            (vec![("x-ratelimit-remaining", "0.0"), ("x-ratelimit-reset", "30.5")], 30_500),
+            (
+                vec![
+                    date,
+                    ("x-ratelimit-remaining", "0"),
+                    ("x-ratelimit-reset", &format!("{reset}000")),
+                ],
+                90_000,
+            ),
+            (
+                vec![
+                    date,
+                    ("x-ratelimit-remaining", "0"),
+                    ("x-ratelimit-reset", "Thu, 09 Sep 2010 00:00:30 GMT"),
+                ],
+                30_000,
+            ),
+            (vec![date, ("x-rate-limit-remaining", "0"), ("x-rate-limit-reset", &reset)], 90_000),
+            (vec![("ratelimit-remaining", "0"), ("ratelimit-reset", "7")], 7_000),
+            (vec![date, ("ratelimit-remaining", "0"), ("ratelimit-reset", &reset)], 90_000),
+            (vec![("retry-after", "3"), ("ratelimit", "\"default\";r=0;t=30")], 3_000),
+            (
+                vec![
+                    ("ratelimit", "\"default\";r=0;t=30"),
+                    ("ratelimit-remaining", "0"),
+                    ("ratelimit-reset", "7"),
+                ],
+                30_000,
+            ),
             (
                 vec![
                     ("x-ratelimit-remaining-requests", "0"),
@@ -302,6 +516,11 @@ mod tests {
         for pairs in [
             vec![("x-ratelimit-remaining", "12"), ("x-ratelimit-reset", "30")],
             vec![("x-ratelimit-reset", "30")],
+            vec![("x-ratelimit-remaining", "-1"), ("x-ratelimit-reset", "30")],
+            vec![("x-rate-limit-remaining", "1"), ("x-rate-limit-reset", "30")],
+            vec![("x-rate-limit-remaining", "0"), ("x-ratelimit-reset", "30")],
+            vec![("ratelimit-remaining", "0.5"), ("ratelimit-reset", "30")],
+            vec![("ratelimit-reset", "30")],
             vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "soon")],
             vec![
                 ("x-ratelimit-remaining-requests", "0"),
@@ -310,6 +529,43 @@ mod tests {
             vec![("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "")],
         ] {
             assert_eq!(from_headers(&named(&pairs)), None, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn the_draft_names_each_limit_with_its_rest_and_its_time() {
+        for (value, seconds) in [
+            // Drafts 8 to 11.
+            ("\"default\";r=0;t=30", Some(30)),
+            ("\"default\"; r=0; t=30", Some(30)),
+            ("permin;r=0;t=23", Some(23)),
+            ("\"permin\";r=0;t=12, \"perday\";r=0;t=3600 ,\"free\";r=1;t=9000", Some(3_600)),
+            ("\"a, b;r=5\";r=0;t=12", Some(12)),
+            ("\"a \\\" b\";t=12;r=0", Some(12)),
+            ("\"default\";r=0;pk=:cHJvdmlkZXI=:;t=7", Some(7)),
+            ("\"default\";r=5;t=30", None),
+            ("\"default\";r=0", None),
+            ("\"default\";t=30", None),
+            ("\"default\"", None),
+            // Draft 7.
+            ("limit=100, remaining=0, reset=50", Some(50)),
+            ("remaining=0,reset=50", Some(50)),
+            ("limit=100, remaining=1, reset=50", None),
+            ("limit=100, reset=50", None),
+            // Malformed.
+            ("\"default;r=0;t=30", None),
+            ("\"default\";r=0;t=30, \"day;r=0;t=60", None),
+            ("\"default\";r=none;t=30", None),
+            ("\"default\";r=0;t=soon", None),
+            ("\"default\";r=0;t=-30", None),
+            ("\"default\";r=0;t=soon, \"day\";r=0;t=60", Some(60)),
+            ("r=0;t=30", None),
+            ("30", None),
+            (";;,=,\"\\", None),
+            ("", None),
+        ] {
+            let wait = from_headers(&named(&[("ratelimit", value)]));
+            assert_eq!(wait, seconds.map(Duration::from_secs), "{value}");
         }
     }
 }

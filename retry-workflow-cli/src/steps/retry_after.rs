@@ -22,8 +22,10 @@ pub(crate) fn written(file: &Path) -> Option<Duration> {
 }
 
 fn wait(text: &str) -> Option<Duration> {
-    if let Some(wait) = parse(text.trim(), SystemTime::now()) {
-        return Some(wait);
+    // A wait of zero is no wait.
+    let wait = parse(text.trim(), SystemTime::now()).filter(|wait| !wait.is_zero());
+    if wait.is_some() {
+        return wait;
     }
     // There are several blocks of headers after a redirect, or if curl itself has retried.
     let mut blocks = vec![HeaderMap::new()];
@@ -50,7 +52,6 @@ mod tests {
     fn seconds_dates_and_headers_are_read_and_the_last_wait_counts() {
         let seconds = |text: &str| wait(text).map(|wait| wait.as_secs());
         assert_eq!(seconds("7\n"), Some(7));
-        assert_eq!(seconds("Fri, 31 Dec 1999 23:59:59 GMT"), Some(0));
         let redirected = "HTTP/1.1 302 Found\r\nRetry-After: 1\r\nLocation: /x\r\n\r\n\
                           HTTP/2 429 \r\ndate: Fri, 31 Dec 1999 23:59:00 GMT\r\n\
                           retry-after: Fri, 31 Dec 1999 23:59:42 GMT\r\n\r\n";
@@ -59,8 +60,15 @@ mod tests {
         assert_eq!(seconds(retried), Some(5));
         assert_eq!(seconds("Retry-After: 3\nRetry-After: 9\n"), Some(9));
         assert_eq!(seconds("x-ratelimit-reset-after: 1.5\n"), Some(1));
+        let hasty = "HTTP/1.1 503 X\nRetry-After: 5\n\nHTTP/1.1 503 X\nRetry-After: 0\n\n";
+        assert_eq!(seconds(hasty), Some(5));
         for nothing in ["", "\n", "soon", "HTTP/1.1 500 X\n\n", "retry-after: later", ": :\n:"] {
             assert_eq!(seconds(nothing), None, "{nothing:?}");
+        }
+        for zero in
+            ["0\n", "0.0", "Fri, 31 Dec 1999 23:59:59 GMT", "1735689600", "Retry-After: 0\n"]
+        {
+            assert_eq!(wait(zero), None, "{zero:?}");
         }
     }
 }

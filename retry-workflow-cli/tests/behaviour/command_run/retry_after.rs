@@ -59,6 +59,16 @@ fn a_longer_wait_than_the_step_allows_ends_its_retries() {
 }
 
 #[test]
+fn a_wait_of_zero_is_no_wait() {
+    for said in ["0", "0.0", "1735689600", "'Retry-After: 0'"] {
+        let place = step(&format!("exec: ['./ask.sh', \"{said}\"]"), "");
+        place.ends(1, &["run", "job.yml"]);
+        // The wait is that of the policy.
+        assert!((waits(&place) - 0.001).abs() < 1e-6, "{said}");
+    }
+}
+
+#[test]
 fn a_task_has_the_limit_too() {
     let file = "tasks:\n  only:\n    exec: ['./ask.sh', '0.2']\n    max_retry_after: 100ms\n";
     let place =

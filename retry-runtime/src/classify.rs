@@ -104,7 +104,8 @@ pub trait Classify: Display {
     /// ```
     fn class(&self) -> Class;
 
-    /// Returns how long the server asked callers to wait; by default, it did not ask.
+    /// Returns how long the server asked callers to wait; by default, it did not ask. A wait of zero
+    /// counts as none.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -54,13 +54,15 @@ impl Classifier<'_> {
         }
     }
 
-    /// Returns how long the server asked callers to wait, if the error knows.
+    /// Returns how long the server asked callers to wait, if the error knows. A wait of zero is
+    /// dropped: the server has a clock that lags, or does not know when to come back.
     #[inline]
     pub fn retry_after(self) -> Option<Duration> {
-        match self {
+        let wait = match self {
             Self::Own(error) => error.retry_after(),
             Self::View(view) => view.retry_after(),
-        }
+        };
+        wait.filter(|wait| !wait.is_zero())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use retry_runtime::durable::{CallState, Decision, Failed};
 use retry_runtime::matchers::rate_limit;
-use retry_runtime::{Class, Jitter, Policy, Reason, Retrier, RetryError, retry};
+use retry_runtime::{Class, Jitter, Policy, Reason, Retrier, RetryError, retry, retrying};
 use tokio::time::Instant;
 
 use crate::support::{Calls, Classified, Failure, secs};
@@ -105,6 +106,73 @@ async fn an_error_that_knows_it_itself_is_asked() {
     }
 }
 
+/// A server whose clock lags, or that sends `Retry-After: 0`.
+const HASTY: Classified = Classified(Class::SERVER_ERROR, Some(Duration::ZERO));
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_no_time_does_not_turn_the_backoff_off() {
+    #[retry(attempts = 4, retry_on = [transient])]
+    async fn listed(calls: &Calls) -> Result<(), Classified> {
+        calls.make();
+        Err(HASTY)
+    }
+    #[retry(attempts = 4, retry_after = |_| None, breaker(failure_threshold = 9))]
+    async fn guarded(calls: &Calls) -> Result<(), RetryError<Classified>> {
+        calls.make();
+        Err(HASTY)
+    }
+    let retrier = Retrier::new(Policy::new().attempts(4)).classified();
+    let curve = [secs(1), secs(2), secs(4)];
+
+    let calls = Calls::new();
+    listed(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), curve);
+    let calls = Calls::new();
+    guarded(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), curve);
+    let calls = Calls::new();
+    let block = retrying!(name = "hasty", attempts = 4, async |_| -> Result<(), Classified> {
+        calls.make();
+        Err(HASTY)
+    });
+    block.await.unwrap_err();
+    assert_eq!(calls.gaps(), curve);
+    let calls = Calls::new();
+    let run = retrier.run(|| {
+        calls.make();
+        async { Err::<(), _>(HASTY) }
+    });
+    run.await.unwrap_err();
+    assert_eq!(calls.gaps(), curve);
+
+    let mut state = CallState::default();
+    let decision = retrier.decide(&mut state, &Failed::now(&HASTY));
+    assert_eq!(decision, Decision::Wait(secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_zero_that_the_program_rules_is_obeyed() {
+    #[retry(attempts = 3, context = cx)]
+    async fn ruled() -> Result<(), RetryError<Classified>> {
+        cx.retry_after(Duration::ZERO);
+        Err(HASTY)
+    }
+    #[retry(attempts = 3, retry_after = |_| Some(Duration::ZERO))]
+    async fn asked() -> Result<(), RetryError<Classified>> {
+        Err(HASTY)
+    }
+    let retrier = Retrier::new(Policy::new().attempts(3))
+        .classified()
+        .retry_after(|_: &Classified| Some(Duration::ZERO));
+    for error in [
+        ruled().await.unwrap_err(),
+        asked().await.unwrap_err(),
+        retrier.run(async || Err::<(), _>(HASTY)).await.unwrap_err(),
+    ] {
+        assert_eq!((error.attempts(), error.waited()), (3, Duration::ZERO));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
     #[retry(
@@ -120,7 +188,7 @@ async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Budget);
 }
 
-/// A wrong clock, or `Retry-After: 0`: the budget would never be used.
+/// The program itself says so: the budget would never be used.
 #[tokio::test(start_paused = true)]
 async fn hints_of_nothing_do_not_make_unlimited_attempts_endless() {
     #[retry(attempts = unlimited, budget = "10s", retry_after = |_| Some(Duration::ZERO))]

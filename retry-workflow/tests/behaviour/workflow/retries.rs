@@ -264,6 +264,27 @@ async fn an_item_waits_for_as_long_as_a_server_asks_unless_a_bound_is_set() {
     assert_eq!(attempts(two.max_retry_after(DAY / 2)).await, (1, false));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_no_time_gets_the_time_of_the_curve() {
+    let calls = Calls::default();
+    let report = Workflow::new("hasty")
+        .retry(policy!(attempts = 3))
+        .run([1], {
+            let calls = calls.clone();
+            move |n: u32, _| {
+                let call = calls.count(n);
+                async move {
+                    let busy = ApiError::Busy { wait: Duration::ZERO };
+                    if call < 3 { Err(io::Error::other(busy)) } else { Ok(()) }
+                }
+            }
+        })
+        .await
+        .unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(report.counts.waited, Duration::from_secs(1 + 2));
+}
+
 /// An error that knows its class, and has a cause.
 #[derive(Debug)]
 struct Refusal(io::Error);

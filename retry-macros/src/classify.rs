@@ -19,10 +19,11 @@
 //!     }
 //!     fn retry_after(&self) -> Option<Duration> {
 //!         match self {
-//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.retry_after(),
+//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.hint().and_then(Hint::wait),
 //!             Self::Full { wait: wait, .. } => WaitField::wait(wait),
 //!         }
 //!     }
+//!     // … and `__hint`, because the field of `Http` may also know that there is to be no next attempt.
 //! }
 //! // … and an entry in the list of types that are found inside `anyhow::Error`.
 //! ```

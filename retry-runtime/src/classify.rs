@@ -9,6 +9,7 @@
 
 pub(crate) mod class;
 mod clients;
+pub(crate) mod hint;
 mod known;
 pub mod matchers;
 #[cfg(feature = "pattern")]
@@ -27,6 +28,7 @@ use crate::base::full_text::text_without_bodies;
 use crate::outcome::error::Interrupted;
 
 pub use class::Class;
+pub(crate) use hint::Hint;
 pub(crate) use known::Known;
 pub use registered::register;
 #[doc(hidden)]
@@ -130,6 +132,13 @@ pub trait Classify: Display {
     fn retry_after(&self) -> Option<Duration> {
         None
     }
+
+    /// Like [`retry_after`](Self::retry_after), for types that also know that the server asked not to
+    /// be called again.
+    #[doc(hidden)]
+    fn __hint(&self) -> Option<Hint> {
+        self.retry_after().map(Hint::Wait)
+    }
 }
 
 impl<T: Classify + ?Sized> Classify for Box<T> {
@@ -140,6 +149,10 @@ impl<T: Classify + ?Sized> Classify for Box<T> {
     fn retry_after(&self) -> Option<Duration> {
         T::retry_after(self)
     }
+
+    fn __hint(&self) -> Option<Hint> {
+        T::__hint(self)
+    }
 }
 
 impl<T: Classify + ?Sized> Classify for Arc<T> {
@@ -149,6 +162,10 @@ impl<T: Classify + ?Sized> Classify for Arc<T> {
 
     fn retry_after(&self) -> Option<Duration> {
         T::retry_after(self)
+    }
+
+    fn __hint(&self) -> Option<Hint> {
+        T::__hint(self)
     }
 }
 
@@ -169,6 +186,10 @@ macro_rules! classify_by_chain {
 
             fn retry_after(&self) -> Option<Duration> {
                 retry_after(self)
+            }
+
+            fn __hint(&self) -> Option<Hint> {
+                hint(self)
             }
         }
     )+};
@@ -243,14 +264,26 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
 /// assert_eq!(classify::retry_after(error.as_ref()), Some(minute));
 /// ```
 pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
+    hint(error).and_then(Hint::wait).filter(|wait| !wait.is_zero())
+}
+
+/// Returns what the first error in the chain that knows says about the next attempt. A type that
+/// classifies itself has the last word; a known type that asks for no wait does not.
+pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Hint> {
     // Most programs have no type that knows a wait.
     if !(cfg!(any(feature = "http", feature = "tonic")) || registered::know_waits()) {
         return None;
     }
-    let wait = links(error).find_map(|link| {
-        registered::wait(link).or_else(|| find(link).and_then(Known::wait).map(Some))
-    });
-    wait.flatten().filter(|wait| !wait.is_zero())
+    for link in links(error) {
+        if let Some(hint) = registered::hint(link) {
+            return hint;
+        }
+        let hint = find(link).and_then(Known::hint);
+        if hint.is_some_and(|hint| hint != Hint::NOTHING) {
+            return hint;
+        }
+    }
+    None
 }
 
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types

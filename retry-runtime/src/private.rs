@@ -38,6 +38,7 @@ pub use crate::call::run_time_timer::RunTimeTimer;
 pub use crate::call::session::{Next, Session, Verdict, Wait};
 pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure};
 pub use crate::classify::Class;
+pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
 #[cfg(feature = "macros")]
@@ -151,7 +152,7 @@ pub const VALUE: Verdict<'static> = Verdict {
 /// The verdict on an error, without its class.
 #[inline]
 pub fn judged(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
-    let hint = probed.classifier.retry_after();
+    let hint = probed.classifier.hint();
     Verdict { retry, failure: retry, hint, error: probed.display, ..VALUE }
 }
 
@@ -252,8 +253,8 @@ pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
 
 /// The wait that a server asked for. A function, so that the type of a closure's argument is
 /// inferred.
-pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Duration> {
-    hint(error)
+pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Hint> {
+    hint(error).map(Hint::Wait)
 }
 
 /// The wait that follows in place of `wait`. A function, so that the types of a closure's arguments

@@ -56,6 +56,15 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         let waits = arms(&wait);
         (quote!(match self { #classes }), quote!(match self { #waits }))
     };
+    // Only a field's own type knows more than a wait.
+    let hint = asks_rules.then(|| {
+        let hints = arms(&hint);
+        quote! {
+            fn __hint(&self) -> ::core::option::Option<#private::Hint> {
+                match self { #hints }
+            }
+        }
+    });
     // Several variants may say the same.
     let allowed = quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, deprecated, unused_qualifications)]);
     let registered = is_static.then(|| {
@@ -82,6 +91,8 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
             fn retry_after(&self) -> ::core::option::Option<::core::time::Duration> {
                 #wait
             }
+
+            #hint
         }
         #registered
     }
@@ -126,7 +137,7 @@ fn wait(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) 
         Decides::Field(field) => {
             let (bound, name) = bind(field);
             let probed = probe(field, &name, private);
-            (bound, quote!(#probed.classifier.retry_after()))
+            (bound, quote!(#probed.classifier.hint().and_then(#private::Hint::wait)))
         }
         Decides::Kinds { wait: Some(wait), .. }
         | Decides::Status { wait: Some(wait), .. }
@@ -136,6 +147,17 @@ fn wait(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) 
         }
         _ => (TokenStream::new(), quote!(::core::option::Option::None)),
     }
+}
+
+/// The fields that an arm of `__hint` needs, and its value.
+fn hint(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) {
+    if let Decides::Field(field) = &variant.decides {
+        let (bound, name) = bind(field);
+        let probed = probe(field, &name, private);
+        return (bound, quote!(#probed.classifier.hint()));
+    }
+    let (bound, wait) = wait(variant, private);
+    (bound, quote!(#wait.map(#private::Hint::Wait)))
 }
 
 /// The pattern that binds a field, and the variable.

@@ -124,9 +124,9 @@ impl Expansion<'_> {
                 let hint = match hint {
                     Some(hint) => {
                         let hint = call(hint, quote!(__retry::hint), quote!(error));
-                        quote!(#hint.or_else(|| probed.classifier.retry_after()))
+                        quote!(#hint.or_else(|| probed.classifier.hint()))
                     }
-                    None => quote!(probed.classifier.retry_after()),
+                    None => quote!(probed.classifier.hint()),
                 };
                 lets.extend(quote!(let retry = #retry;));
                 quote!(__retry::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..__retry::VALUE })

@@ -4,11 +4,10 @@
 //! There is one `Known` implementation for each type; nothing here looks at texts.
 
 use core::error::Error;
-use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use super::Class;
+use super::{Class, Hint};
 use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
@@ -16,8 +15,8 @@ pub trait Known: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
     fn known(&self) -> Option<Class>;
 
-    /// How long the server asked callers to wait, according to this error.
-    fn wait(&self) -> Option<Duration> {
+    /// What this error says about the next attempt.
+    fn hint(&self) -> Option<Hint> {
         None
     }
 }
@@ -126,8 +125,8 @@ impl<T: Known> Known for Box<T> {
         T::known(self)
     }
 
-    fn wait(&self) -> Option<Duration> {
-        T::wait(self)
+    fn hint(&self) -> Option<Hint> {
+        T::hint(self)
     }
 }
 
@@ -136,14 +135,15 @@ impl<T: Known> Known for Arc<T> {
         T::known(self)
     }
 
-    fn wait(&self) -> Option<Duration> {
-        T::wait(self)
+    fn hint(&self) -> Option<Hint> {
+        T::hint(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use core::fmt;
+    use core::time::Duration;
 
     use super::*;
     use crate::classify;

@@ -17,19 +17,18 @@ use core::any::type_name;
 use core::error::Error;
 use core::fmt::{self, Debug, Display};
 use core::ops::Deref;
-use core::time::Duration;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 use crate::base::sealed::Seal;
-use crate::classify::{self, Class, Classify, Known};
+use crate::classify::{self, Class, Classify, Hint, Known};
 use crate::outcome::error::RetryError;
 
 /// Everything that is probed from an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed<'a> {
-    /// Determines the class of the error, and the wait that the server asked for.
+    /// Determines the class of the error, and what the server said about the next attempt.
     pub classifier: Classifier<'a>,
     /// How events show the error.
     pub display: ErrorDisplay<'a>,
@@ -54,15 +53,15 @@ impl Classifier<'_> {
         }
     }
 
-    /// Returns how long the server asked callers to wait, if the error knows. A wait of zero is
+    /// Returns what the server said about the next attempt, if the error knows. A wait of zero is
     /// dropped: the server has a clock that lags, or does not know when to come back.
     #[inline]
-    pub fn retry_after(self) -> Option<Duration> {
-        let wait = match self {
-            Self::Own(error) => error.retry_after(),
-            Self::View(view) => view.retry_after(),
+    pub fn hint(self) -> Option<Hint> {
+        let hint = match self {
+            Self::Own(error) => error.__hint(),
+            Self::View(view) => view.hint(),
         };
-        wait.filter(|wait| !wait.is_zero())
+        hint.filter(|hint| *hint != Hint::NOTHING)
     }
 }
 
@@ -101,12 +100,12 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Returns how long the server asked callers to wait, if a known type in the error says so.
+    /// Returns what the server said about the next attempt, if a known type in the error says so.
     #[cold]
-    fn retry_after(self) -> Option<Duration> {
+    fn hint(self) -> Option<Hint> {
         match self {
-            Self::Typed(error) => classify::retry_after(error),
-            Self::Borrowed(error) => error.source().and_then(classify::retry_after),
+            Self::Typed(error) => classify::hint(error),
+            Self::Borrowed(error) => error.source().and_then(classify::hint),
             Self::Text(_) | Self::Nothing => None,
         }
     }
@@ -510,6 +509,7 @@ impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for Ret
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
     use std::io;
 
     use super::*;
@@ -621,7 +621,7 @@ mod tests {
     fn an_error_that_classifies_itself_has_the_last_word() {
         assert_eq!(class!(&Everything), Class::RATE_LIMIT);
         let judge = probe!(lenient __probe &Everything).classifier;
-        assert_eq!(judge.retry_after(), Some(Duration::from_secs(7)));
+        assert_eq!(judge.hint(), Some(Hint::Wait(Duration::from_secs(7))));
     }
 
     #[test]
@@ -632,7 +632,7 @@ mod tests {
 
     #[test]
     fn an_error_that_does_not_classify_itself_knows_no_wait() {
-        assert_eq!(probe!(lenient __probe &refused()).classifier.retry_after(), None);
+        assert_eq!(probe!(lenient __probe &refused()).classifier.hint(), None);
     }
 
     #[test]

@@ -7,13 +7,12 @@ pub(crate) mod entry;
 pub(crate) mod fields;
 
 use core::error::Error;
-use core::time::Duration;
 #[cfg(feature = "macros")]
 use std::sync::OnceLock;
 use std::sync::{Arc, RwLock};
 
-use super::Class;
 use super::known::held;
+use super::{Class, Hint};
 
 use crate::base::sync::unpoisoned;
 
@@ -55,12 +54,12 @@ pub(super) fn know_waits() -> bool {
     false
 }
 
-/// What a type that classifies itself says about the wait.
-#[expect(clippy::option_option, reason = "no such type, no wait, or a wait")]
-pub(super) fn wait(link: &(dyn Error + 'static)) -> Option<Option<Duration>> {
+/// What a type that classifies itself says about the next attempt.
+#[expect(clippy::option_option, reason = "no such type, no hint, or a hint")]
+pub(super) fn hint(link: &(dyn Error + 'static)) -> Option<Option<Hint>> {
     let _ = link;
     #[cfg(feature = "macros")]
-    return RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.wait)(link));
+    return RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.hint)(link));
     #[cfg(not(feature = "macros"))]
     None
 }

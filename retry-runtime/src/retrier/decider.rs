@@ -9,7 +9,7 @@ use crate::base::sealed::{Seal, Sealed};
 use crate::call::session::Verdict;
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
-use crate::classify::{Class, Classify};
+use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::Interrupted;
 use crate::retrier::values::FailedValue;
@@ -282,7 +282,7 @@ impl<E> Rules<E> {
         Verdict {
             retry,
             failure: retry,
-            hint: hint.or_else(|| classifier.retry_after()),
+            hint: hint.map(Hint::Wait).or_else(|| classifier.hint()),
             class,
             error: ErrorDisplay::Display(display),
             ruled: None,

@@ -124,7 +124,7 @@ impl<'m, 'a> Member<'m, 'a> {
     /// on, the failure is reported to the breaker now.
     pub fn failed(&mut self, verdict: &Verdict<'_>) -> HedgeOutcome {
         self.verdict = Some(verdict.decision());
-        if !verdict.retry {
+        if !verdict.allows_retry() {
             return HedgeOutcome::Final;
         }
         if self.others_run {

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::call::session::{Decision, Verdict};
+use crate::classify::Hint;
 
 /// The findings of a group about the outcomes of its members. Empty, and without an allocation, if
 /// no member was judged.
@@ -20,7 +21,7 @@ struct Findings<R> {
 pub struct HedgeVerdicts {
     outcome: Judgement,
     /// The longest wait that the servers of all members asked for.
-    hint: Option<Duration>,
+    hint: Option<Hint>,
     /// The longest wait that all members ruled.
     ruled: Option<Duration>,
     /// The longest wait of a server that a member overruled.

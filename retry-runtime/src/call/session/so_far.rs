@@ -14,7 +14,7 @@ use crate::base::random;
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
 use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
-use crate::classify::Class;
+use crate::classify::{Class, Hint};
 use crate::event::Event;
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
@@ -337,7 +337,7 @@ impl SoFar {
         if plan.cut() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
-        if !verdict.retry {
+        if !verdict.allows_retry() {
             return Err(Reason::NotRetryable);
         }
         if !policy.allows_after(attempt.saturating_add(self.refusals())) {
@@ -354,14 +354,15 @@ impl SoFar {
             Jitter::Decorrelated => self.delay(),
             _ => None,
         };
-        let (shortest, longest) = match verdict.hint.max(verdict.ruled) {
+        let asked = verdict.hint.and_then(Hint::wait);
+        let (shortest, longest) = match asked.max(verdict.ruled) {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),
         };
         let wait = random::between(shortest, longest);
         let mut delay = match verdict.adjust(wait, policy.get_attempts()) {
             Some(adjusted) => adjusted,
-            None if verdict.hint > Some(plan.max_retry_after(policy)) => {
+            None if asked > Some(plan.max_retry_after(policy)) => {
                 return Err(Reason::RetryAfter);
             }
             None => wait,

@@ -6,8 +6,8 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::call::attempt::{Attempt, Ruling};
-use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
+use crate::classify::{Class, Hint};
 use crate::protect::breaker::Permit;
 
 /// A failure, as the caller's matchers judge it.
@@ -17,8 +17,9 @@ pub struct Verdict<'a> {
     pub retry: bool,
     /// Whether a breaker counts it as a failure; otherwise it counts as a success.
     pub failure: bool,
-    /// The wait that the server asked for, unless the attempt itself ruled on the wait.
-    pub hint: Option<Duration>,
+    /// The wait that the server asked for, or that it asked not to be called again, unless the attempt
+    /// itself ruled on the wait.
+    pub hint: Option<Hint>,
     /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
     /// breaker to let a conflict pass.
     pub class: Class,
@@ -41,7 +42,7 @@ pub struct Verdict<'a> {
 pub struct Decision {
     retry: bool,
     failure: bool,
-    pub(crate) hint: Option<Duration>,
+    pub(crate) hint: Option<Hint>,
     class: Class,
     pub(crate) ruled: Option<Duration>,
     pub(crate) overruled: Option<Duration>,
@@ -84,9 +85,14 @@ impl<'a> Verdict<'a> {
         Decision { retry, failure, hint, class, ruled, overruled, least, begins_anew }
     }
 
+    /// Returns whether matchers and server allow a retry.
+    pub(crate) fn allows_retry(&self) -> bool {
+        self.retry && self.hint != Some(Hint::Never)
+    }
+
     /// Returns the wait that the server asked for with this failure; a wait of zero is none.
     pub(super) fn asked(&self) -> Option<Duration> {
-        self.hint.max(self.overruled).filter(|wait| !wait.is_zero())
+        self.hint.and_then(Hint::wait).max(self.overruled).filter(|wait| !wait.is_zero())
     }
 
     /// Returns the wait that follows in place of `wait`, if another one does.
@@ -122,7 +128,7 @@ impl<'a> Verdict<'a> {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => {
                 (self.retry, self.ruled, self.adjust) = (true, Some(wait), None);
-                self.overruled = self.overruled.max(self.hint.take());
+                self.overruled = self.overruled.max(self.hint.take().and_then(Hint::wait));
             }
             None => {}
         }

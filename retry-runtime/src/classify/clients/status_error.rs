@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ::http::StatusCode;
 
-use crate::classify::{Class, Classify, Known, status};
+use crate::classify::{Class, Classify, Hint, Known, status};
 use crate::http::StatusError;
 
 impl Known for StatusError {
@@ -12,8 +12,8 @@ impl Known for StatusError {
         Some(Classify::class(self))
     }
 
-    fn wait(&self) -> Option<Duration> {
-        Self::retry_after(self)
+    fn hint(&self) -> Option<Hint> {
+        Self::retry_after(self).map(Hint::Wait)
     }
 }
 

@@ -1,4 +1,4 @@
-//! tonic 0.14: the code of a status, and the wait in its details.
+//! tonic 0.14: the code of a status, the pushback in its metadata, and the wait in its details.
 
 mod retry_info;
 
@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use crate::classify::{Class, Known, text};
+use crate::classify::{Class, Hint, Known, text};
 
 impl Known for Status {
     fn known(&self) -> Option<Class> {
@@ -32,9 +32,21 @@ impl Known for Status {
         })
     }
 
-    fn wait(&self) -> Option<Duration> {
-        retry_info::in_details(self.details())
+    fn hint(&self) -> Option<Hint> {
+        let hint = pushback(self).filter(|hint| *hint != Hint::NOTHING);
+        hint.or_else(|| retry_info::in_details(self.details()).map(Hint::Wait))
     }
+}
+
+/// The server's pushback ([gRFC A6]): milliseconds as a signed number of 32 bits. A negative or
+/// unreadable value asks callers not to try again.
+///
+/// [gRFC A6]: https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback
+fn pushback(status: &Status) -> Option<Hint> {
+    let value = status.metadata().get("grpc-retry-pushback-ms")?;
+    let millis = value.to_str().ok().and_then(|value| value.trim().parse::<i32>().ok());
+    let wait = millis.and_then(|millis| u64::try_from(millis).ok());
+    Some(wait.map_or(Hint::Never, |millis| Hint::Wait(Duration::from_millis(millis))))
 }
 
 impl Known for TimeoutExpired {
@@ -51,6 +63,8 @@ impl Known for ConnectError {
 
 #[cfg(test)]
 mod tests {
+    use ::tonic::metadata::MetadataValue;
+
     use super::*;
     use crate::classify;
 
@@ -95,6 +109,52 @@ mod tests {
         ] {
             assert_eq!(class(Status::new(Code::Internal, message)), expected, "{message}");
         }
+    }
+
+    fn asking(pushback: Option<&'static str>, retry_info: bool) -> Status {
+        // A `google.rpc.Status` with a `RetryInfo` of 7 s.
+        const DETAILS: &[u8] =
+            b"\x08\x08\x1a\x30\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x07";
+        let details = if retry_info { DETAILS } else { &[] };
+        let mut status = Status::with_details(Code::Unavailable, "busy", details.into());
+        if let Some(value) = pushback {
+            status.metadata_mut().insert("grpc-retry-pushback-ms", value.parse().unwrap());
+        }
+        status
+    }
+
+    #[test]
+    fn the_pushback_comes_before_the_details() {
+        let millis = |millis| Some(Hint::Wait(Duration::from_millis(millis)));
+        for (pushback, retry_info, expected) in [
+            (None, false, None),
+            (None, true, millis(7_000)),
+            (Some("1500"), false, millis(1_500)),
+            (Some("1500"), true, millis(1_500)),
+            (Some("2147483647"), true, millis(2_147_483_647)),
+            // Zero asks for no wait.
+            (Some("0"), true, millis(7_000)),
+            (Some("0"), false, None),
+            (Some("-1"), true, Some(Hint::Never)),
+            (Some("-2147483648"), true, Some(Hint::Never)),
+            (Some("2147483648"), true, Some(Hint::Never)),
+            (Some("1.5"), true, Some(Hint::Never)),
+            (Some("soon"), true, Some(Hint::Never)),
+            (Some(""), true, Some(Hint::Never)),
+        ] {
+            let status = asking(pushback, retry_info);
+            assert_eq!(classify::hint(&status), expected, "{pushback:?} {retry_info}");
+            let wait = expected.and_then(Hint::wait);
+            assert_eq!(classify::Classify::retry_after(&status), wait, "{pushback:?} {retry_info}");
+        }
+    }
+
+    #[test]
+    fn a_pushback_that_is_no_text_asks_not_to_be_called() {
+        let mut status = asking(None, true);
+        let value = MetadataValue::try_from(&b"\xff15"[..]).unwrap();
+        status.metadata_mut().insert("grpc-retry-pushback-ms", value);
+        assert_eq!(classify::hint(&status), Some(Hint::Never));
     }
 
     #[test]

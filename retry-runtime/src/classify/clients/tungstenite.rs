@@ -1,11 +1,9 @@
 //! tungstenite 0.30: the response of a server that refused the upgrade to a WebSocket.
 
-use core::time::Duration;
-
 use ::tungstenite::Error;
 use ::tungstenite::error::ProtocolError;
 
-use crate::classify::{Class, Classify as _, Known};
+use crate::classify::{Class, Classify as _, Hint, Known};
 use crate::http::{StatusError, retry_after};
 
 impl Known for Error {
@@ -27,9 +25,9 @@ impl Known for Error {
         }
     }
 
-    fn wait(&self) -> Option<Duration> {
+    fn hint(&self) -> Option<Hint> {
         match self {
-            Error::Http(response) => retry_after::from_headers(response.headers()),
+            Error::Http(response) => retry_after::from_headers(response.headers()).map(Hint::Wait),
             _ => None,
         }
     }
@@ -37,6 +35,8 @@ impl Known for Error {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
     use crate::classify::Classify;
 

@@ -2,23 +2,22 @@
 
 use core::error::Error;
 use core::marker::PhantomData;
-use core::time::Duration;
 
 use crate::classify::known::held;
-use crate::classify::{Class, Classify};
+use crate::classify::{Class, Classify, Hint};
 
 /// What is known of one type.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     pub(super) class: fn(&(dyn Error + 'static)) -> Option<Class>,
-    /// Only a type that classifies itself knows a wait, or that there is none.
-    pub(super) wait: fn(&(dyn Error + 'static)) -> Option<Option<Duration>>,
+    /// Only a type that classifies itself has a hint, or knows that there is none.
+    pub(super) hint: fn(&(dyn Error + 'static)) -> Option<Option<Hint>>,
 }
 
 impl Rule {
     /// A rule about somebody else's type.
     pub const fn new(class: fn(&(dyn Error + 'static)) -> Option<Class>) -> Self {
-        Self { class, wait: |_| None }
+        Self { class, hint: |_| None }
     }
 }
 
@@ -31,7 +30,7 @@ impl<T: Classify + Error + 'static> Probe<T> {
     /// The type classifies itself.
     pub const RULE: Rule = Rule {
         class: |link| held::<T>(link).map(Classify::class),
-        wait: |link| held::<T>(link).map(Classify::retry_after),
+        hint: |link| held::<T>(link).map(Classify::__hint),
     };
 }
 

@@ -220,7 +220,7 @@ clients::for_each_client!(classify_by_chain);
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
 /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
-/// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; `Unknown` with one: its source decides; any other code → none |
+/// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, `Cancelled` and `Unknown` with a source: the known types in it decide, then its texts; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; any other code → none |
 /// | `tokio_postgres::Error` and `DbError` 0.7 (feature `tokio-postgres`) | its SQLSTATE; a closed connection → network |
 /// | `sqlx::Error` and its database errors (features `sqlx-0_8`, `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout |
 /// | `redis::RedisError` 1 (feature `redis`) | its kind: `LOADING`, `MOVED`, `TRYAGAIN`, `CLUSTERDOWN`, `MASTERDOWN`, `READONLY` → server error |

@@ -12,7 +12,7 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// A server's word of zero: it asks for no wait, so the curve applies.
+    /// A wait of zero, which counts as none if a server asks for it.
     pub(crate) const NOTHING: Self = Self::Wait(Duration::ZERO);
 
     /// Returns the wait, unless there is to be no next attempt.

@@ -2,12 +2,12 @@
 
 mod retry_info;
 
-use core::error::Error as _;
+use core::error::Error;
 use core::time::Duration;
 
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use crate::classify::{Class, Hint, Known, text};
+use crate::classify::{Class, Hint, Known, by_texts, by_types, links, text, text_of};
 
 impl Known for Status {
     fn known(&self) -> Option<Class> {
@@ -19,14 +19,12 @@ impl Known for Status {
             Code::ResourceExhausted => Class::RATE_LIMIT,
             // Defined as "typically due to a concurrency issue such as a transaction abort".
             Code::Aborted => Class::CONFLICT,
-            // The client itself uses it for errors that have no code of their own.
-            Code::Unknown if self.source().is_some() => return None,
-            // Where a proxy answered instead of the service, tonic puts its HTTP status here.
-            Code::Internal | Code::Unknown => {
-                text::status_code(self.message()).unwrap_or(Class::SERVER_ERROR)
+            Code::Internal | Code::Cancelled | Code::Unknown => {
+                return match self.source() {
+                    Some(source) => of_source(self, source),
+                    None => Some(own(self)),
+                };
             }
-            // What tonic turns its own `TimeoutExpired` into.
-            Code::Cancelled if self.message() == "Timeout expired" => Class::TIMEOUT,
             // `DataLoss` maps to HTTP 500, but is defined as unrecoverable.
             _ => Class::empty(),
         })
@@ -35,6 +33,27 @@ impl Known for Status {
     fn hint(&self) -> Option<Hint> {
         let hint = pushback(self).filter(|hint| *hint != Hint::NOTHING);
         hint.or_else(|| retry_info::in_details(self.details()).map(Hint::Wait))
+    }
+}
+
+/// The class of a status that the client itself made of an error, with one of the codes that it uses
+/// for errors without a code of their own. `None` if a known type in the source decides.
+fn of_source(status: &Status, source: &(dyn Error + 'static)) -> Option<Class> {
+    if by_types(source).is_some() {
+        return None;
+    }
+    by_texts(links(source).map(text_of))
+        .or_else(|| (status.code() != Code::Unknown).then(|| own(status)))
+}
+
+/// The class of a status with one of these codes, by itself.
+fn own(status: &Status) -> Class {
+    match status.code() {
+        // What tonic turns its own `TimeoutExpired` into.
+        Code::Cancelled if status.message() == "Timeout expired" => Class::TIMEOUT,
+        Code::Cancelled => Class::empty(),
+        // If a proxy answered instead of the service, tonic puts its HTTP status here.
+        _ => text::status_code(status.message()).unwrap_or(Class::SERVER_ERROR),
     }
 }
 
@@ -63,6 +82,9 @@ impl Known for ConnectError {
 
 #[cfg(test)]
 mod tests {
+    use core::fmt;
+    use std::sync::Arc;
+
     use ::tonic::metadata::MetadataValue;
 
     use super::*;
@@ -108,6 +130,110 @@ mod tests {
             ("connection refused", Class::SERVER_ERROR),
         ] {
             assert_eq!(class(Status::new(Code::Internal, message)), expected, "{message}");
+        }
+    }
+
+    /// A chain of errors that no feature knows by type.
+    #[derive(Debug)]
+    struct Link(&'static str, Option<Box<Self>>);
+
+    impl Link {
+        /// The outermost text first.
+        fn chain(texts: &[&'static str]) -> Self {
+            Self(texts[0], (texts.len() > 1).then(|| Box::new(Self::chain(&texts[1..]))))
+        }
+    }
+
+    impl fmt::Display for Link {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Link {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|inner| inner as _)
+        }
+    }
+
+    fn wrapping(code: Code, source: impl Error + Send + Sync + 'static) -> Status {
+        let mut status = Status::new(code, "h2 protocol error: http2 error");
+        status.set_source(Arc::new(source));
+        status
+    }
+
+    #[test]
+    fn texts_in_the_source_of_internal_and_cancelled_decide() {
+        for (code, texts, expected) in [
+            // A server that shuts down.
+            (
+                Code::Internal,
+                &[
+                    "transport error",
+                    "http2 error",
+                    "connection error received: not a result of an error",
+                ],
+                Class::NETWORK,
+            ),
+            // A stream that the other side resets before and after the head of the response.
+            (
+                Code::Cancelled,
+                &[
+                    "transport error",
+                    "http2 error",
+                    "stream error received: stream no longer needed",
+                ],
+                Class::NETWORK,
+            ),
+            (
+                Code::Cancelled,
+                &[
+                    "error reading a body from connection",
+                    "stream error received: stream no longer needed",
+                ],
+                Class::NETWORK,
+            ),
+            (
+                Code::Internal,
+                &[
+                    "error reading a body from connection",
+                    "stream error received: not a result of an error",
+                ],
+                Class::NETWORK,
+            ),
+            // The connection closes while the request waits for it.
+            (Code::Cancelled, &["operation was canceled", "connection closed"], Class::NETWORK),
+            (Code::Internal, &["the codec failed", "operation timed out"], Class::TIMEOUT),
+            (
+                Code::Internal,
+                &["transport error", "invalid peer certificate: UnknownIssuer"],
+                Class::empty(),
+            ),
+            (Code::Internal, &["the codec failed"], Class::SERVER_ERROR),
+            (Code::Cancelled, &["the stream was dropped"], Class::empty()),
+            // The caller itself did it.
+            (
+                Code::Cancelled,
+                &["stream error sent by user: stream no longer needed"],
+                Class::empty(),
+            ),
+        ] as [(_, &'static [_], _); 10]
+        {
+            assert_eq!(class(wrapping(code, Link::chain(texts))), expected, "{code:?}: {texts:?}");
+        }
+    }
+
+    #[test]
+    fn known_types_in_the_source_of_internal_and_cancelled_decide() {
+        for code in [Code::Internal, Code::Cancelled, Code::Unknown] {
+            let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+            assert_eq!(class(wrapping(code, reset)), Class::NETWORK, "{code:?}");
+            let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+            assert_eq!(class(wrapping(code, denied)), Class::empty(), "{code:?}");
+            assert_eq!(class(wrapping(code, TimeoutExpired(()))), Class::TIMEOUT, "{code:?}");
+            // The status of the service inside the status of the client.
+            let inner = Status::new(Code::NotFound, "the connection timed out");
+            assert_eq!(class(wrapping(code, inner)), Class::empty(), "{code:?}");
         }
     }
 

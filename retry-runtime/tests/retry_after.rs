@@ -286,14 +286,14 @@ async fn answers_of_reqwest_are_checked_likewise() {
     assert_eq!(get(&busy_then_limited()).await.unwrap(), "body");
     assert_eq!(start.elapsed(), secs(57));
     let gone = Script::new(&[(404, &[])]);
-    assert_eq!(get(&gone).await.unwrap_err().to_string(), "404 Not Found");
+    assert_eq!(get(&gone).await.unwrap_err().to_string(), "404 Not Found at /");
     assert_eq!(gone.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_on_loopback_gets_the_time_it_asks_for() {
     fn told(event: &RetryEvent<'_, BoxError>) {
-        assert_eq!(event.error().unwrap().to_string(), "503 Service Unavailable, asks for 3s");
+        assert_eq!(event.error().unwrap().to_string(), "503 Service Unavailable at /, asks for 3s");
     }
 
     #[retry(attempts = 3, retry_on = [server_error], on_retry = told)]

@@ -1,7 +1,8 @@
-//! What everything else builds on: shared memory, time, randomness, names. All reads of the clock
-//! and all random draws happen in here.
+//! What everything else builds on: shared memory, time, randomness, names, classes of failures. All
+//! reads of the clock and all random draws happen in here.
 
 pub(crate) mod cache_line;
+pub(crate) mod class;
 pub(crate) mod clock;
 pub(crate) mod const_panic;
 pub(crate) mod first;

@@ -7,7 +7,6 @@
 //! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
 //! `abort_on` decide that.
 
-pub(crate) mod class;
 mod clients;
 pub(crate) mod hint;
 mod known;
@@ -27,7 +26,7 @@ use std::sync::Arc;
 use crate::base::full_text::text_without_bodies;
 use crate::outcome::error::Interrupted;
 
-pub use class::Class;
+pub use crate::base::class::Class;
 pub(crate) use hint::Hint;
 pub(crate) use known::Known;
 pub use registered::register;

@@ -21,7 +21,7 @@ use crate::options::settings::{BREAKER, Base, Entry, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
 use crate::plain::plain;
 use crate::run_time::{Local, RunTimeExpr, Scope, ValueKind};
-use crate::value;
+use crate::value::{self, Value};
 
 /// All options as written, except the invalid ones.
 #[derive(Default)]
@@ -44,6 +44,8 @@ pub(crate) struct Args {
     /// Makes what the caller gets of the last error.
     pub(crate) map_error: Option<Expr>,
     pub(crate) on_retry: Option<Expr>,
+    /// The number of failures that the `RetryError` of a call keeps.
+    pub(crate) history: Option<Value<u32>>,
     pub(crate) name: Option<Expr>,
     pub(crate) clone: Vec<Ident>,
     /// The arguments that keep what an attempt has changed.
@@ -156,7 +158,7 @@ impl Reading<'_> {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 20] = [
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 21] = [
     option("retry_on", "[transient]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
@@ -239,6 +241,10 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 20] = [
         Ok(())
     })
     .about(Field::OnRetry),
+    option("history", "5", |args, option| {
+        args.history = Some(history(option)?);
+        Ok(())
+    }),
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
         if matches!(&expr, Expr::Lit(_)) {
@@ -679,6 +685,24 @@ fn map_error(map: Expr) -> syn::Result<Expr> {
         _ => true,
     };
     if is_right { Ok(map) } else { Err(syn::Error::new_spanned(map, message)) }
+}
+
+/// Parses the number of failures to keep: a literal, which is checked, or a constant.
+fn history(option: &Reading<'_>) -> syn::Result<Value<u32>> {
+    let expr = option.expr()?;
+    if option.scope.run_time(&expr).is_some() {
+        return Err(syn::Error::new_spanned(
+            expr,
+            "`history` belongs to the function and is the same for all its calls: write a literal or \
+             a constant, such as `history = 5`",
+        ));
+    }
+    option.scope.check_constant(&expr)?;
+    let failures = value::count(expr, "history", option.example)?;
+    match failures.known.and_then(retry_rules::history::complaint) {
+        None => Ok(failures),
+        Some(complaint) => Err(syn::Error::new_spanned(failures, complaint)),
+    }
 }
 
 fn when_open(input: ParseStream) -> syn::Result<bool> {

@@ -41,6 +41,7 @@ pub(crate) fn check(
     }
     hedges(args, function, form, errors);
     maps_error(args, function, form, errors);
+    keeps_history(args, function, form, errors);
     without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
@@ -89,6 +90,33 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
         // Unless values are retried, that nothing is returned is a mistake of its own.
         (_, ReturnType::Default) if args.has_ok() => errors.at(name, message),
         (_, ReturnType::Default) => {}
+    }
+}
+
+/// Reports a `history` whose error nothing receives.
+fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
+    let Some(name) = args.written("history") else { return };
+    let returned = match (form, &function.sig.output) {
+        (Form::Boxed(boxed), _) => Some(&boxed.output),
+        (_, ReturnType::Type(_, ty)) => Some(&**ty),
+        (_, ReturnType::Default) => None,
+    };
+    match args.on_failure {
+        OnFailure::Fallback(_) => {}
+        OnFailure::Continue => errors.at(
+            name,
+            "`history` is part of the `RetryError` of a call, in place of which `on_failure = \
+             continue` returns a default value: remove it, or write `on_failure = \
+             fallback(|error| …)`",
+        ),
+        OnFailure::Stop if args.map_error.is_some() => {}
+        OnFailure::Stop if returned.is_some_and(|ty| item::inside_retry_error(ty).is_some()) => {}
+        OnFailure::Stop => errors.at(
+            name,
+            "`history` is part of the `RetryError` of a call, which nothing receives here: return \
+             `Result<T, RetryError<E>>`, or add `map_error = |error: RetryError<E>| …` or \
+             `on_failure = fallback(|error| …)`",
+        ),
     }
 }
 

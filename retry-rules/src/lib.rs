@@ -29,6 +29,8 @@ mod policy;
 mod breaker;
 mod quota;
 mod rules;
+#[doc(hidden)]
+pub mod history;
 #[cfg(feature = "humantime")]
 pub mod duration;
 #[cfg(feature = "suggest")]

@@ -162,6 +162,7 @@ pub use retrier::durable;
 
 pub use outcome::Missing;
 pub use outcome::error::{Interrupted, Reason, RetryError};
+pub use outcome::past_failure::PastFailure;
 
 #[doc(inline)]
 pub use classify::matchers;

@@ -3,6 +3,7 @@
 //! Each question that an expansion asks of a return type is a small trait of its own, so that the
 //! error for a type that cannot answer points at the user's own tokens.
 
+pub(crate) mod past_failure;
 pub(crate) mod error;
 pub(crate) mod shape;
 pub(crate) mod interruption;

@@ -14,6 +14,7 @@ use core::time::Duration;
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::{self, Err, Ok};
 
+pub use retry_rules::history::complaint as complaint_about_history;
 pub use retry_rules::{
     Backoff, Bound, BreakerConfig, Fields, HalfOpen, Jitter, Policy, Rule, Rules,
 };
@@ -36,7 +37,9 @@ pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::run_time_timer::RunTimeTimer;
 pub use crate::call::session::{Next, Session, Verdict, Wait};
-pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure};
+pub use crate::call::tracked::{
+    TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure, with_history,
+};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
@@ -147,6 +150,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     least: Duration::ZERO,
     begins_anew: false,
     adjust: None,
+    past: &[],
 };
 
 /// The verdict on an error, without its class.

@@ -1,5 +1,6 @@
 //! [`Site`]: a function with `#[retry]`, as visible at run time.
 
+pub(crate) mod end_options;
 #[cfg(all(feature = "macros", not(retry_loom)))]
 pub(crate) mod families;
 #[cfg(feature = "metrics")]
@@ -17,6 +18,7 @@ use std::sync::OnceLock;
 use retry_rules::{Fields, Policy};
 
 use crate::base::name::Name;
+use crate::site::end_options::EndOptions;
 #[cfg(feature = "overrides")]
 use crate::site::policy_override::PolicyOverride;
 use crate::site::stats::{Counters, Stats};
@@ -41,7 +43,9 @@ pub struct Site {
     name: Name,
     location: &'static Location<'static>,
     policy: Option<Policy>,
-    run_time: Fields,
+    // The bits of `Fields`: those of a policy are the first.
+    run_time: u32,
+    end: EndOptions,
     // Apart, because a program has more functions than ever fail.
     failed: OnceLock<Box<Failed>>,
     #[cfg(feature = "metrics")]
@@ -73,7 +77,8 @@ impl Site {
             name: Name::from_static(name),
             location: Location::caller(),
             policy,
-            run_time: Fields::NONE,
+            run_time: 0,
+            end: EndOptions::DEFAULT,
             failed: OnceLock::new(),
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
@@ -87,8 +92,21 @@ impl Site {
     /// Adds fields known only at run time. For expansions.
     #[doc(hidden)]
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the fields of a policy are the first")]
     pub const fn with_run_time(mut self, fields: Fields) -> Self {
-        self.run_time = fields;
+        assert!(
+            fields.bits() >> u32::BITS == 0,
+            "only a field of a policy has a value of run time"
+        );
+        self.run_time = fields.bits() as u32;
+        self
+    }
+
+    /// Sets the number of failures that the error of a call keeps. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_history(mut self, failures: u32) -> Self {
+        self.end = self.end.with_history(failures);
         self
     }
 
@@ -240,7 +258,11 @@ impl Site {
     /// assert!(!site.run_time().contains(Field::Jitter));
     /// ```
     pub const fn run_time(&self) -> Fields {
-        self.run_time
+        Fields::from_bits(self.run_time as u64)
+    }
+
+    pub(crate) const fn end_options(&self) -> EndOptions {
+        self.end
     }
 
     /// Returns the outcomes of its calls.

@@ -47,6 +47,11 @@ async fn telling(id: u64) -> Result<u64, RetryError<Error>> {
     reply(id).await
 }
 
+#[retry(history = 5)]
+async fn remembering(id: u64) -> Result<u64, RetryError<Error>> {
+    reply(id).await
+}
+
 #[retry(breaker = DB, quota = OUTBOUND)]
 async fn protected(id: u64) -> Result<u64, Error> {
     reply(id).await
@@ -74,7 +79,7 @@ async fn hedged(id: u64) -> Result<u64, Error> {
 #[test]
 fn a_layer_costs_a_success_no_allocation_but_what_its_protection_needs() {
     let inner = tower::service_fn(|id: u64| std::future::ready(Ok::<u64, Error>(id)));
-    let plain = RetryLayer::new(Retrier::new(HTTP));
+    let plain = RetryLayer::new(Retrier::new(HTTP).history(5));
     let mut plain = tower::Layer::layer(&plain, inner);
     let guarded = RetryLayer::new(Retrier::new(HTTP).breaker(&DB));
     let mut guarded = tower::Layer::layer(&guarded, inner);
@@ -162,8 +167,17 @@ fn a_call_that_succeeds_allocates_nothing() {
         assert!(now(shared(1)).is_ok());
         assert!(now(matched(1)).is_ok());
         assert!(now(telling(1)).is_ok());
+        assert!(now(remembering(1)).is_ok());
         assert!(now(protected(1)).is_ok());
     });
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn a_history_costs_a_call_that_succeeds_nothing() {
+    assert_eq!(size_of_val(&remembering(1)), size_of_val(&telling(1)));
+    let retrier = Retrier::new(HTTP).history(5);
+    let counted = measure(|| assert!(now(retrier.run(|| reply(1))).is_ok()));
     assert_eq!(counted.count_total, 0);
 }
 

@@ -28,8 +28,24 @@ impl Expansion<'_> {
             let finish = self.finish();
             return quote!(return { #finish };);
         }
+        let end = self.end();
         // With a label: the attempt may stand in a block that has one.
-        quote!(break 'call (outcome, ended);)
+        quote!(break 'call #end;)
+    }
+
+    /// Writes what the loop is left with, or the pattern for it.
+    pub(super) fn end(&self) -> TokenStream {
+        match &self.args.history {
+            Some(_) => quote!((outcome, ended, history)),
+            None => quote!((outcome, ended)),
+        }
+    }
+
+    /// Writes the binding of the failures that the call has kept, before the end of its session.
+    pub(super) fn take_history(&self) -> Option<TokenStream> {
+        let session = self.session();
+        let history = quote!(let history = __retry::Session::take_history(&mut #session););
+        self.args.history.as_ref().map(|_| history)
     }
 
     /// Writes the expression that the function returns after the call has given up, from an `outcome`
@@ -37,7 +53,10 @@ impl Expansion<'_> {
     pub(super) fn finish(&self) -> TokenStream {
         match &self.args.on_failure {
             OnFailure::Stop if self.is_tracked() => {
-                let ended = quote!(__retry::ended(outcome, ended));
+                let mut ended = quote!(__retry::ended(outcome, ended));
+                if self.args.history.is_some() {
+                    ended.extend(quote!(.map_err(|error| __retry::with_history(error, history))));
+                }
                 match self.map_error {
                     Some(map) => {
                         let path = quote!(__retry::map_error);
@@ -64,6 +83,10 @@ impl Expansion<'_> {
                     quote!(__retry::gave_up(outcome, ended))
                 } else {
                     quote!(__retry::GaveUp::gave_up(outcome, ended))
+                };
+                let error = match &self.args.history {
+                    Some(_) => quote!(__retry::with_history(#error, history)),
+                    None => error,
                 };
                 let resolved = self.fall_back(fallback);
                 quote!(let error = #error; #resolved)

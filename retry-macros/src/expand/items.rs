@@ -60,17 +60,7 @@ impl Expansion<'_> {
         } else {
             quote!(__retry::Some(#expression))
         };
-        let run_time = self.is_run_time().then(|| {
-            let fields = policy::written(self.checked.run_time);
-            quote!(.with_run_time(#fields))
-        });
-        let hedged = self.is_hedged().then(|| quote!(.hedged()));
-        items.extend(quote! {
-            __retry::sites! {
-                #![linkme_macro = __retry::sites]
-                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time #hedged;
-            }
-        });
+        items.extend(self.site(&name, &known));
         // An inline const that checks the policy cannot refer to a `let`.
         let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
         items.extend(policy::assertions(&self.checked.unchecked, self.generic, |rules| {
@@ -114,6 +104,35 @@ impl Expansion<'_> {
                 quote!(__retry::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
             }));
         }
+        items
+    }
+
+    /// The site of the function, with this `name` and the policy as far as it is `known`.
+    fn site(&self, name: &TokenStream, known: &TokenStream) -> TokenStream {
+        let mut items = TokenStream::new();
+        let run_time = self.is_run_time().then(|| {
+            let fields = policy::written(self.checked.run_time);
+            quote!(.with_run_time(#fields))
+        });
+        let hedged = self.is_hedged().then(|| quote!(.hedged()));
+        let history = self.args.history.as_ref().map(|history| {
+            let failures = match history.known {
+                Some(failures) => failures.to_token_stream(),
+                None => {
+                    items.extend(quote!(const __RETRY_HISTORY: ::core::primitive::u32 = #history;));
+                    let complaint = quote!(__retry::complaint_about_history(__RETRY_HISTORY));
+                    items.extend(policy::assertion(history, false, &complaint));
+                    quote!(__RETRY_HISTORY)
+                }
+            };
+            quote!(.with_history(#failures))
+        });
+        items.extend(quote! {
+            __retry::sites! {
+                #![linkme_macro = __retry::sites]
+                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time #hedged #history;
+            }
+        });
         items
     }
 

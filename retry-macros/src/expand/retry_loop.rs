@@ -43,7 +43,7 @@ impl Expansion<'_> {
             let keep = quote!(__retry::Call::keep(&mut call, outcome););
             (Some(keep), quote!(let outcome = __retry::Call::end(call, outcome);))
         };
-        let leave = self.leave();
+        let (history, leave) = (self.take_history(), self.leave());
         let attempt = quote! {{
             #start_measuring
             #report
@@ -62,6 +62,7 @@ impl Expansion<'_> {
                     #keep
                 }
                 __retry::Next::GiveUp(ended) => {
+                    #history
                     #end
                     #leave
                 }
@@ -80,8 +81,8 @@ impl Expansion<'_> {
         code.extend(if self.leaves_at_once() {
             retry_loop
         } else {
-            let finish = self.finish();
-            quote!(let (outcome, ended) = #retry_loop; #finish)
+            let (end, finish) = (self.end(), self.finish());
+            quote!(let #end = #retry_loop; #finish)
         });
         code
     }
@@ -161,6 +162,7 @@ impl Expansion<'_> {
         let interrupted = self.how_to_interrupt(false);
         let wrapped = self.wrapped();
         let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
+        let history = self.take_history();
         Some(quote! {
             if #is_cancelled {
                 let interrupted = #interrupted.map(|interrupted| {
@@ -170,6 +172,7 @@ impl Expansion<'_> {
                 });
                 if let __retry::Some(outcome) = __retry::Call::take_last_or(&mut call, interrupted) {
                     #policy
+                    #history
                     let ended = __retry::Call::cancelled_before_attempt(call, #plan);
                     #leave
                 }
@@ -208,6 +211,7 @@ impl Expansion<'_> {
             return quote!(#wait.await;);
         }
         let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
+        let history = self.take_history();
         let awaited = match breaker {
             Some(_) => {
                 let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
@@ -218,6 +222,7 @@ impl Expansion<'_> {
         quote! {
             if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
+                #history
                 let (outcome, ended) = __retry::Call::cancelled(call, #plan, #awaited);
                 #leave
             }
@@ -353,7 +358,7 @@ impl Expansion<'_> {
         let breaker = breaker.named("breaker");
         let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
         let (plan, policy, cancelled) = (self.plan(), self.bind_policy(), self.cancelled());
-        let leave = self.leave();
+        let (history, leave) = (self.take_history(), self.leave());
         // The permit of a hedge may take its place.
         let mutability = self.is_hedged().then(|| quote!(mut));
         let waits = self.args.waits_for_breaker;
@@ -369,6 +374,7 @@ impl Expansion<'_> {
                     match __retry::Call::refused(&mut call, #plan #cancelled, &rejected) {
                         __retry::Next::Wait => #wait,
                         __retry::Next::GiveUp(ended) => {
+                            #history
                             let outcome = __retry::Call::last_or(call, rejected, #interrupted);
                             #leave
                         }

@@ -107,8 +107,9 @@ impl Expansion<'_> {
             }
             None => retry,
         };
-        // A quota charges by class, and a breaker lets conflicts pass.
-        let class = (self.args.quota.is_some() || self.args.breaker.is_some()).then(|| {
+        // A quota charges by class, a breaker lets conflicts pass, and a history shows it.
+        let Args { quota, breaker, history, .. } = self.args;
+        let class = (quota.is_some() || breaker.is_some() || history.is_some()).then(|| {
             let class = self.class(typed);
             quote!(class: #class,)
         });
@@ -142,10 +143,11 @@ impl Expansion<'_> {
 
     /// Whether no option looks at a failure: all are retried.
     fn asks_nothing(&self) -> bool {
-        let Args { retry_on, abort_on, breaker, quota, retry_after, classify, .. } = self.args;
+        let Args { retry_on, abort_on, breaker, quota, retry_after, classify, history, .. } =
+            self.args;
         let is_listed = retry_on.is_some() || abort_on.is_some();
         let is_protected = breaker.is_some() || quota.is_some();
-        let is_read = retry_after.is_some() || classify.is_some();
+        let is_read = retry_after.is_some() || classify.is_some() || history.is_some();
         !(is_listed || is_protected || is_read) && self.args.policy.run_time_base().is_none()
     }
 

@@ -21,6 +21,7 @@ use crate::call::hedge::member::{HedgeOutcome, Member};
 use crate::call::hedge::report::HedgeReport;
 use crate::call::plan::Plan;
 use crate::call::session::Decision;
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
 /// A body that can be begun several times. One trait with an associated type: with two parameters
@@ -156,8 +157,13 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, '
         (self.call_judge)(&self.judge, outcome, member)
     }
 
-    fn keep(&mut self, outcome: <B::Attempt as Future>::Output, verdict: Decision) {
-        self.report.keep(outcome, verdict);
+    fn keep(
+        &mut self,
+        outcome: <B::Attempt as Future>::Output,
+        verdict: Decision,
+        failure: Option<PastFailure>,
+    ) {
+        self.report.keep(outcome, verdict, failure);
     }
 
     fn decide(&mut self, verdict: Option<Decision>) {

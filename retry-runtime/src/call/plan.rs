@@ -9,6 +9,7 @@ use crate::base::clock::{self, Instant};
 use crate::outcome::error::Reason;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
+use crate::site::end_options::EndOptions;
 use crate::site::{Origin, Site};
 
 /// Whether attempts of a function may run at once.
@@ -37,6 +38,8 @@ pub struct Plan<'a> {
     pub(crate) hedges: Hedges,
     /// Whether the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
+    /// The options of a retrier; a function has them in its site.
+    pub(crate) end: EndOptions,
 }
 
 impl<'a> Plan<'a> {
@@ -62,6 +65,7 @@ impl<'a> Plan<'a> {
             is_cancelled: false,
             hedges: Hedges::Never,
             is_evaluated: false,
+            end: EndOptions::DEFAULT,
         }
     }
 
@@ -112,6 +116,11 @@ impl<'a> Plan<'a> {
         // A constant, for a function without time limits: nothing is copied.
         self.timing = timing.is_known().then_some(timing);
         self
+    }
+
+    /// Returns the options about the end of the call.
+    pub(crate) fn end_options(&self) -> EndOptions {
+        self.origin.site.map_or(self.end, Site::end_options)
     }
 
     /// What cut the last attempt off.

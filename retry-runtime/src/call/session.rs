@@ -35,6 +35,7 @@ use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Reason};
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
 use crate::site::Origin;
@@ -146,6 +147,16 @@ impl<K> Session<K> {
         }
     }
 
+    /// Takes the failures that the call has kept, before it ends.
+    #[cold]
+    #[inline(never)]
+    pub fn take_history(&mut self) -> Vec<PastFailure> {
+        match &mut self.waiting {
+            Some(waiting) => waiting.as_mut().project().so_far.take_history(),
+            None => Vec::new(),
+        }
+    }
+
     /// The policy of the call, if it was evaluated at run time after a failed attempt.
     pub fn policy(&self) -> Option<Policy> {
         self.known()?.policy()
@@ -223,8 +234,8 @@ impl<K> Session<K> {
         self.so_far().rejected(plan, Reason::Cancelled, error)
     }
 
-    /// Decides for the first time whether the call goes on, and if so, stores its progress. Apart,
-    /// because later decisions need no stack of their own.
+    /// Decides for the first time whether the call goes on, and if so, or if it keeps its failures,
+    /// stores its progress. Apart, because later decisions need no stack of their own.
     #[cold]
     #[inline(never)]
     fn decide_first(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
@@ -233,7 +244,7 @@ impl<K> Session<K> {
     {
         let mut so_far = SoFar::NOTHING;
         let next = decide(&mut so_far);
-        if next == Next::Wait {
+        if next == Next::Wait || so_far.keeps_failures() {
             let kept = K::none();
             self.waiting = Some(Box::pin(WaitingCall {
                 so_far,

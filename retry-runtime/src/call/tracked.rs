@@ -8,6 +8,7 @@ use core::task::{Context, Poll};
 use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
 use crate::outcome::error::{AttemptError, Ended, RetryError};
+use crate::outcome::past_failure::PastFailure;
 
 /// What an attempt of such a call returns.
 pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
@@ -28,6 +29,11 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
 /// How the call ended, with the error of its last attempt.
 pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
     outcome.map_err(|error| RetryError::new(error, ended))
+}
+
+/// Adds the failures that a call has kept to the error with which it ended.
+pub fn with_history<E>(error: RetryError<E>, history: Vec<PastFailure>) -> RetryError<E> {
+    error.with_history(history)
 }
 
 /// The error that the call's fallback is called with.

@@ -7,6 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::name::Name;
+use crate::outcome::past_failure::PastFailure;
 
 /// Why a call is not retried.
 ///
@@ -303,6 +304,7 @@ pub struct RetryError<E>(Box<GivenUp<E>>);
 struct GivenUp<E> {
     last: AttemptError<E>,
     ended: Ended,
+    history: Vec<PastFailure>,
 }
 
 impl<E> RetryError<E> {
@@ -431,12 +433,12 @@ impl<E> RetryError<E> {
     /// assert_eq!((error.attempts(), error.last()), (1, Some(&4)));
     /// ```
     pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
-        let GivenUp { last, ended } = *self.0;
+        let GivenUp { last, ended, history } = *self.0;
         let last = match last {
             AttemptError::Error(error) => AttemptError::Error(f(error)),
             AttemptError::Interrupted(interrupted) => AttemptError::Interrupted(interrupted),
         };
-        RetryError::new(last, ended)
+        RetryError::new(last, ended).with_history(history)
     }
 
     /// Converts the error into a `Box<dyn Error + Send + Sync>`, even if the last error is one: a
@@ -486,9 +488,42 @@ impl<E> RetryError<E> {
         }
     }
 
+    /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or none
+    /// without it.
+    ///
+    /// Each attempt that ended with a failure counts, also a hedge that failed while another attempt
+    /// ran. Attempts that a breaker rejected do not. The last failure is included; what comes before
+    /// a [reset](crate::Attempt::reset) stays. If the deadline cut off the last attempt, that is the
+    /// last entry, and [`last`](Self::last) returns the error of the entry before it.
+    ///
+    #[cfg_attr(feature = "macros", doc = "```")]
+    #[cfg_attr(not(feature = "macros"), doc = "```ignore")]
+    /// use retry_runtime::{RetryError, retry};
+    ///
+    /// #[retry(attempts = 3, history = 2)]
+    /// async fn fetch(replicas: &mut Vec<&'static str>) -> Result<u32, RetryError<String>> {
+    ///     Err(format!("{} is down", replicas.pop().unwrap_or("the last one")))
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let error = fetch(&mut vec!["c", "b", "a"]).await.unwrap_err();
+    /// let texts: Vec<_> = error.history().iter().map(ToString::to_string).collect();
+    /// assert_eq!(texts, ["attempt 2: b is down", "attempt 3: c is down"]);
+    /// # }
+    /// ```
+    pub fn history(&self) -> &[PastFailure] {
+        &self.0.history
+    }
+
     /// Creates the error of a call that has ended.
     pub(crate) fn new(last: AttemptError<E>, ended: Ended) -> Self {
-        Self(Box::new(GivenUp { last, ended }))
+        Self(Box::new(GivenUp { last, ended, history: Vec::new() }))
+    }
+
+    /// Returns this error with the failures that its call has kept.
+    pub(crate) fn with_history(mut self, history: Vec<PastFailure>) -> Self {
+        self.0.history = history;
+        self
     }
 }
 
@@ -508,8 +543,13 @@ impl<E> From<Interrupted> for RetryError<E> {
 /// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GivenUp { last, ended } = &*self.0;
-        f.debug_struct("RetryError").field("last", last).field("ended", ended).finish()
+        let GivenUp { last, ended, history } = &*self.0;
+        let mut shown = f.debug_struct("RetryError");
+        shown.field("last", last).field("ended", ended);
+        if !history.is_empty() {
+            shown.field("history", history);
+        }
+        shown.finish()
     }
 }
 

@@ -316,6 +316,11 @@ pub type map_error<E, F> = dyn Fn(crate::RetryError<E>) -> F;
 /// `on_retry = f`. Default: none.
 pub type on_retry<E> = dyn Fn(&RetryEvent<'_, E>);
 
+/// Keeps the last failures of a call, from 1 to 100, in its `RetryError`, whose [`history`](crate::RetryError::history) returns the number, text, class and wait of each.
+///
+/// `history = 5`. Default: none.
+pub type history = u32;
+
 /// Functions with `#[retry]` called inside make one attempt each while this one is retrying.
 ///
 /// `nested = once`. Default: each retries by its own policy.

@@ -290,6 +290,7 @@ impl<E> Rules<E> {
             least: Duration::ZERO,
             begins_anew: false,
             adjust: None,
+            past: &[],
         }
     }
 
@@ -347,5 +348,6 @@ fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
         least: Duration::ZERO,
         begins_anew: false,
         adjust: None,
+        past: &[],
     }
 }

@@ -136,7 +136,10 @@ impl<D, V> Retrier<D, V> {
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
         let verdict = self.common.settings.verdict(self.decider.rules(), &attempt, None);
-        let plan = Plan { since_first: Some(failed.since_first), ..self.common.settings.plan() };
+        let plan = self.common.settings.plan();
+        // The state does not keep failures: a store has a history of its own.
+        let end = plan.end.with_history(0);
+        let plan = Plan { since_first: Some(failed.since_first), end, ..plan };
 
         let mut session = Session::<()>::resumed(*state);
         match session.failed(&plan, None, verdict) {

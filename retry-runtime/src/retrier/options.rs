@@ -335,6 +335,33 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
+    /// Keeps the last `failures` of a call for [`RetryError::history`], at most 100: `history = n` in the
+    /// attribute. Default: 0, which keeps none.
+    ///
+    /// The text of each failure is made when it happens, so a call that succeeds at its first attempt
+    /// costs nothing.
+    ///
+    /// [`RetryError::history`]: crate::RetryError::history
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let policy = Policy::new().attempts(3).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).history(2);
+    /// let mut calls = 0;
+    /// let failed = retrier.run_sync(|| {
+    ///     calls += 1;
+    ///     Err::<(), _>(format!("call {calls} failed"))
+    /// });
+    /// let error = failed.unwrap_err();
+    /// let texts: Vec<&str> = error.history().iter().map(|failure| failure.text()).collect();
+    /// assert_eq!(texts, ["call 2 failed", "call 3 failed"]);
+    /// ```
+    pub const fn history(mut self, failures: u32) -> Self {
+        self.common.settings.end = self.common.settings.end.with_history(failures);
+        self
+    }
+
     /// Decides about errors of type `E` only. A retrier with closures does so anyway: this gives
     /// one without them the same type, for a field, or for the service of a `RetryLayer`.
     ///

@@ -21,6 +21,7 @@ use crate::call::session::{Decision, Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::AttemptError;
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::{FailedAttempt, Rules};
 use crate::retrier::operation::Operation;
@@ -193,8 +194,8 @@ where
         member.failed(&common.settings.verdict(rules, &failed, when))
     }
 
-    fn keep(&mut self, output: Fut::Output, verdict: Decision) {
-        self.report.keep(self.operation.end(output), verdict);
+    fn keep(&mut self, output: Fut::Output, verdict: Decision, failure: Option<PastFailure>) {
+        self.report.keep(self.operation.end(output), verdict, failure);
     }
 
     fn decide(&mut self, verdict: Option<Decision>) {

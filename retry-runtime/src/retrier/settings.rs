@@ -28,6 +28,7 @@ use crate::protect::shared::Shared;
 use crate::retrier::decider::{FailedAttempt, Lists, Rules};
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
+use crate::site::end_options::EndOptions;
 
 /// Everything that governs a retrier whatever its errors are.
 #[derive(Clone)]
@@ -46,6 +47,7 @@ pub(super) struct Settings {
     pub(super) quota: Option<Shared<RetryQuota>>,
     /// Whether calls wait until the breaker admits them.
     pub(super) waits_for_breaker: bool,
+    pub(super) end: EndOptions,
 }
 
 /// What a retrier consists of whatever its errors are, behind one reference.
@@ -188,15 +190,15 @@ impl Settings {
             breaker: None,
             quota: None,
             waits_for_breaker: false,
+            end: EndOptions::DEFAULT,
         }
     }
 
     /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
-        let Self { name, lists, breaker, quota, waits_for_breaker, .. } = self;
-        let settings = Self::new(policy);
-        let is_plain = settings.is_plain && breaker.is_none() && quota.is_none();
-        Self { is_plain, name, lists, breaker, quota, waits_for_breaker, ..settings }
+        let Self { policy, needs_timer, is_plain, invalid, .. } = Self::new(policy);
+        let is_plain = is_plain && self.breaker.is_none() && self.quota.is_none();
+        Self { policy, needs_timer, is_plain, invalid, ..self }
     }
 
     /// Sets the breaker that admits the attempts.
@@ -220,6 +222,7 @@ impl Settings {
             breaker: self.breaker.as_ref().map(lend::breaker),
             quota: self.quota.as_ref().map(lend::quota),
             waits_for_breaker: self.waits_for_breaker,
+            end: self.end,
             ..Plan::by(self.origin(), &self.policy)
         }
     }
@@ -227,7 +230,8 @@ impl Settings {
     /// Returns the terms of the hedges of attempt `attempt`.
     pub(super) fn terms(&self, attempt: u32) -> Terms<'_> {
         let Plan { origin, breaker, quota, .. } = self.plan();
-        Terms { origin, attempt, breaker, quota, contexts: None }
+        let keeps_failures = self.end.history > 0;
+        Terms { origin, attempt, breaker, quota, contexts: None, keeps_failures }
     }
 
     /// Reports, once, that the policy in force is not the one that was given.
@@ -244,7 +248,7 @@ impl Settings {
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
-        let needs_class = self.breaker.is_some() || self.quota.is_some();
+        let needs_class = self.breaker.is_some() || self.quota.is_some() || self.end.history > 0;
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
     }
 
@@ -271,7 +275,9 @@ impl Settings {
         let plan = self.plan();
         match call.refused(plan, &rejected) {
             Next::GiveUp(how) => {
-                Some(ended(take(call).last_or(rejected, Result::interrupted), how))
+                let history = call.session.take_history();
+                let last = take(call).last_or(rejected, Result::interrupted);
+                Some(ended(last, how).map_err(|error| error.with_history(history)))
             }
             Next::Wait => {
                 call.begin_wait(plan.quota, plan.breaker);
@@ -346,7 +352,12 @@ impl Settings {
                 }
                 ControlFlow::Continue(())
             }
-            Next::GiveUp(how) => ControlFlow::Break(ended(take(call).end(outcome), how)),
+            Next::GiveUp(how) => {
+                let history = call.session.take_history();
+                let last = take(call).end(outcome);
+                let end = ended(last, how).map_err(|error| error.with_history(history));
+                ControlFlow::Break(end)
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ mod events;
 mod fairness;
 mod hedge;
 mod hedge_outcome;
+mod history;
 mod jitter;
 mod listeners;
 mod map_error;

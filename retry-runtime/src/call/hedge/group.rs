@@ -16,6 +16,7 @@ use crate::call::hedge::member::{HedgeOutcome, Member, Permits};
 use crate::call::session::Decision;
 use crate::classify::Class;
 use crate::observe;
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
@@ -29,6 +30,8 @@ pub struct Terms<'a> {
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
     pub(crate) contexts: Option<&'a Contexts>,
+    /// Whether the error of the call keeps its failures.
+    pub(crate) keeps_failures: bool,
 }
 
 impl<'a> Terms<'a> {
@@ -40,7 +43,8 @@ impl<'a> Terms<'a> {
         quota: Option<&'a RetryQuota>,
         contexts: Option<&'a Contexts>,
     ) -> Self {
-        Self { origin: site.into(), attempt, breaker, quota, contexts }
+        let keeps_failures = site.end_options().history > 0;
+        Self { origin: site.into(), attempt, breaker, quota, contexts, keeps_failures }
     }
 }
 
@@ -70,8 +74,9 @@ pub(crate) trait Caller<'a, F: Future> {
     /// Judges an outcome. Called at most once for each.
     fn judge(&mut self, outcome: &F::Output, member: &mut Member<'_, 'a>) -> HedgeOutcome;
 
-    /// Keeps an outcome that would be retried, while the group goes on.
-    fn keep(&mut self, outcome: F::Output, verdict: Decision);
+    /// Keeps an outcome that would be retried, while the group goes on, and the `failure` for the
+    /// history of the call, if it has one.
+    fn keep(&mut self, outcome: F::Output, verdict: Decision, failure: Option<PastFailure>);
 
     /// Records the verdict on the outcome of the group, or `None` for a success.
     fn decide(&mut self, verdict: Option<Decision>);
@@ -268,20 +273,21 @@ impl<'a, F: Future> Group<'a, F> {
         caller: &mut impl Caller<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> Option<F::Output> {
-        let contexts = self.schedule.terms.contexts;
+        let Terms { contexts, attempt, keeps_failures, .. } = self.schedule.terms;
         if let Some(contexts) = contexts {
             contexts.ended(number);
         }
         // Without hedges, the caller judges the outcome itself.
         if others_run || number > 0 {
             let permits = &mut self.schedule.permits;
-            let mut member =
-                Member::judged(number, permits, held.as_deref_mut(), contexts, others_run);
+            let kept_as = keeps_failures.then_some(attempt);
+            let held = held.as_deref_mut();
+            let mut member = Member::judged(number, permits, held, contexts, others_run, kept_as);
             let judged = caller.judge(&outcome, &mut member);
-            let verdict = member.finish();
+            let (verdict, failure) = member.finish();
             match (judged, verdict) {
                 (HedgeOutcome::Retried, Some(verdict)) if others_run => {
-                    caller.keep(outcome, verdict);
+                    caller.keep(outcome, verdict, failure);
                     return None;
                 }
                 (_, verdict) => caller.decide(verdict),

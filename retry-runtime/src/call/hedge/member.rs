@@ -5,6 +5,7 @@ use core::mem;
 
 use crate::call::hedge::contexts::Contexts;
 use crate::call::session::{Decision, Verdict};
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
 /// The meaning of an outcome for the other attempts of its group.
@@ -74,7 +75,10 @@ pub struct Member<'m, 'a> {
     held: Option<&'m mut Permit<'a>>,
     contexts: Option<&'a Contexts>,
     others_run: bool,
+    /// The number of the attempt, if the error of the call keeps its failures.
+    kept_as: Option<u32>,
     verdict: Option<Decision>,
+    failure: Option<PastFailure>,
     is_finished: bool,
 }
 
@@ -85,7 +89,7 @@ impl<'m, 'a> Member<'m, 'a> {
         permits: &'m mut Permits<'a>,
         held: Option<&'m mut Permit<'a>>,
     ) -> Self {
-        Self::judged(number, permits, held, None, false)
+        Self::judged(number, permits, held, None, false, None)
     }
 
     /// Creates the member whose permit the caller holds, for code of the caller that may panic.
@@ -100,15 +104,27 @@ impl<'m, 'a> Member<'m, 'a> {
         held: Option<&'m mut Permit<'a>>,
         contexts: Option<&'a Contexts>,
         others_run: bool,
+        kept_as: Option<u32>,
     ) -> Self {
-        Self { number, permits, held, contexts, others_run, verdict: None, is_finished: false }
+        Self {
+            number,
+            permits,
+            held,
+            contexts,
+            others_run,
+            kept_as,
+            verdict: None,
+            failure: None,
+            is_finished: false,
+        }
     }
 
-    /// Ends the poll or the judgement without a panic; returns the verdict on a failure.
+    /// Ends the poll or the judgement without a panic; returns the verdict on a failure, and, if the
+    /// group goes on, the failure to be kept.
     #[inline(never)]
-    pub(super) fn finish(mut self) -> Option<Decision> {
+    pub(super) fn finish(mut self) -> (Option<Decision>, Option<PastFailure>) {
         self.is_finished = true;
-        self.verdict
+        (self.verdict, self.failure.take())
     }
 
     /// Returns the verdict, unless the attempt itself ruled on its failure.
@@ -128,6 +144,8 @@ impl<'m, 'a> Member<'m, 'a> {
             return HedgeOutcome::Final;
         }
         if self.others_run {
+            let kept = |number| PastFailure::new(number, &verdict.error, verdict.class, None);
+            self.failure = self.kept_as.map(kept);
             if let Some(permit) = self.permits.take(self.number, self.held.as_deref_mut()) {
                 verdict.report(permit);
             }

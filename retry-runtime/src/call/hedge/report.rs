@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use crate::call::session::{Decision, Verdict};
 use crate::classify::Hint;
+use crate::outcome::past_failure::PastFailure;
 
 /// The findings of a group about the outcomes of its members. Empty, and without an allocation, if
 /// no member was judged.
@@ -28,6 +29,8 @@ pub struct HedgeVerdicts {
     overruled: Option<Duration>,
     /// The longest minimum wait that all members asked for.
     least: Duration,
+    /// The failures of members that ended before the group, if the error of the call keeps them.
+    past: Option<Vec<PastFailure>>,
 }
 
 /// The judgement of a group on its outcome.
@@ -54,13 +57,16 @@ impl<R> HedgeReport<R> {
 
     /// Keeps an outcome that would be retried, while the group goes on.
     #[cold]
-    pub(crate) fn keep(&mut self, outcome: R, verdict: Decision) {
+    pub(crate) fn keep(&mut self, outcome: R, verdict: Decision, failure: Option<PastFailure>) {
         let findings = self.findings();
         let verdicts = &mut findings.verdicts;
         verdicts.hint = verdicts.hint.max(verdict.hint);
         verdicts.ruled = verdicts.ruled.max(verdict.ruled);
         verdicts.overruled = verdicts.overruled.max(verdict.overruled);
         verdicts.least = verdicts.least.max(verdict.least);
+        if let Some(failure) = failure {
+            verdicts.past.get_or_insert_default().push(failure);
+        }
         findings.last = Some((outcome, verdict));
     }
 
@@ -77,6 +83,8 @@ impl<R> HedgeReport<R> {
         let findings = self.0.as_mut()?;
         let (outcome, verdict) = findings.last.take()?;
         findings.verdicts.outcome = Judgement::Failure(verdict);
+        // It is kept as the outcome of the group.
+        findings.verdicts.past.as_mut().and_then(Vec::pop);
         Some(outcome)
     }
 
@@ -95,6 +103,7 @@ impl HedgeVerdicts {
         ruled: None,
         overruled: None,
         least: Duration::ZERO,
+        past: None,
     };
 
     /// Returns whether the outcome of the group is a failure, or `None` if the group did not judge
@@ -120,14 +129,16 @@ impl HedgeVerdicts {
         }
     }
 
-    /// Extends the wait that follows a failure to the longest one that any member asked for.
+    /// Extends the wait that follows a failure to the longest one that any member asked for, and adds
+    /// the failures of the other members.
     #[cold]
     #[inline(never)]
-    pub fn extend(&self, verdict: &mut Verdict<'_>) {
+    pub fn extend<'v>(&'v self, verdict: &mut Verdict<'v>) {
         verdict.hint = verdict.hint.max(self.hint);
         verdict.ruled = verdict.ruled.max(self.ruled);
         verdict.overruled = verdict.overruled.max(self.overruled);
         verdict.least = verdict.least.max(self.least);
+        verdict.past = self.past.as_deref().unwrap_or_default();
     }
 }
 

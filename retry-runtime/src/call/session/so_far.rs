@@ -4,6 +4,7 @@
 //! nanoseconds, capped at 584 years, and what few calls have is behind a pointer of its own.
 
 use core::fmt;
+use core::mem;
 use core::time::Duration;
 
 use retry_rules::{Attempts, Jitter, Policy};
@@ -18,6 +19,7 @@ use crate::classify::{Class, Hint};
 use crate::event::Event;
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass, StateWord};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
@@ -65,6 +67,8 @@ struct Rare {
     policy: Option<Policy>,
     /// The wait that the server asked for with the last failure.
     asked: Option<Duration>,
+    /// The last failures, if the error of the call keeps them.
+    history: Vec<PastFailure>,
 }
 
 /// The attempts and the waits before a new beginning.
@@ -283,7 +287,14 @@ impl SoFar {
             self.delay = NO_DELAY;
         }
         let attempt = self.made.saturating_add(1);
-        match self.next_wait(plan, policy, attempt, verdict) {
+        let next = self.next_wait(plan, policy, attempt, verdict);
+        let history = plan.end_options().history;
+        if history > 0 {
+            let wait = next.as_ref().ok().map(|(delay, _)| *delay);
+            let failure = PastFailure::new(attempt, &verdict.error, verdict.class, wait);
+            self.keep_failure(history, failure, verdict.past);
+        }
+        match next {
             Ok((delay, reservation)) => {
                 let nanos = nanos_of(delay);
                 observe::count_retry(plan.origin, delay, nanos);
@@ -306,6 +317,26 @@ impl SoFar {
                 Next::GiveUp(ended)
             }
         }
+    }
+
+    /// Keeps a failure, and those of the hedges that ended before it.
+    #[cold]
+    #[inline(never)]
+    fn keep_failure(&mut self, most: u8, failure: PastFailure, past: &[PastFailure]) {
+        let history = &mut self.rare().history;
+        history.extend_from_slice(past);
+        history.push(failure);
+        history.drain(..history.len().saturating_sub(usize::from(most)));
+    }
+
+    /// Returns whether any failure is kept.
+    pub(super) fn keeps_failures(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.history.is_empty())
+    }
+
+    /// Takes the failures that were kept.
+    pub(super) fn take_history(&mut self) -> Vec<PastFailure> {
+        self.rare.as_mut().map(|rare| mem::take(&mut rare.history)).unwrap_or_default()
     }
 
     #[cold]

@@ -8,6 +8,7 @@ use retry_rules::Attempts;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::ErrorDisplay;
 use crate::classify::{Class, Hint};
+use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
 /// A failure, as the caller's matchers judge it.
@@ -35,6 +36,8 @@ pub struct Verdict<'a> {
     pub begins_anew: bool,
     /// Replaces the wait that would follow.
     pub adjust: Option<Adjust<'a>>,
+    /// The failures of hedges that ended before, if the call keeps its failures.
+    pub past: &'a [PastFailure],
 }
 
 /// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
@@ -57,8 +60,20 @@ impl Decision {
     #[must_use]
     pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
         let Self { retry, failure, hint, class, ruled, overruled, least, begins_anew } = *self;
-        let adjust = None;
-        Verdict { retry, failure, hint, class, error, ruled, overruled, least, begins_anew, adjust }
+        let (adjust, past) = (None, &[][..]);
+        Verdict {
+            retry,
+            failure,
+            hint,
+            class,
+            error,
+            ruled,
+            overruled,
+            least,
+            begins_anew,
+            adjust,
+            past,
+        }
     }
 }
 

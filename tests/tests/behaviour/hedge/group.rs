@@ -71,6 +71,7 @@ impl World {
             .when(move |failure: &Failure| world.is_retried(failure))
             .retry_after(Failure::wait)
             .breaker(Arc::clone(&self.breaker))
+            .history(9)
     }
 }
 
@@ -89,6 +90,7 @@ async fn be_busy() {
     retry_on = [when(|failure| world.is_retried(failure))],
     retry_after = Failure::wait,
     breaker = world.breaker,
+    history = 9,
 )]
 async fn function(world: &World) -> Result<u32, RetryError<Failure>> {
     world.attempt().await
@@ -106,6 +108,7 @@ fn by_block(world: &Arc<World>) -> Called<'_> {
         retry_on = [when(|failure| world.is_retried(failure))],
         retry_after = Failure::wait,
         breaker = world.breaker,
+        history = 9,
         async |_| -> Result<u32, RetryError<Failure>> { world.attempt().await }
     ))
 }
@@ -204,6 +207,48 @@ async fn the_longest_wait_that_one_of_them_was_asked_for_counts() {
         assert_eq!(world.service.calls.gaps(), [millis(200), millis(5_300)], "{way}");
     })
     .await;
+}
+
+/// Calls in every way, and checks the number, text and wait of each failure in the history.
+async fn remembers<const N: usize>(
+    policy: Policy,
+    script: &[(Duration, Result<u32, Failure>)],
+    history: [(u32, &str, Option<Duration>); N],
+) {
+    let world = || {
+        let script = [script[0].clone(), script[1].clone(), script[script.len() - 1].clone()];
+        World::new(policy, BreakerConfig::new(), script)
+    };
+    every_way(world, |way, _, outcome| {
+        let error = outcome.unwrap_err();
+        let kept = error.history().iter().map(|it| (it.number(), it.text(), it.wait()));
+        assert_eq!(kept.collect::<Vec<_>>(), history, "{way}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_member_that_failed_is_in_the_history() {
+    let busy = |takes, call| (millis(takes), Err(Failure::Busy(call)));
+    let (one, two, three) = ("busy at call 1", "busy at call 2", "busy at call 3");
+    let waited = Some(secs(1));
+
+    remembers(ONCE, &[busy(300, 1), busy(300, 2)], [(1, one, None), (1, two, None)]).await;
+    // The hedge fails first, and the attempt that it joined ends the group.
+    remembers(ONCE, &[busy(300, 1), busy(50, 2)], [(1, two, None), (1, one, None)]).await;
+    let script = [busy(300, 1), busy(300, 2), busy(1, 3)];
+    remembers(TWICE, &script, [(1, one, None), (1, two, waited), (2, three, None)]).await;
+    let is_final = [busy(300, 1), (millis(200), Err(Failure::Corrupt))];
+    remembers(TWICE, &is_final, [(1, one, None), (1, "corrupt", None)]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_was_dropped_is_not_in_the_history() {
+    let is_final = [(SLOW, Ok(1)), (millis(50), Err(Failure::Corrupt))];
+    remembers(TWICE, &is_final, [(1, "corrupt", None)]).await;
+    let hangs = [(millis(300), Err(Failure::Busy(1))), (SLOW, Ok(2))];
+    remembers(ONCE.timeout(secs(2)), &hangs, [(1, "busy at call 1", None)]).await;
+    remembers(TWICE.deadline(secs(2)), &hangs, [(1, "busy at call 1", None)]).await;
 }
 
 /// Opens the breaker of a world, and waits until it admits probes.

@@ -395,7 +395,7 @@ pub fn check<R: Head>(response: R) -> Result<R, StatusError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::{self, Class, Classify as _, Hint};
+    use crate::classify::{self, Class, Classify as _};
 
     fn response(status: u16) -> Response<()> {
         Response::builder().status(status).header("retry-after", "2").body(()).unwrap()

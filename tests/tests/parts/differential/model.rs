@@ -52,8 +52,15 @@ struct Failure {
     /// `true` if the breaker counts it as a failure.
     counts: bool,
     asks_for: Option<Millis>,
-    is_timeout: bool,
-    is_rate_limit: bool,
+    charge: Charge,
+}
+
+/// The cost of a retry after a failure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Charge {
+    Ordinary,
+    Timeout,
+    Throttling,
 }
 
 /// A running attempt: the first one of a group, or a hedge.
@@ -251,8 +258,11 @@ impl<'s> Model<'s> {
             return Ok((wait, 0));
         }
         // A limit may have ended the group after a member was throttled, which has a cost of its own.
-        let is_timeout = failure.is_timeout || cut.is_some();
-        let cost = if is_timeout && !failure.is_rate_limit { 10 } else { 5 };
+        let cost = match failure.charge {
+            Charge::Throttling => 5,
+            Charge::Ordinary if cut.is_none() => 5,
+            Charge::Ordinary | Charge::Timeout => 10,
+        };
         if !self.take(cost) {
             return Err(Reason::Quota);
         }
@@ -415,8 +425,11 @@ impl<'s> Model<'s> {
             // A text has no wait.
             asks_for: (outcome == Outcome::Throttled && kind != Kind::Text)
                 .then_some(millis(ASKED_WAIT)),
-            is_timeout,
-            is_rate_limit: outcome == Outcome::Throttled,
+            charge: match outcome {
+                Outcome::Throttled => Charge::Throttling,
+                _ if is_timeout => Charge::Timeout,
+                _ => Charge::Ordinary,
+            },
         })
     }
 
@@ -424,7 +437,7 @@ impl<'s> Model<'s> {
     fn cut_off(&self, cut: Cut) -> Failure {
         let last = if cut == Cut::Timeout { Last::Timeout } else { Last::Deadline };
         let is_retried = matches!(self.script.matching, Matching::Everything | Matching::Listed);
-        Failure { is_retried, is_timeout: true, ..Failure::interrupted(last) }
+        Failure { is_retried, charge: Charge::Timeout, ..Failure::interrupted(last) }
     }
 
     /// Pays for a retry or a hedge.
@@ -483,8 +496,7 @@ impl Failure {
             is_retried: false,
             counts: true,
             asks_for: None,
-            is_timeout: false,
-            is_rate_limit: false,
+            charge: Charge::Ordinary,
         }
     }
 

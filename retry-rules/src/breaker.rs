@@ -92,6 +92,7 @@ pub enum HalfOpen {
 /// | [`half_open`](Self::half_open): what follows the probes | all calls at once |
 /// | [`stage_time`](Self::stage_time): how long a stage of a gradual half-open state lasts | a tenth of the open time |
 /// | [`abandoned_after`](Self::abandoned_after): a call given up after this long is a failure | off |
+/// | [`hold`](Self::hold): holds all calls for as long as a server asks one of them to wait, and at most for this | off |
 /// | [`observe_only`](Self::observe_only): reject nothing, and report what it would have done | off |
 ///
 /// ```
@@ -131,6 +132,7 @@ pub struct BreakerConfig {
     pub(crate) half_open: HalfOpen,
     pub(crate) stage_time: Option<Duration>,
     pub(crate) abandoned_after: Option<Duration>,
+    pub(crate) hold: Option<Duration>,
     pub(crate) observe_only: bool,
 }
 
@@ -161,6 +163,7 @@ impl BreakerConfig {
             half_open: HalfOpen::Probes,
             stage_time: None,
             abandoned_after: None,
+            hold: None,
             observe_only: false,
         }
     }
@@ -401,6 +404,24 @@ impl BreakerConfig {
         self
     }
 
+    /// Holds all calls for as long as a server asks one of them to wait, and at most for `max`.
+    /// Default: each call waits for its own server's wait only; above 0.
+    ///
+    /// The wait is that of a failure whose class contains `rate_limit` or `server_error`. While calls
+    /// are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
+    /// neither a failure nor a success.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
+    /// assert_eq!(config.get_hold(), Some(Duration::from_secs(120)));
+    /// ```
+    pub const fn hold(mut self, max: Duration) -> Self {
+        self.hold = Some(max);
+        self
+    }
+
     /// Rejects nothing: measures, and reports what the breaker would have done. For the
     /// first weeks in production.
     ///
@@ -499,6 +520,11 @@ impl BreakerConfig {
     /// Returns the [`abandoned_after`](Self::abandoned_after), if it is set.
     pub const fn get_abandoned_after(&self) -> Option<Duration> {
         self.abandoned_after
+    }
+
+    /// Returns the longest [`hold`](Self::hold), if it is set.
+    pub const fn get_hold(&self) -> Option<Duration> {
+        self.hold
     }
 
     /// Returns `true` if it rejects nothing: [`observe_only`](Self::observe_only).

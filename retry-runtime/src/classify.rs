@@ -216,6 +216,7 @@ clients::for_each_client!(classify_by_chain);
 /// | [`tokio::time::error::Elapsed`] | timeout |
 /// | [`Interrupted`] by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
+/// | `Interrupted` by a circuit breaker that holds calls | rate limit, with the rest of the hold as its wait |
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
 /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |

@@ -75,6 +75,18 @@ pub enum Event<'a> {
     },
     /// A circuit breaker changed state.
     Breaker(&'a Transition),
+    /// A circuit breaker holds all calls, because a server has asked one of them to wait:
+    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold). Reported when a hold begins, and each time
+    /// its end moves by more than a second.
+    #[non_exhaustive]
+    Held {
+        /// The breaker's name.
+        breaker: &'a Name,
+        /// How long calls are held, from now on.
+        held: Duration,
+        /// Whether the breaker only observes: calls go through.
+        observe_only: bool,
+    },
     /// A family of breakers is full, and none of those looked at can be evicted: calls with other
     /// keys get separate breakers. Reported once, and again only after one could be evicted.
     #[non_exhaustive]
@@ -231,6 +243,7 @@ impl<'a> Event<'a> {
             Self::Retry { name, .. }
             | Self::Recovered { name, .. }
             | Self::GaveUp { name, .. }
+            | Self::Held { breaker: name, .. }
             | Self::BreakersFull { breaker: name }
             | Self::QuotaEmpty { quota: name }
             | Self::QuotaShareReached { quota: name }
@@ -278,6 +291,11 @@ impl fmt::Display for Event<'_> {
                 write!(f, "{name}: {ended}: {error}")
             }
             Self::Breaker(transition) => transition.fmt(f),
+            Self::Held { breaker, held, observe_only } => {
+                let held = Rounded(*held);
+                write!(f, "circuit breaker `{breaker}`: holds all calls for {held}")?;
+                f.write_str(if *observe_only { " (observed only)" } else { "" })
+            }
             Self::BreakersFull { breaker } => write!(
                 f,
                 "circuit breakers `{}`: none can be evicted, because those looked at are in use or \

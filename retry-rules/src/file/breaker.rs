@@ -59,6 +59,7 @@ breaker_keys! {
     half_open: HalfOpenKey => HalfOpen,
     stage_time: Span => StageTime,
     abandoned_after: Span => AbandonedAfter,
+    hold: Span => Hold,
 }
 
 /// `probes` or `gradual`.
@@ -94,6 +95,7 @@ impl BreakerKeys {
         config.failure_rate = self.failure_rate;
         config.max_timeout = self.max_timeout.map(|Span(time)| time);
         config.abandoned_after = self.abandoned_after.map(|Span(time)| time);
+        config.hold = self.hold.map(|Span(time)| time);
         config.half_open_for = self.half_open_for.map(|Span(time)| time);
         config.half_open = self.half_open.map_or(config.half_open, HalfOpen::from);
         config.stage_time = self.stage_time.map(|Span(time)| time);
@@ -171,6 +173,7 @@ impl From<&BreakerConfig> for BreakerKeys {
                 .map(Span)
                 .filter(|_| config.half_open == HalfOpen::Gradual),
             abandoned_after: config.abandoned_after.map(Span),
+            hold: config.hold.map(Span),
             observe_only: changed(config.observe_only, default.observe_only),
         }
     }

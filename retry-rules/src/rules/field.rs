@@ -91,6 +91,7 @@ fields! {
         half_open => HalfOpen,
         stage_time => StageTime,
         abandoned_after => AbandonedAfter,
+        hold => Hold,
     }
     quota {
         capacity => Capacity,

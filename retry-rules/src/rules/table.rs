@@ -332,6 +332,11 @@ rules! {
             message ["after 0s every call that is dropped would be a failure, even one that was never made: \
                   write a time, such as " (abandoned_after = "1s")]
             when matches!(breaker.abandoned_after, Some(time) if time.is_zero());
+
+        rule HoldZero of [hold]
+            message ["a hold of 0s holds no call: write the longest time that a server may ask all calls \
+                  to wait, such as " (hold = "2m") ", or remove it"]
+            when matches!(breaker.hold, Some(time) if time.is_zero());
     }
 
     /// Returns the rules that `quota` breaks.

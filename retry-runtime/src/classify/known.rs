@@ -112,9 +112,17 @@ impl Known for tokio::time::error::Elapsed {
 }
 
 impl Known for Interrupted {
+    fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Held { remaining, .. } => Some(*remaining),
+            _ => None,
+        }
+    }
+
     fn known(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
+            Self::Held { .. } => Class::RATE_LIMIT,
             Self::CircuitOpen { .. } | Self::Cancelled | Self::Value => Class::empty(),
         })
     }

@@ -7,6 +7,7 @@ pub(crate) mod entry;
 pub(crate) mod fields;
 
 use core::error::Error;
+use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "macros")]
 use std::sync::OnceLock;
 use std::sync::{Arc, RwLock};
@@ -40,18 +41,27 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     added?.iter().find_map(|rule| rule(link))
 }
 
+/// Whether a breaker has held calls: the error of a rejected one knows a wait.
+static HELD: AtomicBool = AtomicBool::new(false);
+
+/// Records that an error of this crate may know a wait.
+pub(crate) fn note_waits() {
+    HELD.store(true, Ordering::Relaxed);
+}
+
 /// Whether there is a type that may know a wait.
 #[inline]
 pub(super) fn know_waits() -> bool {
     #[cfg(feature = "macros")]
-    {
+    let any = {
         // The linker's array is checked each time it is looked at.
         static ANY: OnceLock<bool> = OnceLock::new();
 
         *ANY.get_or_init(|| !RETRY_CLASSIFIERS_0_1.is_empty())
-    }
+    };
     #[cfg(not(feature = "macros"))]
-    false
+    let any = false;
+    any || HELD.load(Ordering::Relaxed)
 }
 
 /// What a type that classifies itself says about the next attempt.

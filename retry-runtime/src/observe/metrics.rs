@@ -9,7 +9,7 @@
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
 //! | `retry_breaker_state` | gauge | `breaker`, and `key` for one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
 //! | `retry_breaker_transitions_total` | counter | `breaker`, `to`, and `key` | changes of its state, by the new state: `closed`, `half_open`, `open` |
-//! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by outcome: `failure`, `slow`, `forgiven`, `rejected`, or, for a breaker that only observes, `would_reject` |
+//! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by outcome: `failure`, `slow`, `forgiven`, `held`, `rejected`, or, for a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
 //! A call that succeeds at its first attempt touches none of them. A counter exists from the first
@@ -70,8 +70,8 @@ pub fn describe() {
 /// recorder is installed.
 ///
 /// Without it, a counter first appears as 1, at its first failure. Prometheus and the like do not
-/// see that as an increase, so an alert would miss the first failure. Each function gets twelve
-/// counters, including one for each [`Reason`].
+/// see that as an increase, so an alert would miss the first failure. Each function gets five counters
+/// and one for each [`Reason`].
 ///
 /// ```
 /// retry_runtime::metrics::register();

@@ -83,6 +83,10 @@ pub(crate) fn emit(event: &Event<'_>) {
                 tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, error = error.as_deref(), observe_only, "circuit breaker changed state");
             }
         }
+        Event::Held { breaker, held, observe_only } => {
+            let observe_only = observe_only.then_some(true);
+            tracing::info!(target: "retry", breaker = breaker.as_str(), held_ms = millis(held), observe_only, "circuit breaker holds all calls");
+        }
         Event::BreakersFull { breaker } => {
             tracing::warn!(target: "retry", breaker = breaker.as_str(), "no breaker of the family can be evicted, new keys share none");
         }

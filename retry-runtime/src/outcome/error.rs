@@ -38,6 +38,9 @@ pub enum Reason {
     Quota,
     /// The circuit breaker does not currently admit calls.
     CircuitOpen,
+    /// The circuit breaker holds all calls, because a server has asked one of them to wait:
+    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
+    Held,
     /// An outer function is being retried, and allows the functions that it calls one attempt each:
     /// `nested = once`.
     Nested,
@@ -56,6 +59,7 @@ impl Reason {
         Self::Cancelled,
         Self::Quota,
         Self::CircuitOpen,
+        Self::Held,
         Self::Nested,
         Self::RetryAfter,
     ];
@@ -84,6 +88,7 @@ impl Reason {
             Self::Cancelled => "cancelled",
             Self::Quota => "quota",
             Self::CircuitOpen => "circuit_open",
+            Self::Held => "held",
             Self::Nested => "nested",
             Self::RetryAfter => "retry_after",
         }
@@ -100,6 +105,7 @@ impl Reason {
             Self::Cancelled => "it was cancelled",
             Self::Quota => "the retry quota is used up",
             Self::CircuitOpen => "the circuit breaker is open",
+            Self::Held => "the circuit breaker holds all calls, as a server asked",
             Self::Nested => "the function around it is being retried",
             Self::RetryAfter => "the server asked for a longer wait than `max_retry_after` allows",
         }
@@ -156,6 +162,15 @@ pub enum Interrupted {
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
+    /// The circuit breaker holds all calls, because a server has asked one of them to wait. Of class
+    /// `rate_limit`, with `remaining` as its wait.
+    #[non_exhaustive]
+    Held {
+        /// The breaker's name.
+        breaker: Name,
+        /// How long calls are still held.
+        remaining: Duration,
+    },
     /// The future given as `cancel` was ready before the first attempt, which was not made.
     Cancelled,
     /// The attempt returned a value to retry (`ok(…)`) instead of an error. It was not cut off;
@@ -190,6 +205,11 @@ impl fmt::Display for Interrupted {
             Self::CircuitOpen { breaker, remaining: Duration::MAX } => {
                 write!(f, "circuit breaker `{breaker}` is open until it is reset")
             }
+            Self::Held { breaker, remaining } => write!(
+                f,
+                "circuit breaker `{breaker}` holds all calls for another {}, as a server asked",
+                Rounded(*remaining)
+            ),
             Self::CircuitOpen { breaker, remaining } => {
                 write!(f, "circuit breaker `{breaker}` is open for another {}", Rounded(*remaining))
             }
@@ -206,9 +226,10 @@ impl From<Interrupted> for std::io::Error {
                 std::io::ErrorKind::TimedOut
             }
             // Not `ErrorKind::Interrupted`, which asks to be tried again.
-            Interrupted::CircuitOpen { .. } | Interrupted::Cancelled | Interrupted::Value => {
-                std::io::ErrorKind::Other
-            }
+            Interrupted::CircuitOpen { .. }
+            | Interrupted::Held { .. }
+            | Interrupted::Cancelled
+            | Interrupted::Value => std::io::ErrorKind::Other,
         };
         Self::new(kind, interrupted)
     }
@@ -533,6 +554,7 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::Timeout { .. } | Interrupted::Value => Reason::Attempts,
             Interrupted::Deadline { .. } => Reason::Deadline,
             Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
+            Interrupted::Held { .. } => Reason::Held,
             Interrupted::Cancelled => Reason::Cancelled,
         };
         Self::new(AttemptError::Interrupted(interrupted), Ended::without_attempt(reason))
@@ -559,7 +581,10 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             // Converted from an `Interrupted` by hand: the attempts were not counted.
             (AttemptError::Interrupted(_), reason)
                 if self.0.ended.attempts == 0
-                    && !matches!(reason, Reason::CircuitOpen | Reason::Cancelled) =>
+                    && !matches!(
+                        reason,
+                        Reason::CircuitOpen | Reason::Held | Reason::Cancelled
+                    ) =>
             {
                 f.write_str("the call was interrupted")?;
             }

@@ -15,6 +15,7 @@ mod guarded_call;
 mod reading;
 mod control;
 mod order;
+mod hold;
 // How it decides.
 mod state_machine;
 mod word;
@@ -107,6 +108,10 @@ pub struct CircuitBreaker {
     called: AtomicBool,
     /// Whether rates are measured over a span of time, as `config` says.
     window_is_of_time: bool,
+    /// The end and the begin of the hold, as [`stamp`]s, if the `word` has its bit. Written under the
+    /// lock of `inner`, before the `word`.
+    held_until: AtomicU64,
+    held_from: AtomicU64,
     pub(super) name: Name,
     config: BreakerConfig,
     counters: Counters,
@@ -157,6 +162,8 @@ struct LockedState {
     loan: Option<ProbeLoan>,
     /// How often it has reopened since it was last closed.
     reopenings: u32,
+    /// The end of the hold that was last reported, as a [`stamp`].
+    reported_hold: u64,
     /// The failure that last opened it.
     opened_by: Option<Arc<str>>,
     probes: Probes,
@@ -178,10 +185,13 @@ impl CircuitBreaker {
         &self.name
     }
 
-    /// Whether nothing is lost but counts if it is replaced with a new one: it is closed, and not
-    /// forced to be; or it is open, its time is over, and nobody has called it since, which would
+    /// Whether nothing is lost but counts if it is replaced with a new one. It holds no calls, and it
+    /// is closed, and not forced to be; or it is open, its time is over, and nobody has called it since, which would
     /// have made it half-open; or it is half-open, and nobody has called it for the time `timeout`.
     pub(super) fn is_idle(&self) -> bool {
+        if !self.held_for().is_zero() {
+            return false;
+        }
         match self.word().mode() {
             Mode::Closed | Mode::Measured | Mode::Timed => true,
             Mode::Forced => false,

@@ -21,8 +21,8 @@ pub trait LendsBreaker {
     /// Returns the breaker.
     fn lend(&self) -> &CircuitBreaker;
 
-    /// Whether it belongs to those who hold it rather than to the whole program.
-    fn is_held(&self) -> bool {
+    /// Returns whether it belongs to its owners rather than to the whole program.
+    fn is_owned(&self) -> bool {
         false
     }
 }
@@ -37,8 +37,8 @@ pub trait LendsQuota {
     /// Returns the quota.
     fn lend(&self) -> &RetryQuota;
 
-    /// Whether it belongs to those who hold it rather than to the whole program.
-    fn is_held(&self) -> bool {
+    /// Returns whether it belongs to its owners rather than to the whole program.
+    fn is_owned(&self) -> bool {
         false
     }
 }
@@ -87,7 +87,7 @@ macro_rules! lends {
                 self.as_ref()
             }
 
-            fn is_held(&self) -> bool {
+            fn is_owned(&self) -> bool {
                 matches!(self, Shared::Counted(_))
             }
         }
@@ -124,7 +124,7 @@ pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
 pub(crate) fn current_test_instance_of_breaker<B: LendsBreaker + ?Sized>(
     shared: &B,
 ) -> Option<&'static CircuitBreaker> {
-    let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
+    let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
     let shared = shared.lend();
     // A member of a family: the family has already lent one of the test's own.
     if shared.name.key().is_some() {
@@ -148,7 +148,7 @@ pub(crate) fn test_instance_of_breaker(
 pub(crate) fn current_test_instance_of_quota<Q: LendsQuota + ?Sized>(
     shared: &Q,
 ) -> Option<&'static RetryQuota> {
-    let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
+    let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
     Some(test_instance_of_quota(&hooks, shared.lend()))
 }
 

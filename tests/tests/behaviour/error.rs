@@ -195,6 +195,7 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
         (Reason::Cancelled, "cancelled"),
         (Reason::Quota, "quota"),
         (Reason::CircuitOpen, "circuit_open"),
+        (Reason::Held, "held"),
         (Reason::Nested, "nested"),
         (Reason::RetryAfter, "retry_after"),
     ];

@@ -250,6 +250,23 @@ async fn a_breaker_tells_each_of_its_moves() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hold_is_reported_with_its_length() {
+    const HOLDING: BreakerConfig = BreakerConfig::new().hold(secs(60));
+    static API: CircuitBreaker = CircuitBreaker::new("events.held", HOLDING);
+    static OBSERVED: CircuitBreaker =
+        CircuitBreaker::new("events.held_observed", HOLDING.observe_only());
+    listen();
+    API.hold(secs(30));
+    API.hold(secs(30));
+    OBSERVED.hold(secs(90));
+    let held = |fields: &[_]| line(Level::INFO, "circuit breaker holds all calls", fields);
+    let observed =
+        [("breaker", "events.held_observed"), ("held_ms", "60000"), ("observe_only", "true")];
+    let expected = [held(&[("breaker", "events.held"), ("held_ms", "30000")]), held(&observed)];
+    assert_eq!(take_events(), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rejected_call_is_given_up_after_no_attempt() {
     static DB: CircuitBreaker = CircuitBreaker::new("events.shut", BreakerConfig::new());
     #[retry(breaker = DB, name = "events.rejected")]

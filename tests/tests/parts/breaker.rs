@@ -5,6 +5,7 @@
 mod families;
 mod giving_up;
 mod half_open;
+mod hold;
 mod order;
 mod observe_only;
 mod open_time;

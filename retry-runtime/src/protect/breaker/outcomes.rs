@@ -12,6 +12,8 @@ pub(super) enum Report<'a> {
     /// With the error, if it is known.
     Failure(Option<&'a dyn fmt::Display>),
     Neither,
+    /// A server has asked for a wait, for which calls are held: neither a failure nor a success.
+    Held,
 }
 
 /// The outcomes of the calls to a circuit breaker since it was created; each call has
@@ -41,6 +43,9 @@ pub struct Outcomes {
     pub forgiven: u64,
     /// Calls that were rejected, or, if the breaker only observes, would have been.
     pub rejected: u64,
+    /// Calls whose server has asked for a wait, for which all calls were held. Not those that were
+    /// slow, and not those that count as failures.
+    pub held: u64,
 }
 
 /// The outcomes that are counted without a lock.
@@ -50,6 +55,7 @@ pub(super) enum Counted {
     Slow = 1,
     Forgiven = 2,
     Rejected = 3,
+    Held = 4,
 }
 
 impl Counted {
@@ -60,16 +66,17 @@ impl Counted {
             Self::Slow => "slow",
             Self::Forgiven => "forgiven",
             Self::Rejected => "rejected",
+            Self::Held => "held",
         }
     }
 }
 
 // Not loom's: nothing depends on the order of accesses to these.
-pub(super) struct Counters([AtomicU64; 4]);
+pub(super) struct Counters([AtomicU64; 5]);
 
 impl Counters {
     pub(super) const fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; 4])
+        Self([const { AtomicU64::new(0) }; 5])
     }
 
     pub(super) fn add(&self, counted: Counted) {
@@ -84,6 +91,7 @@ impl Counters {
             slow: of(Counted::Slow),
             forgiven: of(Counted::Forgiven),
             rejected: of(Counted::Rejected),
+            held: of(Counted::Held),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::mem;
+use core::time::Duration;
 
 use super::CircuitBreaker;
 use super::outcomes::Report;
@@ -11,7 +12,8 @@ use crate::base::sync::Arc;
 
 /// Permission to make one call, and the duty to report its outcome.
 ///
-/// Call [`success`](Self::success), [`failure`](Self::failure) or [`forgive`](Self::forgive). A
+/// Call [`success`](Self::success), [`failure`](Self::failure), [`rate_limited`](Self::rate_limited)
+/// or [`forgive`](Self::forgive). A
 /// permit dropped without a report, as when a future is cancelled, is forgiven; but if its thread is
 /// panicking, that counts as a failure, and if the call took longer than `slow_calls` allows, as slow. Reports on calls admitted before the breaker changed
 /// state are ignored.
@@ -95,6 +97,43 @@ impl<'a> Permit<'a> {
         breaker.fail(tag, Some(error));
     }
 
+    /// Reports that the server has asked callers to wait. If the breaker is configured to
+    /// [hold](retry_rules::BreakerConfig::hold) calls, it holds all of them for this long, and the call
+    /// is neither a failure nor a success. Otherwise, and if the wait is zero, it is a
+    /// [`failure`](Self::failure).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
+    /// let breaker = CircuitBreaker::new("api", config);
+    /// breaker.try_acquire().unwrap().rate_limited(Duration::from_secs(30));
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 0);
+    /// assert_eq!(breaker.held_for().as_secs(), 29);
+    /// ```
+    pub fn rate_limited(self, wait: Duration) {
+        if wait.is_zero() || !self.may_hold() {
+            return self.failure();
+        }
+        // Held before the report, which may free the slot of a probe and wake a caller.
+        self.hold(wait);
+        let (breaker, tag) = self.into_parts();
+        breaker.report(tag, Report::Held);
+    }
+
+    /// Whether the breaker is configured to hold calls.
+    pub(crate) const fn may_hold(&self) -> bool {
+        self.breaker.config().get_hold().is_some()
+    }
+
+    /// Holds all calls for `wait`, as far as the breaker may. A call that should have been rejected
+    /// holds nothing.
+    pub(crate) fn hold(&self, wait: Duration) {
+        if !self.tag.is_ignored() {
+            self.breaker.hold(wait);
+        }
+    }
+
     /// Reports no outcome: the call was cancelled, cut short, or never made. If it took longer than
     /// [`slow_calls`](retry_rules::BreakerConfig::slow_calls) allows, it counts as slow.
     ///
@@ -167,7 +206,7 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] while the breaker is open, half-open with `half_open_requests` probes already
+    /// [`Rejected`] while the breaker holds calls, while it is open, half-open with `half_open_requests` probes already
     /// running, or in a stage in which the call has no place.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
@@ -244,6 +283,24 @@ impl OwnedPermit {
     pub fn failure_with(mut self, error: &dyn fmt::Display) {
         if let Some(permit) = self.take() {
             permit.failure_with(error);
+        }
+    }
+
+    /// Reports that the server has asked callers to wait, as [`Permit::rate_limited`] does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
+    /// let breaker = Arc::new(CircuitBreaker::new("api", config));
+    /// let permit = breaker.try_acquire_owned().unwrap();
+    /// permit.rate_limited(Duration::from_secs(30));
+    /// assert!(breaker.try_acquire_owned().unwrap_err().is_held());
+    /// ```
+    pub fn rate_limited(mut self, wait: Duration) {
+        if let Some(permit) = self.take() {
+            permit.rate_limited(wait);
         }
     }
 

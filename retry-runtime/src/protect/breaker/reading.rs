@@ -44,7 +44,8 @@ impl CircuitBreaker {
     }
 
     /// Returns how long until the breaker admits a call: zero if it would now, or `None` if it is
-    /// open until reset. Costs one load when closed.
+    /// open until reset. While calls are held, it is at least the rest of the hold. Costs one load
+    /// when closed.
     ///
     /// While it is half-open with all probes running, this is the time until the oldest of them
     /// loses its slot; the first one to report makes room earlier. In a stage of a
@@ -72,10 +73,13 @@ impl CircuitBreaker {
     }
 
     /// Whether a call that has failed may be retried after a wait of its own. In a stage, that is a call
-    /// of which a stage has admitted an attempt: a place that is free now is not kept for it.
+    /// of which a stage has admitted an attempt: a place that is free now is not kept for it. Where calls
+    /// are held for longest, it may, because its wait lasts until the end of the hold.
     pub(crate) fn admits_retry(&self, pass: StagePass) -> bool {
         let word = self.word();
-        if word.mode() == Mode::Gradual && !self.observes() {
+        if word.is_held() && self.is_held_longest() {
+            true
+        } else if word.mode() == Mode::Gradual && !self.observes() {
             pass.history(word) == History::Admitted
         } else {
             self.until_admits() == Some(Duration::ZERO)
@@ -100,6 +104,10 @@ impl CircuitBreaker {
         if self.observes() {
             return Some(Duration::ZERO);
         }
+        self.until_state_admits(waiting).map(|until| until.max(self.held_for()))
+    }
+
+    fn until_state_admits(&self, waiting: Option<StagePass>) -> Option<Duration> {
         let inner = self.lock();
         let word = self.word();
         match word.mode() {
@@ -175,6 +183,7 @@ impl CircuitBreaker {
             probes: inner.probes.count(),
             probe_successes: inner.probes.successes(),
             remaining: self.remaining(),
+            held: self.held_for(),
             reopenings: inner.reopenings,
             opened_by: inner.opened_by.clone(),
             outcomes: self.counters.read(by_rate.then_some(inner.successes)),

@@ -26,12 +26,30 @@ pub struct Rejected {
     /// The breaker's name.
     pub breaker: Name,
     /// How long the breaker stays open: zero while it is half-open with all probes running,
-    /// [`Duration::MAX`] if it is open until reset.
+    /// [`Duration::MAX`] if it is open until reset. If calls are held for longer, the rest of the
+    /// hold.
     pub remaining: Duration,
     pub(super) opened_by: Option<Arc<str>>,
+    pub(super) is_held: bool,
 }
 
 impl Rejected {
+    /// Returns `true` if calls are held because a server has asked one of them to wait, and that
+    /// lasts longer than the breaker stays open.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
+    /// let breaker = CircuitBreaker::new("api", config);
+    /// breaker.try_acquire().unwrap().rate_limited(Duration::from_secs(30));
+    /// assert!(breaker.try_acquire().unwrap_err().is_held());
+    /// ```
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
     /// Returns the text of the failure that opened the breaker, if it is known: it may be missing
     /// while the breaker changes its state. Not part of the message of this error, because a text
     /// such as "connection refused" would say that this call failed so.
@@ -61,7 +79,11 @@ impl Error for Rejected {}
 
 impl From<Rejected> for Interrupted {
     fn from(rejected: Rejected) -> Self {
-        let Rejected { breaker, remaining, .. } = rejected;
-        Self::CircuitOpen { breaker, remaining }
+        let Rejected { breaker, remaining, is_held, .. } = rejected;
+        if is_held {
+            Self::Held { breaker, remaining }
+        } else {
+            Self::CircuitOpen { breaker, remaining }
+        }
     }
 }

@@ -44,6 +44,9 @@ pub struct Snapshot {
     /// How long the breaker stays open: zero if it is not open or its open time is over,
     /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
+    /// How long all calls are still held, because a server has asked one of them to wait; zero if
+    /// they are not.
+    pub held: Duration,
     /// How often it has reopened since it was last closed.
     pub reopenings: u32,
     /// The text of the failure that last opened it, if known; kept after it closes again.

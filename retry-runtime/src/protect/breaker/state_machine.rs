@@ -59,10 +59,13 @@ impl CircuitBreaker {
         Ok(Permit::new(self, Tag::timed(word, stamp::nanos())))
     }
 
-    /// The admission to a breaker that is not closed.
+    /// The admission to a breaker that is not closed, or that holds calls.
     #[cold]
     #[inline(never)]
     fn acquire_limited(&self, word: StateWord, pass: StagePass) -> Result<Permit<'_>, Rejected> {
+        if word.is_held() {
+            return self.acquire_held(pass);
+        }
         match word.mode() {
             Mode::Gradual => self.join_stage(pass),
             Mode::Open => {
@@ -74,19 +77,19 @@ impl CircuitBreaker {
     }
 
     /// Like [`acquire`](Self::acquire), after the state has changed.
-    fn acquire_again(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
+    pub(super) fn acquire_again(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         self.acquire(self.word(), || pass)
     }
 
     /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
-    fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
+    pub(super) fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
         self.count(Counted::Rejected);
         if self.observes() {
             return Ok(Permit::new(self, Tag::IGNORED));
         }
         // Rejected calls do not wait for each other.
         let opened_by = self.inner.0.try_lock().ok().and_then(|inner| inner.opened_by.clone());
-        Err(Rejected { breaker: self.name.clone(), remaining, opened_by })
+        Err(Rejected { breaker: self.name.clone(), remaining, opened_by, is_held: false })
     }
 
     fn count(&self, counted: Counted) {
@@ -104,6 +107,11 @@ impl CircuitBreaker {
         self.end_loan(&mut inner);
         let word = self.word();
         match word.mode() {
+            // A hold has begun since: a slot that is free is not for this call.
+            _ if word.is_held() => {
+                self.announce_all(inner);
+                return self.acquire_again(pass);
+            }
             Mode::HalfOpen if self.has_been_half_open_for_long(&inner) => {
                 self.recover(&mut inner);
                 self.announce_all(inner);
@@ -141,7 +149,7 @@ impl CircuitBreaker {
     fn join_stage(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
         let word = self.word();
-        if word.mode() != Mode::Gradual {
+        if word.mode() != Mode::Gradual || word.is_held() {
             drop(inner);
             return self.acquire_again(pass);
         }
@@ -203,7 +211,9 @@ impl CircuitBreaker {
             (Mode::HalfOpen, _) => self.report_probe(tag, report),
             (Mode::Gradual, _) => self.report_of_stage(tag, report),
             (Mode::Timed, Report::Neither) => self.measure_given_up(tag),
+            (Mode::Timed, Report::Held) => self.measure_held(tag),
             (_, Report::Neither) => self.count(Counted::Forgiven),
+            (_, Report::Held) => self.count(Counted::Held),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
             (Mode::Measured, Report::Success) => self.succeed_measured(tag),
@@ -224,6 +234,17 @@ impl CircuitBreaker {
         }
     }
 
+    /// A server that limits its callers works. Its answer may have been slow; but a caller that has
+    /// received it did not give up, so `abandoned_after` does not apply.
+    #[cold]
+    fn measure_held(&self, tag: Tag) {
+        if self.is_slow(tag.elapsed(stamp::nanos())) {
+            self.measure(tag, Report::Held);
+        } else {
+            self.count(Counted::Held);
+        }
+    }
+
     /// Judges a call of a stage as when closed, and then the stage by it.
     #[cold]
     fn report_of_stage(&self, tag: Tag, report: Report<'_>) {
@@ -231,6 +252,7 @@ impl CircuitBreaker {
         let has_succeeded = matches!(report, Report::Success) && !self.is_slow(tag.elapsed(now));
         match report {
             Report::Neither => self.measure_given_up(tag),
+            Report::Held => self.measure_held(tag),
             Report::Success | Report::Failure(_) => self.measure(tag, report),
         }
         let mut inner = self.lock();
@@ -266,7 +288,7 @@ impl CircuitBreaker {
     fn measure(&self, tag: Tag, report: Report<'_>) {
         let (failed, error) = match report {
             Report::Failure(error) => (true, error),
-            Report::Success | Report::Neither => (false, None),
+            _ => (false, None),
         };
         let is_timed = matches!(tag.mode(), Mode::Timed | Mode::Gradual);
         // Read before taking the lock, to hold it for a shorter time.
@@ -287,7 +309,7 @@ impl CircuitBreaker {
         match report {
             Report::Failure(_) => *streak = streak.saturating_add(1),
             Report::Success => *streak = 0,
-            Report::Neither => {}
+            Report::Neither | Report::Held => {}
         }
         let by_rate = window.record(&self.config, now, Outcome { failed, slow });
         let cause =
@@ -327,7 +349,7 @@ impl CircuitBreaker {
     fn report_probe(&self, tag: Tag, report: Report<'_>) {
         let error = match report {
             Report::Failure(error) => error.and_then(text_of),
-            Report::Success | Report::Neither => None,
+            _ => None,
         };
         let mut inner = self.lock();
         let admitted_at = match self.word().mode() {
@@ -350,6 +372,7 @@ impl CircuitBreaker {
         };
         let counted = match report {
             Report::Failure(_) => Some(Counted::Failure),
+            Report::Held => Some(Counted::Held),
             Report::Neither if !slow => Some(Counted::Forgiven),
             Report::Success | Report::Neither if slow => Some(Counted::Slow),
             Report::Success | Report::Neither => {
@@ -366,7 +389,8 @@ impl CircuitBreaker {
             Report::Success | Report::Neither if slow => {
                 self.transition(&mut inner, Mode::Open, Cause::ProbeSlow);
             }
-            Report::Neither => {}
+            // The slot is free again, and nothing else changes.
+            Report::Neither | Report::Held => {}
             Report::Success => {
                 let successes = inner.probes.succeed();
                 if successes >= self.config.get_success_threshold()
@@ -403,7 +427,10 @@ impl CircuitBreaker {
         error: Option<Arc<str>>,
     ) {
         let from = self.word();
-        let next = from.next(to);
+        let next = match cause {
+            Cause::Reset | Cause::Forced => from.next(to).released(),
+            _ => from.next(to),
+        };
         inner.forced = cause == Cause::Forced;
         inner.by_fleet = cause == Cause::Fleet;
         inner.loan = None;

@@ -53,12 +53,15 @@ impl Mode {
     }
 }
 
-/// Three bits for the mode, and one for whether calls are noted.
-const MODE_BITS: u32 = 4;
-const MODE: u64 = 0b0111;
-const WATCHED: u64 = 0b1000;
+/// Three bits for the mode, one for whether calls are noted, and one for whether they may be held.
+const MODE_BITS: u32 = 5;
+const MODE: u64 = 0b0_0111;
+const WATCHED: u64 = 0b0_1000;
+const HELD: u64 = 0b1_0000;
+/// The bits that do not belong to the period between two changes of state.
+const PASSING: u64 = WATCHED | HELD;
 /// The bit that `Open`, `HalfOpen` and `Gradual` have in common.
-const LIMITED: u64 = 0b0100;
+const LIMITED: u64 = 0b0_0100;
 
 const fn mode_of(bits: u64) -> Mode {
     match bits & MODE {
@@ -72,7 +75,7 @@ const fn mode_of(bits: u64) -> Mode {
     }
 }
 
-/// `generation << 4 | watched << 3 | mode`. The generation increases with every change, so two
+/// `generation << 5 | held << 4 | watched << 3 | mode`. The generation increases with every change, so two
 /// words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateWord(pub(super) u64);
@@ -83,7 +86,7 @@ impl StateWord {
     }
 
     pub(super) const fn next(self, mode: Mode) -> Self {
-        Self((self.generation() + 1) << MODE_BITS | self.0 & WATCHED | mode as u64)
+        Self((self.generation() + 1) << MODE_BITS | self.0 & PASSING | mode as u64)
     }
 
     pub(super) const fn generation(self) -> u64 {
@@ -94,10 +97,25 @@ impl StateWord {
         mode_of(self.0)
     }
 
-    /// Closed, with nothing to count and nothing to note.
+    /// Closed, with nothing to count, to note or to hold.
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & (MODE | WATCHED) == Mode::Closed as u64
+        self.0 & (MODE | PASSING) == Mode::Closed as u64
+    }
+
+    /// The same word, but calls are held from now on.
+    pub(super) const fn held(self) -> Self {
+        Self(self.0 | HELD)
+    }
+
+    /// The same word, but calls are no longer held.
+    pub(super) const fn released(self) -> Self {
+        Self(self.0 & !HELD)
+    }
+
+    /// Whether calls are held, or were until their hold ended without a call since.
+    pub(super) const fn is_held(self) -> bool {
+        self.0 & HELD != 0
     }
 
     /// The same word, but calls are noted from now on.
@@ -109,18 +127,18 @@ impl StateWord {
         self.0 & WATCHED != 0
     }
 
-    /// Closed, whatever is counted.
+    /// Closed, whatever is counted, and without a hold.
     #[inline]
     pub(super) const fn admits_all(self) -> bool {
-        self.0 & LIMITED == 0
+        self.0 & (LIMITED | HELD) == 0
     }
 }
 
 pub(super) const FIRST_GENERATION: u64 = 1;
 
-/// The layout of a timed tag: four bits of mode, 23 of generation, and 37 of the microseconds at
+/// The layout of a timed tag: five bits of mode, 22 of generation, and 37 of the microseconds at
 /// which the call began. To wrap, a single call would have to last 38 hours, or the state would
-/// have to change 8 million times during one.
+/// have to change 4 million times during one.
 const TIMED_BITS: u32 = 27;
 const TIMED: u64 = (1 << TIMED_BITS) - 1;
 
@@ -156,7 +174,12 @@ impl Tag {
 
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & (MODE | WATCHED) == Mode::Closed as u64
+        self.0 & (MODE | PASSING) == Mode::Closed as u64
+    }
+
+    /// Whether the report has no effect.
+    pub(super) const fn is_ignored(self) -> bool {
+        matches!(self.mode(), Mode::Open)
     }
 
     /// The generation of a tag that is neither timed nor a probe's.
@@ -169,10 +192,10 @@ impl Tag {
         self.0 >> MODE_BITS
     }
 
-    /// Whether the permit (not a probe's) was admitted under this very word, ignoring the bit for
-    /// noting calls.
+    /// Whether the permit (not a probe's) was admitted under this very word, ignoring the bits for
+    /// noting and for holding calls.
     pub(super) const fn is_of(self, word: StateWord) -> bool {
-        let differs = (self.0 ^ word.0) & !WATCHED;
+        let differs = (self.0 ^ word.0) & !PASSING;
         match self.mode() {
             Mode::Timed | Mode::Gradual => differs & TIMED == 0,
             _ => differs == 0,
@@ -181,7 +204,7 @@ impl Tag {
 
     /// The bits of mode and generation, which all timed tags of a period have in common.
     const fn period(self) -> u32 {
-        (self.0 & TIMED & !WATCHED) as u32
+        (self.0 & TIMED & !PASSING) as u32
     }
 
     /// Whether the call of a timed tag began at `stamp` or later.
@@ -264,7 +287,7 @@ mod tests {
         let word = StateWord::first(Mode::Gradual);
         let admitted = StagePass::admitted(Tag::timed(word, 1 << 62));
         let refused = StagePass::refused(word, 3);
-        for word in [word, word.watched()] {
+        for word in [word, word.watched(), word.held()] {
             assert_eq!(admitted.history(word), History::Admitted);
             assert_eq!(refused.history(word), History::Refused(3));
             assert_eq!(StagePass::NONE.history(word), History::New);
@@ -293,5 +316,19 @@ mod tests {
         assert!(tag.is_of(word.watched()));
         assert!(word.watched().next(Mode::Open).is_watched());
         assert_eq!(word.watched().next(Mode::Open).mode(), Mode::Open);
+    }
+
+    #[test]
+    fn a_hold_belongs_to_no_state_and_leaves_tags_valid() {
+        for mode in [Mode::Closed, Mode::Measured, Mode::Timed, Mode::Gradual] {
+            let word = StateWord::first(mode);
+            assert!(!word.held().is_closed() && !word.held().admits_all());
+            assert_eq!((word.held().mode(), word.held().released()), (mode, word));
+            assert!(word.held().next(Mode::Open).is_held());
+            let now = 1 << 62;
+            assert!(Tag::timed(word, now).is_of(word.held()));
+            assert!(Tag::timed(word.held(), now).is_of(word));
+            assert!(!Tag::timed(word, now).is_of(word.held().next(mode)));
+        }
     }
 }

@@ -204,6 +204,9 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 21] = [
     option("when_open", "wait", |args, option| {
         option.equals()?;
         args.waits_for_breaker = when_open(option.input)?;
+        if args.waits_for_breaker {
+            args.fields = args.fields.with(Field::WhenOpen);
+        }
         Ok(())
     })
     .completed(Inside::Word),

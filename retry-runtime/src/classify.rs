@@ -286,6 +286,12 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Hint> {
     None
 }
 
+/// Returns whether the rejection by a breaker that holds calls is in the chain.
+pub(crate) fn is_held(error: &(dyn Error + 'static)) -> bool {
+    let is_held = |link| matches!(known::held(link), Some(Interrupted::Held { .. }));
+    registered::has_been_held() && links(error).any(is_held)
+}
+
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types
 /// of the errors that it wraps can be inspected.
 pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {

@@ -199,7 +199,8 @@ pub enum Event<'a> {
         /// The delay of the hedge.
         hedge: Duration,
     },
-    /// A call waits until its circuit breaker admits it: `when_open = wait`.
+    /// A call waits until its circuit breaker admits it: `when_open = wait`, or, if the call has failed
+    /// before, until the end of a [hold](crate::BreakerConfig::hold).
     #[non_exhaustive]
     AwaitsBreaker {
         /// The name of the function.

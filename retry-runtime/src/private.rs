@@ -36,7 +36,7 @@ pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, 
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::run_time_timer::RunTimeTimer;
-pub use crate::call::session::{Next, Session, Verdict, Wait};
+pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
 pub use crate::call::tracked::{
     TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure, with_history,
 };
@@ -143,6 +143,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     retry: true,
     failure: false,
     hint: None,
+    hint_source: HintSource::Error,
     class: Class::empty(),
     error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
     ruled: None,

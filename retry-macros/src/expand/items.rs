@@ -240,6 +240,17 @@ impl Expansion<'_> {
         plan
     }
 
+    /// Whether a call may wait until the breaker admits it: a call that has failed waits for the end of
+    /// a hold. The configuration of a shared breaker is not known here.
+    pub(super) fn may_await_breaker(&self) -> bool {
+        self.args.waits_for_breaker
+            || match &self.args.breaker {
+                Some(Breaker::InPlace(breaker)) => breaker.holds(),
+                Some(Breaker::Shared(_)) => true,
+                None => false,
+            }
+    }
+
     /// Whether the breaker, the quota or `cancel` may borrow from `self` for the whole call.
     pub(super) fn borrows_self(&self) -> bool {
         let breaker = match &self.args.breaker {
@@ -262,7 +273,7 @@ impl Expansion<'_> {
     /// The breaker that admits the attempts.
     pub(super) fn breaker(&self) -> Option<Protection> {
         self.args.breaker.as_ref().map(|breaker| match breaker {
-            Breaker::Shared(breaker) if self.is_held(breaker) => {
+            Breaker::Shared(breaker) if self.is_owned(breaker) => {
                 Protection::of(breaker, quote!(__retry::LendsBreaker::lend))
             }
             Breaker::Shared(breaker) => Protection::of(breaker, quote!(__retry::breaker)),
@@ -273,7 +284,7 @@ impl Expansion<'_> {
     /// The quota that pays for the retries.
     pub(super) fn quota(&self) -> Option<Protection> {
         self.args.quota.as_ref().map(|quota| {
-            if self.is_held(quota) {
+            if self.is_owned(quota) {
                 Protection::of(quota, quote!(__retry::LendsQuota::lend))
             } else {
                 Protection::of(quota, quote!(__retry::quota))
@@ -283,7 +294,7 @@ impl Expansion<'_> {
 
     /// With the feature `testing`: whether the lender belongs to the caller, through `self` or an
     /// argument. The test created that one itself, so it is not replaced.
-    fn is_held(&self, lender: &Expr) -> bool {
+    fn is_owned(&self, lender: &Expr) -> bool {
         cfg!(feature = "testing")
             && mentions(lender.to_token_stream(), &|word| {
                 is_self(word) || self.arguments.iter().any(|name| name == word)

@@ -182,11 +182,11 @@ impl Expansion<'_> {
 
     /// Writes the wait that was decided. If it is cancelled, the call ends with the last outcome.
     fn wait(&self) -> TokenStream {
-        let breaker = self.breaker().filter(|_| self.args.waits_for_breaker);
+        let breaker = self.breaker().filter(|_| self.may_await_breaker());
         let awaited = match &breaker {
             Some(breaker) => {
                 let breaker = breaker.named("breaker");
-                quote!(awaited.as_ref().map(|_| #breaker))
+                quote!(is_refused.then(|| #breaker))
             }
             None => quote!(__retry::None),
         };
@@ -215,7 +215,7 @@ impl Expansion<'_> {
         let awaited = match breaker {
             Some(_) => {
                 let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
-                quote!(awaited.map(#interrupted))
+                quote!(is_refused.then(|| #interrupted(__retry::Interrupted::Cancelled)))
             }
             None => quote!(__retry::None),
         };
@@ -361,9 +361,8 @@ impl Expansion<'_> {
         let (history, leave) = (self.take_history(), self.leave());
         // The permit of a hedge may take its place.
         let mutability = self.is_hedged().then(|| quote!(mut));
-        let waits = self.args.waits_for_breaker;
-        let wait =
-            if waits { quote!(break 'admitted __retry::Some(rejected)) } else { quote!(continue) };
+        let waits = self.may_await_breaker();
+        let wait = if waits { quote!(break 'admitted true) } else { quote!(continue) };
         // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
         let attempt = quote! {
             let #mutability permit = match __retry::Session::try_acquire(&call.session, #breaker) {
@@ -383,7 +382,7 @@ impl Expansion<'_> {
             };
             #attempt
         };
-        if waits { quote!(let awaited = 'admitted: { #attempt __retry::None };) } else { attempt }
+        if waits { quote!(let is_refused = 'admitted: { #attempt false };) } else { attempt }
     }
 
     /// Writes the session of the call.

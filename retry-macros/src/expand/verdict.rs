@@ -113,24 +113,37 @@ impl Expansion<'_> {
             let class = self.class(typed);
             quote!(class: #class,)
         });
+        // A breaker may hold calls for the wait that follows. An attempt that was cut off has none.
+        let hint_source = self.args.breaker.as_ref().filter(|_| typed).map(|_| {
+            let view = self.probe("lenient", "__view", typed);
+            let is_read = if self.args.retry_after.is_some() {
+                quote!(hint.is_some())
+            } else {
+                quote!(false)
+            };
+            quote!(hint_source: __retry::HintSource::of(#view, #is_read),)
+        });
         let hint = self.args.retry_after.as_ref().filter(|_| typed);
         let verdict = match (&self.args.breaker_on, hint) {
             (None, None) if class.is_none() => quote!(__retry::judged(probed, #retry)),
-            (None, None) => quote!(__retry::Verdict { #class ..__retry::judged(probed, #retry) }),
+            (None, None) => {
+                quote!(__retry::Verdict { #class #hint_source ..__retry::judged(probed, #retry) })
+            }
             (breaker_on, hint) => {
                 let failure = match breaker_on {
                     Some(matchers) => self.any_of(matchers, typed),
                     None => quote!(retry),
                 };
+                lets.extend(quote!(let retry = #retry;));
                 let hint = match hint {
                     Some(hint) => {
                         let hint = call(hint, quote!(__retry::hint), quote!(error));
-                        quote!(#hint.or_else(|| probed.classifier.hint()))
+                        lets.extend(quote!(let hint = #hint;));
+                        quote!(hint: hint.or_else(|| probed.classifier.hint()),)
                     }
-                    None => quote!(probed.classifier.hint()),
+                    None => quote!(hint: probed.classifier.hint(),),
                 };
-                lets.extend(quote!(let retry = #retry;));
-                quote!(__retry::Verdict { retry, failure: #failure, hint: #hint, #class error: probed.display, ..__retry::VALUE })
+                quote!(__retry::Verdict { retry, failure: #failure, #hint #class #hint_source error: probed.display, ..__retry::VALUE })
             }
         };
         let verdict = quote!({ #lets #verdict });

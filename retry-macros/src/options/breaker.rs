@@ -43,6 +43,11 @@ impl BreakerArgs {
         Self { settings, checked }
     }
 
+    /// Whether the breaker may hold calls.
+    pub(crate) fn holds(&self) -> bool {
+        self.settings.entry(Field::Hold).is_some()
+    }
+
     /// The settings as a `const` expression, without those known to be wrong.
     pub(crate) fn config(&self) -> TokenStream {
         let calls = self.settings.calls(self.checked.wrong);

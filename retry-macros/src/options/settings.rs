@@ -39,7 +39,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 12] = [
 ];
 
 /// The settings of an inline breaker, in the order in which they are listed.
-pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 17] = [
+pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 18] = [
     setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3"),
     setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
     setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
@@ -57,6 +57,7 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 17] = [
     setting(Field::HalfOpen, SettingKind::HalfOpen(BreakerConfig::half_open), "gradual"),
     setting(Field::StageTime, Time(BreakerConfig::stage_time), "\"3s\""),
     setting(Field::AbandonedAfter, Time(BreakerConfig::abandoned_after), "\"1s\""),
+    setting(Field::Hold, Time(BreakerConfig::hold), "\"2m\""),
 ];
 
 /// The field that a setting sets, and how its value is parsed. Its name is also that of a builder

@@ -71,6 +71,7 @@ fields! {
         retry_after => RetryAfter,
         on_retry => OnRetry,
         cancel => Cancel,
+        when_open => WhenOpen,
         quota => Quota,
     }
     breaker {

@@ -42,7 +42,7 @@ rules! {
         rule SingleAttempt of [attempts]
             message [(calls 1) " never retries, so options that only affect retries do nothing: \
                   write " (calls 2) " or more, or remove those options"]
-            when matches!(policy.attempts, Attempts::Limited(1)) && written.intersects(RETRY_ONLY);
+            when matches!(policy.attempts, Attempts::Limited(1)) && has_no_effect_once(written);
 
         rule BaseNotFinite of [base backoff]
             message ["the base of an exponential backoff must be a finite number, such as " (base = 2.0)]
@@ -387,6 +387,19 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::OnRetry,
     Field::Quota,
 ]);
+
+/// Fields that bound the waits for a breaker as well.
+const WAIT_BOUNDS: Fields = Fields::from_slice(&[Field::Budget, Field::MaxElapsed]);
+
+/// Whether one of these fields does nothing if there is a single attempt. `when_open` is written if the
+/// call waits for its breaker.
+const fn has_no_effect_once(written: Fields) -> bool {
+    if written.contains(Field::WhenOpen) {
+        written.intersects(RETRY_ONLY.difference(WAIT_BOUNDS))
+    } else {
+        written.intersects(RETRY_ONLY)
+    }
+}
 
 /// Fields that do nothing if only consecutive failures count.
 const RATE_ONLY: Fields =

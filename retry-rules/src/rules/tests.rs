@@ -296,6 +296,18 @@ fn a_single_attempt_beside_a_shared_policys_backoff_is_no_mistake() {
 }
 
 #[test]
+fn a_bound_of_the_wait_for_a_breaker_may_stand_beside_a_single_attempt() {
+    let once = Policy::new().attempts(1).budget(Duration::from_secs(60));
+    for bound in [Field::Budget, Field::MaxElapsed] {
+        let written = Fields::from_slice(&[Field::Attempts, bound]);
+        assert!(once.validate_written(written).is_err());
+        assert!(once.validate_written(written.with(Field::WhenOpen)).is_ok());
+        let written = written.with(Field::WhenOpen).with(Field::OnRetry);
+        assert!(once.validate_written(written).is_err());
+    }
+}
+
+#[test]
 fn a_window_is_of_one_kind() {
     let breaker = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(1));
     let written = |fields: &[Field]| breaker.validate_written(Fields::from_slice(fields));

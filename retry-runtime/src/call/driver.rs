@@ -58,12 +58,7 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
     #[cold]
     #[inline(never)]
     pub fn refused(&mut self, plan: Plan<'_>, rejected: &Interrupted) -> Next {
-        let plan = plan.timing(self.timer.timing());
-        if plan.waits_for_breaker {
-            self.session.refused(&plan, rejected)
-        } else {
-            Next::GiveUp(self.session.rejected(&plan, rejected))
-        }
+        self.session.refused(&plan.timing(self.timer.timing()), rejected)
     }
 
     /// Ends the call after an attempt that succeeded.

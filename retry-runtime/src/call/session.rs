@@ -17,7 +17,6 @@
 mod so_far;
 mod verdict;
 
-use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
@@ -34,7 +33,7 @@ use crate::call::call_state::CallState;
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
-use crate::outcome::error::{Ended, Reason};
+use crate::outcome::error::{Ended, Interrupted, Reason};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
@@ -43,7 +42,7 @@ use crate::site::Origin;
 pub use self::so_far::Next;
 pub(crate) use self::so_far::succeeded_first_try;
 pub(crate) use self::verdict::Decision;
-pub use self::verdict::Verdict;
+pub use self::verdict::{HintSource, Verdict};
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///
@@ -199,17 +198,10 @@ impl<K> Session<K> {
         Announced { event, _credit: OnPanic::release(plan.quota, so_far.cost) }
     }
 
-    /// The breaker did not admit the next attempt, and the call ends.
-    #[cold]
-    #[inline(never)]
-    pub fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
-        self.so_far().rejected(plan, Reason::CircuitOpen, rejected)
-    }
-
     /// The breaker did not admit the next attempt; the call waits for it if it may.
     #[cold]
     #[inline(never)]
-    pub fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next
+    pub fn refused(&mut self, plan: &Plan<'_>, rejected: &Interrupted) -> Next
     where
         K: FailureSlot,
     {

@@ -112,9 +112,9 @@ impl Known for tokio::time::error::Elapsed {
 }
 
 impl Known for Interrupted {
-    fn wait(&self) -> Option<Duration> {
+    fn hint(&self) -> Option<Hint> {
         match self {
-            Self::Held { remaining, .. } => Some(*remaining),
+            Self::Held { remaining, .. } => Some(Hint::Wait(*remaining)),
             _ => None,
         }
     }

@@ -110,6 +110,17 @@ impl ErrorView<'_> {
         }
     }
 
+    /// Returns whether a breaker that holds calls has rejected the call: the error is that rejection, or
+    /// wraps it.
+    #[cold]
+    pub fn is_held(self) -> bool {
+        match self {
+            Self::Typed(error) => classify::is_held(error),
+            Self::Borrowed(error) => error.source().is_some_and(classify::is_held),
+            Self::Text(_) | Self::Nothing => false,
+        }
+    }
+
     /// Whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
     #[cold]
     pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {

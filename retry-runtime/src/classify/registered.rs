@@ -49,6 +49,12 @@ pub(crate) fn note_waits() {
     HELD.store(true, Ordering::Relaxed);
 }
 
+/// Whether a breaker has ever held calls.
+#[inline]
+pub(super) fn has_been_held() -> bool {
+    HELD.load(Ordering::Relaxed)
+}
+
 /// Whether there is a type that may know a wait.
 #[inline]
 pub(super) fn know_waits() -> bool {
@@ -61,7 +67,7 @@ pub(super) fn know_waits() -> bool {
     };
     #[cfg(not(feature = "macros"))]
     let any = false;
-    any || HELD.load(Ordering::Relaxed)
+    any || has_been_held()
 }
 
 /// What a type that classifies itself says about the next attempt.

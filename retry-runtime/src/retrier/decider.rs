@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::sealed::{Seal, Sealed};
-use crate::call::session::Verdict;
+use crate::call::session::{HintSource, Verdict};
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
 use crate::classify::{Class, Classify, Hint};
@@ -283,6 +283,10 @@ impl<E> Rules<E> {
             retry,
             failure: retry,
             hint: hint.map(Hint::Wait).or_else(|| classifier.hint()),
+            hint_source: match classifier {
+                Classifier::View(ErrorView::Nothing) => HintSource::Program,
+                _ => HintSource::of(view, hint.is_some()),
+            },
             class,
             error: ErrorDisplay::Display(display),
             ruled: None,
@@ -341,6 +345,7 @@ fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
         retry: true,
         failure: false,
         hint: None,
+        hint_source: HintSource::Error,
         class: Class::empty(),
         error: ErrorDisplay::Display(value),
         ruled: None,

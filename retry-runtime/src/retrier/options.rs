@@ -88,7 +88,8 @@ impl<V> Retrier<Readable, V> {
     }
 
     /// Reads nothing from the error: it has no class and no hint. For errors known only by their
-    /// `Display`; patterns match that.
+    /// `Display`; patterns match that. Such a failure makes no breaker
+    /// [hold](crate::BreakerConfig::hold) calls, whatever its wait.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -295,6 +296,8 @@ impl<D, V> Retrier<D, V> {
 
     /// Waits until the breaker admits the call, within attempts, budget and deadline, instead of giving
     /// up at once: `when_open = wait` in the attribute. Without a breaker, it has no effect.
+    ///
+    /// A call that has failed waits for the end of a [hold](crate::BreakerConfig::hold) even without it.
     ///
     /// ```
     /// use std::sync::Arc;

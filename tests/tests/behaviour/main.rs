@@ -23,6 +23,7 @@ mod fairness;
 mod hedge;
 mod hedge_outcome;
 mod history;
+mod hold;
 mod jitter;
 mod listeners;
 mod map_error;

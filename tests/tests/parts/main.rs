@@ -8,6 +8,7 @@ mod conformance;
 mod differential;
 mod durable;
 mod hedging;
+mod hold_simulation;
 mod properties;
 mod quota;
 mod quota_simulation;

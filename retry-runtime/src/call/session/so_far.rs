@@ -18,7 +18,7 @@ use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
 use crate::classify::{Class, Hint};
 use crate::event::Event;
 use crate::observe;
-use crate::outcome::error::{Ended, Reason};
+use crate::outcome::error::{Ended, Interrupted, Reason};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass, StateWord};
 use crate::protect::quota::{Reservation, RetryQuota};
@@ -106,6 +106,8 @@ enum Refusal {
     Open,
     /// It is half-open, and its probes are taken, which does not: it may end at any time, and often.
     Probing,
+    /// It holds all calls, which does not either: no call is made.
+    Held,
 }
 
 /// How long the breaker stays open; zero if it is not open or only observes.
@@ -138,6 +140,14 @@ fn skips_waits() -> bool {
     #[cfg(not(feature = "testing"))]
     let skips = false;
     skips
+}
+
+/// Ends a hold whose end a test does not wait for: calls would be rejected for ever otherwise, because
+/// a hold uses up no attempt.
+fn skip_hold(plan: &Plan<'_>) {
+    if skips_waits() {
+        plan.breaker.into_iter().for_each(CircuitBreaker::end_hold);
+    }
 }
 
 impl SoFar {
@@ -302,6 +312,7 @@ impl SoFar {
                     self.report_retry(plan, policy, attempt, delay, verdict);
                 }
                 self.set_asked(verdict.asked());
+                skip_hold(plan);
                 self.made = attempt;
                 self.cost = reservation.map_or(0, Reservation::spend);
                 self.waits(nanos, plan);
@@ -406,6 +417,9 @@ impl SoFar {
                 delay = delay.max(open_for(breaker)?);
             }
         }
+        if let Some(breaker) = plan.breaker {
+            delay = self.until_released(plan, policy, breaker, delay);
+        }
         self.allows_wait(plan, policy, delay)?;
         let reservation = match plan.quota {
             Some(quota) => {
@@ -420,6 +434,23 @@ impl SoFar {
             return Err(Reason::CircuitOpen);
         }
         Ok((delay, reservation))
+    }
+
+    /// A wait of at least `delay` that outlasts the hold of the breaker: until some time after its end,
+    /// if the limits on time allow that, or else until its end.
+    fn until_released(
+        &self,
+        plan: &Plan<'_>,
+        policy: &Policy,
+        breaker: &CircuitBreaker,
+        delay: Duration,
+    ) -> Duration {
+        let held_for = breaker.rejects_held_for();
+        if held_for.is_zero() {
+            return delay;
+        }
+        let spread = delay.max(held_for.saturating_add(breaker.hold_spread()));
+        if self.allows_wait(plan, policy, spread).is_ok() { spread } else { delay.max(held_for) }
     }
 
     /// Whether the limits on time allow a wait of `delay`.
@@ -468,12 +499,16 @@ impl SoFar {
         self.set_delay(Some(slept));
     }
 
-    pub(super) fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next {
+    pub(super) fn refused(&mut self, plan: &Plan<'_>, rejected: &Interrupted) -> Next {
         self.site = plan.origin.site;
-        let policy = &*plan.obeyed();
-        let waits = plan.breaker.ok_or(Reason::CircuitOpen).and_then(|breaker| {
+        let is_held = matches!(rejected, Interrupted::Held { .. });
+        // A call that has failed waits for the end of a hold, as for its own server's wait.
+        let may_wait = plan.waits_for_breaker || is_held && self.made > 0;
+        let reason = if is_held { Reason::Held } else { Reason::CircuitOpen };
+        let waits = plan.breaker.filter(|_| may_wait).ok_or(reason).and_then(|breaker| {
+            let policy = &*plan.obeyed();
             self.keep_pass(breaker.pass_of_refused());
-            let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker)?;
+            let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker, reason)?;
             Ok((breaker, refusal, delay))
         });
         match waits {
@@ -484,6 +519,7 @@ impl SoFar {
                     let rare = self.rare();
                     rare.refused = rare.refused.saturating_add(1);
                 }
+                skip_hold(plan);
                 self.waits(nanos_of(delay), plan);
                 Next::Wait
             }
@@ -491,25 +527,32 @@ impl SoFar {
         }
     }
 
-    /// Why the breaker has refused the call, and how long to wait for it at most, or why not to wait.
+    /// Why the breaker has refused the call, and how long to wait for it at most, or why not to wait:
+    /// for `reason`, or because of a limit.
     fn wait_for_breaker(
         &self,
         plan: &Plan<'_>,
         policy: &Policy,
         breaker: &CircuitBreaker,
+        reason: Reason,
     ) -> Result<(Refusal, Duration), Reason> {
         let open_for = open_for(breaker)?;
-        let refusal = if open_for.is_zero() { Refusal::Probing } else { Refusal::Open };
+        let refusal = match reason {
+            Reason::Held => Refusal::Held,
+            _ if open_for.is_zero() => Refusal::Probing,
+            _ => Refusal::Open,
+        };
         let counted = self.made.saturating_sub(self.forgiven().made);
         let used = counted.saturating_add(self.refusals()).saturating_add(1);
         if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
-            return Err(Reason::CircuitOpen);
+            return Err(reason);
         }
         if plan.is_cancelled {
             return Err(Reason::Cancelled);
         }
         let delay = match refusal {
             Refusal::Open => open_for,
+            Refusal::Held => Duration::ZERO,
             // For an unknown time: until a probe ends, and no longer than the backoff says.
             Refusal::Probing => {
                 let (shortest, longest) = policy.wait_interval(used, self.delay());
@@ -519,6 +562,7 @@ impl SoFar {
                 if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
             }
         };
+        let delay = self.until_released(plan, policy, breaker, delay);
         self.allows_wait(plan, policy, delay)?;
         Ok((refusal, delay))
     }

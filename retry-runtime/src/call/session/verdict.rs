@@ -6,10 +6,13 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::call::attempt::{Attempt, Ruling};
-use crate::classify::probe::ErrorDisplay;
+use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
+
+/// The classes of failures whose waits concern all callers.
+const HOLDING: Class = Class::RATE_LIMIT.union(Class::SERVER_ERROR);
 
 /// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub struct Verdict<'a> {
     /// The wait that the server asked for, or that it asked not to be called again, unless the attempt
     /// itself ruled on the wait.
     pub hint: Option<Hint>,
+    /// The source of `hint`.
+    pub hint_source: HintSource,
     /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
     /// breaker to let a conflict pass.
     pub class: Class,
@@ -40,12 +45,39 @@ pub struct Verdict<'a> {
     pub past: &'a [PastFailure],
 }
 
+/// The source of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintSource {
+    /// The error: its server asks for the wait.
+    Error,
+    /// `retry_after = f`, which reads the error.
+    Closure,
+    /// The program itself, so that the wait concerns this call only.
+    Program,
+    /// A breaker further inside, which holds calls and has rejected this one.
+    InnerBreaker,
+}
+
+impl HintSource {
+    /// Returns the source of the wait of `error`, which a closure may have read.
+    pub fn of(error: ErrorView<'_>, is_read: bool) -> Self {
+        if error.is_held() {
+            Self::InnerBreaker
+        } else if is_read {
+            Self::Closure
+        } else {
+            Self::Error
+        }
+    }
+}
+
 /// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision {
     retry: bool,
     failure: bool,
     pub(crate) hint: Option<Hint>,
+    hint_source: HintSource,
     class: Class,
     pub(crate) ruled: Option<Duration>,
     pub(crate) overruled: Option<Duration>,
@@ -59,12 +91,14 @@ impl Decision {
     #[inline(never)]
     #[must_use]
     pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
-        let Self { retry, failure, hint, class, ruled, overruled, least, begins_anew } = *self;
+        let Self { retry, failure, hint, hint_source, class, ruled, overruled, least, begins_anew } =
+            *self;
         let (adjust, past) = (None, &[][..]);
         Verdict {
             retry,
             failure,
             hint,
+            hint_source,
             class,
             error,
             ruled,
@@ -96,8 +130,19 @@ impl<'a> Verdict<'a> {
 
     /// Returns the part of this verdict that borrows nothing.
     pub(crate) fn decision(&self) -> Decision {
-        let Self { retry, failure, hint, class, ruled, overruled, least, begins_anew, .. } = *self;
-        Decision { retry, failure, hint, class, ruled, overruled, least, begins_anew }
+        let Self {
+            retry,
+            failure,
+            hint,
+            hint_source,
+            class,
+            ruled,
+            overruled,
+            least,
+            begins_anew,
+            ..
+        } = *self;
+        Decision { retry, failure, hint, hint_source, class, ruled, overruled, least, begins_anew }
     }
 
     /// Returns whether matchers and server allow a retry.
@@ -123,8 +168,31 @@ impl<'a> Verdict<'a> {
         self.failure && !self.class.contains(Class::CONFLICT)
     }
 
+    /// The wait for which a breaker holds all calls: a server that limits its callers, or fails, has
+    /// asked for it.
+    fn held_wait(&self) -> Option<Duration> {
+        let is_asked = match self.hint_source {
+            HintSource::Error => self.class.intersects(HOLDING),
+            HintSource::Closure => self.class.is_empty() || self.class.intersects(HOLDING),
+            HintSource::Program | HintSource::InnerBreaker => false,
+        };
+        self.hint.and_then(Hint::wait).filter(|wait| is_asked && !wait.is_zero())
+    }
+
     /// Reports the failure to the breaker that admitted the attempt.
     pub(crate) fn report(&self, permit: Permit<'_>) {
+        if self.hint_source == HintSource::InnerBreaker {
+            return permit.held_elsewhere();
+        }
+        if let Some(wait) = self.held_wait().filter(|_| permit.may_hold()) {
+            // A proxy that asks for a wait because its server is down has to open the breaker.
+            let is_limit = self.class.contains(Class::RATE_LIMIT) || self.class.is_empty();
+            if is_limit {
+                return permit.rate_limited(wait);
+            }
+            // Held before the report, which may free the slot of a probe and wake a caller.
+            permit.hold(wait);
+        }
         if self.counts_for_breaker() {
             permit.failure_with(&self.error);
         } else {

@@ -11,11 +11,15 @@ use super::rejected::Rejected;
 use super::word::StagePass;
 use super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
+use crate::base::random;
 use crate::base::sync::Ordering;
 use crate::classify::registered;
 use crate::event::Event;
 use crate::observe;
 use crate::protect::stamp;
+
+/// The calls that a hold has kept waiting come within this part of its length after its end.
+const SPREAD: u32 = 10;
 
 /// A hold whose end moves by more than this is reported again.
 const REPORTED_STEP: u64 = 1_000_000_000;
@@ -101,6 +105,26 @@ impl CircuitBreaker {
     /// Whether calls are held until after the open time ends.
     pub(crate) fn is_held_longest(&self) -> bool {
         self.rejects_held_for() > self.remaining()
+    }
+
+    /// Ends the hold now: a test skips the wait for it.
+    #[cold]
+    pub(crate) fn end_hold(&self) {
+        if !self.word().is_held() {
+            return;
+        }
+        let _inner = self.lock();
+        self.word.store(self.word().released().0, Ordering::Release);
+    }
+
+    /// The longest random time after the end of the hold in which a call that has waited for it
+    /// tries again, so that not all of them come at once.
+    #[cold]
+    pub(crate) fn hold_spread(&self) -> Duration {
+        let (from, until) = (&self.held_from, &self.held_until);
+        let length = until.load(Ordering::Relaxed).saturating_sub(from.load(Ordering::Relaxed));
+        let max = self.config.get_hold().unwrap_or_default();
+        random::between(Duration::ZERO, Duration::from_nanos(length).min(max) / SPREAD)
     }
 
     /// The admission while the word has the bit of a hold: rejects the call during the hold, and

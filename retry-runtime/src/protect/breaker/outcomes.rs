@@ -14,6 +14,9 @@ pub(super) enum Report<'a> {
     Neither,
     /// A server has asked for a wait, for which calls are held: neither a failure nor a success.
     Held,
+    /// The call was rejected further inside by a breaker that holds calls: neither, however long that
+    /// took.
+    HeldElsewhere,
 }
 
 /// The outcomes of the calls to a circuit breaker since it was created; each call has

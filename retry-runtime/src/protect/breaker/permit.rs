@@ -134,6 +134,13 @@ impl<'a> Permit<'a> {
         }
     }
 
+    /// Reports that the call was rejected further inside by a breaker that holds calls.
+    #[cold]
+    pub(crate) fn held_elsewhere(self) {
+        let (breaker, tag) = self.into_parts();
+        breaker.report(tag, Report::HeldElsewhere);
+    }
+
     /// Reports no outcome: the call was cancelled, cut short, or never made. If it took longer than
     /// [`slow_calls`](retry_rules::BreakerConfig::slow_calls) allows, it counts as slow.
     ///

@@ -212,7 +212,7 @@ impl CircuitBreaker {
             (Mode::Gradual, _) => self.report_of_stage(tag, report),
             (Mode::Timed, Report::Neither) => self.measure_given_up(tag),
             (Mode::Timed, Report::Held) => self.measure_held(tag),
-            (_, Report::Neither) => self.count(Counted::Forgiven),
+            (_, Report::Neither | Report::HeldElsewhere) => self.count(Counted::Forgiven),
             (_, Report::Held) => self.count(Counted::Held),
             (Mode::Closed, Report::Success) => self.succeed_closed(tag),
             (Mode::Closed, Report::Failure(error)) => self.fail_closed(tag, error),
@@ -253,6 +253,7 @@ impl CircuitBreaker {
         match report {
             Report::Neither => self.measure_given_up(tag),
             Report::Held => self.measure_held(tag),
+            Report::HeldElsewhere => self.count(Counted::Forgiven),
             Report::Success | Report::Failure(_) => self.measure(tag, report),
         }
         let mut inner = self.lock();
@@ -309,7 +310,7 @@ impl CircuitBreaker {
         match report {
             Report::Failure(_) => *streak = streak.saturating_add(1),
             Report::Success => *streak = 0,
-            Report::Neither | Report::Held => {}
+            Report::Neither | Report::Held | Report::HeldElsewhere => {}
         }
         let by_rate = window.record(&self.config, now, Outcome { failed, slow });
         let cause =
@@ -373,6 +374,7 @@ impl CircuitBreaker {
         let counted = match report {
             Report::Failure(_) => Some(Counted::Failure),
             Report::Held => Some(Counted::Held),
+            Report::HeldElsewhere => Some(Counted::Forgiven),
             Report::Neither if !slow => Some(Counted::Forgiven),
             Report::Success | Report::Neither if slow => Some(Counted::Slow),
             Report::Success | Report::Neither => {
@@ -390,7 +392,7 @@ impl CircuitBreaker {
                 self.transition(&mut inner, Mode::Open, Cause::ProbeSlow);
             }
             // The slot is free again, and nothing else changes.
-            Report::Neither | Report::Held => {}
+            Report::Neither | Report::Held | Report::HeldElsewhere => {}
             Report::Success => {
                 let successes = inner.probes.succeed();
                 if successes >= self.config.get_success_threshold()

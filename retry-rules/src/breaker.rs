@@ -404,7 +404,7 @@ impl BreakerConfig {
         self
     }
 
-    /// Holds all calls for as long as a server asks one of them to wait, and at most for `max`.
+    /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
     /// Default: each call waits for its own server's wait only; above 0.
     ///
     /// The wait is that of a failure whose class contains `rate_limit` or `server_error`. While calls

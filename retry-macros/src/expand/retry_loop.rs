@@ -186,7 +186,8 @@ impl Expansion<'_> {
         let awaited = match &breaker {
             Some(breaker) => {
                 let breaker = breaker.named("breaker");
-                quote!(is_refused.then(|| #breaker))
+                // Not in a closure, whose error about a `const` would come first.
+                quote!(if is_refused { __retry::Some(#breaker) } else { __retry::None })
             }
             None => quote!(__retry::None),
         };

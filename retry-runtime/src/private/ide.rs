@@ -255,6 +255,14 @@ pub mod breaker {
     /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
     /// call reads the clock.
     pub type abandoned_after = Duration;
+
+    /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
+    /// Default: each call waits for its own server's wait only; above 0.
+    ///
+    /// The wait is that of a failure whose class contains `rate_limit` or `server_error`. While calls
+    /// are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
+    /// neither a failure nor a success.
+    pub type hold = Duration;
 }
 
 /// Which failures count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.
@@ -276,7 +284,8 @@ pub mod when_open {
     /// The call ends, without sleeping first. The default.
     pub mod give_up {}
 
-    /// The call waits until the breaker admits it. Each refusal uses up one of the attempts.
+    /// The call waits until the breaker admits it. Each refusal by an open breaker uses up one of the
+    /// attempts.
     pub mod wait {}
 }
 

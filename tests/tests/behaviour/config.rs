@@ -360,7 +360,7 @@ const SERVICE: &str = "\
 http: { attempts: 4, backoff: fixed, initial_delay: 0s, retry_on: [network, timeout], abort_on: [pattern: refused] }
 breaker: { failure_rate: 0.5, window_time: 10s, minimum_calls: 20, slow_call: 2s, slow_rate: 0.8, timeout: 5s,
            timeout_growth: 2.0, max_timeout: 1m, timeout_jitter: 0.2, half_open_requests: 1, success_threshold: 2,
-           abandoned_after: 3s, observe_only: true }
+           abandoned_after: 3s, hold: 2m, observe_only: true }
 quota: { capacity: 100, retry_cost: 10, timeout_cost: 20, throttling_cost: 5, success_refund: 2, refill_per_sec: 0.5 }
 ";
 
@@ -379,6 +379,7 @@ fn breakers_and_quotas_are_read_from_the_same_file() {
         .half_open_requests(1)
         .success_threshold(2)
         .abandoned_after(secs(3))
+        .hold(secs(120))
         .observe_only();
     let quota = QuotaConfig::new()
         .capacity(100)
@@ -426,6 +427,7 @@ fn mistakes_in_breakers_and_quotas_are_told_so_that_they_can_be_mended() {
         ("max_timeout: 5m", "`timeout_growth: 2.0`"),
         ("failure_treshold: 5", "failure_threshold"),
         ("abandoned_after: 0s", "`abandoned_after: \"1s\"`"),
+        ("hold: 0s", "`hold: \"2m\"`"),
         ("[5]", "mapping"),
     ] {
         let complaint = complaint::<BreakerConfig>(text);

@@ -244,21 +244,26 @@ fn without_effect(args: &Args, errors: &mut Errors) {
 
 /// A class in `abort_on` is never retried, and naming one twice is a slip.
 fn classes_twice(args: &Args, errors: &mut Errors) {
-    let is_transient = |matcher: &Matcher| match matcher {
-        Matcher::Class(class) => class == "transient",
-        _ => false,
-    };
-    let aborts_all = args.abort_on.iter().flatten().any(is_transient);
-    for matcher in args.retry_on.iter().flatten().filter(|_| aborts_all) {
-        match matcher {
-            Matcher::Class(class) if class != "transient" => errors.at(
+    fn classes(list: Option<&Vec<Matcher>>) -> impl Iterator<Item = &Ident> + Clone {
+        list.into_iter().flatten().filter_map(|matcher| match matcher {
+            Matcher::Class(class) => Some(class),
+            _ => None,
+        })
+    }
+    let aborted = classes(args.abort_on.as_ref());
+    for class in classes(args.retry_on.as_ref()) {
+        let covers = |other: &&Ident| {
+            *other != class
+                && (*other == "transient" || (*other == "network" && class == "connect"))
+        };
+        if let Some(other) = aborted.clone().find(covers) {
+            errors.at(
                 class,
                 format_args!(
-                    "`{class}` is never retried, because `abort_on` takes precedence and `transient` \
-                     covers it: remove `transient` from `abort_on`"
+                    "`{class}` is never retried, because `abort_on` takes precedence and `{other}` \
+                     covers it: remove `{other}` from `abort_on`"
                 ),
-            ),
-            _ => {}
+            );
         }
     }
     let mut seen: Vec<&Ident> = Vec::new();

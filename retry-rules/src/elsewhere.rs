@@ -348,7 +348,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
     (&["infinite", "forever", "infinity", "always"], &["unlimited"]),
     (&["http5xx", "5xx", "server", "unavailable"], &["server_error"]),
     (&["throttle", "throttled", "throttling", "toomanyrequests"], &["rate_limit"]),
-    (&["connection", "connect", "io", "dns"], &["network"]),
+    (&["connection", "io"], &["network"]),
+    (&["connectionrefused", "refused", "dns", "notsent"], &["connect"]),
     (&["deadlock", "locked", "serialization"], &["conflict"]),
     (&["all", "any", "temporary", "retryable"], &["transient"]),
 ];

@@ -209,7 +209,8 @@ clients::for_each_client!(classify_by_chain);
 ///
 /// | known type | class |
 /// | --- | --- |
-/// | [`std::io::Error`], by its kind: `ConnectionRefused`, `ConnectionReset`, `ConnectionAborted`, `NotConnected`, `BrokenPipe`, `HostUnreachable`, `NetworkUnreachable`, `NetworkDown`, `AddrNotAvailable` (no free local port), `UnexpectedEof` (the peer hung up in mid-message) | network |
+/// | [`std::io::Error`], by its kind: `ConnectionRefused` | network and connect |
+/// | `ConnectionReset`, `ConnectionAborted`, `NotConnected`, `BrokenPipe`, `HostUnreachable`, `NetworkUnreachable`, `NetworkDown`, `AddrNotAvailable` (no free local port), `UnexpectedEof` (the peer hung up in mid-message) | network |
 /// | `TimedOut`, `WouldBlock` (what a blocking socket reports when its read timeout expires) | timeout |
 /// | `Other`, and kinds that have no name yet, such as that of a failed DNS lookup | not known: the wrapped error, or the text, decides |
 /// | any other kind | none |
@@ -218,14 +219,19 @@ clients::for_each_client!(classify_by_chain);
 /// | `Interrupted` by an open circuit | none |
 /// | `Interrupted` by a circuit breaker that holds calls | rate limit, with the rest of the hold as its wait |
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
-/// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
+/// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network and connect; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
+/// | `hyper_util::client::legacy::Error` 0.1 (feature `hyper-util`) | connect → network and connect |
+/// | `tonic::ConnectError` 0.14 (feature `tonic`) | network and connect |
 /// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, `Cancelled` and `Unknown` with a source: the known types in it decide, then its texts; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; any other code → none |
 /// | `tokio_postgres::Error` and `DbError` 0.7 (feature `tokio-postgres`) | its SQLSTATE; a closed connection → network |
-/// | `sqlx::Error` and its database errors (features `sqlx-0_8`, `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout |
+/// | `sqlx::Error` and its database errors (features `sqlx-0_8`, `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout, network and connect |
 /// | `redis::RedisError` 1 (feature `redis`) | its kind: `LOADING`, `MOVED`, `TRYAGAIN`, `CLUSTERDOWN`, `MASTERDOWN`, `READONLY` → server error |
 /// | `lettre::transport::smtp::Error` 0.11 (feature `lettre`) | a reply 4xx → server error, 5xx → none; timeout |
 /// | `tungstenite::Error` 0.30 (feature `tungstenite`) | the status of a response that refused the upgrade |
+///
+/// A failure is [`CONNECT`](Class::CONNECT) only if the innermost known type allows it. A reset is one
+/// inside of a client's own connect error, and nowhere else.
 ///
 /// Types are known in the version that stands here; other versions are judged by the rest of their
 /// chain and by their texts.
@@ -235,7 +241,7 @@ clients::for_each_client!(classify_by_chain);
 /// use std::io;
 ///
 /// let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-/// assert_eq!(classify::error(&refused), Class::NETWORK);
+/// assert_eq!(classify::error(&refused), Class::NETWORK | Class::CONNECT);
 ///
 /// // The type is known, so that the text does not count.
 /// let corrupt = io::Error::new(io::ErrorKind::InvalidData, "frame says: timed out");
@@ -355,13 +361,17 @@ fn text_of(link: &(dyn Error + 'static)) -> String {
 
 /// What the known types of the chain say; `None` if there are none.
 fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
-    let mut said = None;
+    let mut said: Option<(Class, &(dyn Error + 'static))> = None;
+    // Set by the error of a client that was connecting. The kind of an `io::Error` says less.
+    let mut is_connecting = false;
     for link in links(error) {
         // Each one is further inside than all before it, and so decides whether the failure is
         // final.
-        let within = |class: Class| {
-            let outside = said.map_or(Class::empty(), |(outside, _)| outside);
-            if class.is_empty() { class } else { class | outside }
+        let within = |class: Class| match said {
+            Some((outside, _)) if !class.is_empty() => {
+                class | connect_around(class, outside, is_connecting)
+            }
+            _ => class,
         };
         // It has asked what it holds.
         if let Some(class) = registered::class(link) {
@@ -369,6 +379,7 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
         }
         if let Some(class) = find(link).and_then(Known::known) {
             said = Some((within(class), link));
+            is_connecting |= class.contains(Class::CONNECT) && known::is_client(link);
         }
     }
     let (class, innermost) = said?;
@@ -379,6 +390,13 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
             .skip(1)
             .any(|below| text::read(&text_of(below)) == Some(Class::empty()));
     Some(if refused { Class::empty() } else { class.settled() })
+}
+
+/// The class from `outside` of an error of this class, without a failure to connect that the error
+/// denies: a request on a broken connection was sent, unless the client was still connecting.
+fn connect_around(class: Class, outside: Class, is_connecting: bool) -> Class {
+    let passes = Class::NETWORK | Class::TIMEOUT | Class::CONNECT;
+    if is_connecting && passes.contains(class) { outside } else { outside.without_connect() }
 }
 
 /// What the texts of a chain say, outermost first; `None` if they say nothing.
@@ -394,7 +412,9 @@ fn by_texts(texts: impl Iterator<Item = String>) -> Option<Class> {
             continue;
         }
         if let Some(class) = text::read(text) {
-            return Some(class);
+            let is_denied =
+                class.contains(Class::CONNECT) && outwards.any(|outer| text::denies_connect(outer));
+            return Some(if is_denied { class.without_connect() } else { class });
         }
     }
     None

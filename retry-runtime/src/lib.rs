@@ -39,8 +39,8 @@
 //! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
 //! | `serde` | | policies, breakers and quotas from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |
-//! | `reqwest`, `hyper`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
-//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; enabled by `reqwest` and `tungstenite` |
+//! | `reqwest`, `hyper`, `hyper-util`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
+//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`, `http::check_body`; enabled by `reqwest` and `tungstenite` |
 //! | `tower` | | `tower::RetryLayer`, for tower services |
 //! | `any-runtime` | | waits and time limits on executors other than tokio's |
 //! | `testing` | | `testing`: a kit for tests of code that retries |
@@ -233,7 +233,7 @@ pub use retry_macros::retry;
 ///
 /// | `#[classify(…)]` on a variant | what decides |
 /// | --- | --- |
-/// | `network`, `timeout`, `server_error`, `rate_limit`, `conflict` | these kinds; a conflict stands alone |
+/// | `network`, `connect`, `timeout`, `server_error`, `rate_limit`, `conflict` | these kinds; `connect` is also `network`, and a conflict stands alone |
 /// | `never` | no retry helps |
 /// | `transparent`, `transparent = field` | the field: its class and its wait |
 /// | `status = field` | an HTTP status, `u16` or `http::StatusCode`, by [`classify::status`] |

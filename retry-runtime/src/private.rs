@@ -275,7 +275,7 @@ pub fn adjusted<E: ?Sized>(
 /// What a function says about the kind of failure. A function, so that the type of a closure's
 /// argument is inferred.
 pub fn kind_of<E: ?Sized>(error: &E, classify: impl FnOnce(&E) -> Option<Class>) -> Option<Class> {
-    classify(error)
+    classify(error).map(Class::completed)
 }
 
 /// Calls the function's own listener.

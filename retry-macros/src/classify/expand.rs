@@ -108,7 +108,8 @@ fn class(variant: &Variant, private: &TokenStream, is_static: bool) -> (TokenStr
                 let kind = format_ident!("{}", kind.to_string().to_uppercase());
                 quote!(.union(#private::Class::#kind))
             });
-            (none, quote!(#private::Class::empty() #(#kinds)*))
+            let kinds = quote!(#private::Class::empty() #(#kinds)*);
+            (none, quote!(#private::registered::class_of(#kinds)))
         }
         Decides::Text => (none, quote!(#private::registered::text(self))),
         Decides::Field(field) => {

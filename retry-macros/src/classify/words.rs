@@ -10,11 +10,12 @@ use crate::errors::Errors;
 use crate::grammar::{self, nearest, set_twice};
 
 /// The kinds of failure, which are also matchers.
-pub(super) const CLASSES: [&str; 5] =
-    ["network", "timeout", "server_error", "rate_limit", "conflict"];
+pub(super) const CLASSES: [&str; 6] =
+    ["network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
 
-pub(crate) const WORDS: [&str; 11] = [
+pub(crate) const WORDS: [&str; 12] = [
     "network",
+    "connect",
     "timeout",
     "server_error",
     "rate_limit",
@@ -29,7 +30,7 @@ pub(crate) const WORDS: [&str; 11] = [
 
 /// What a user may write on a variant that says nothing.
 pub(super) const WHAT_TO_WRITE: &str = "write `#[classify(server_error)]` or another kind \
-     (`network`, `timeout`, `rate_limit`, `conflict`), `#[classify(never)]` if no retry helps, or \
+     (`network`, `connect`, `timeout`, `rate_limit`, `conflict`), `#[classify(never)]` if no retry helps, or \
      `#[classify(transparent)]` if a field decides";
 
 /// What stands inside each `#[classify( … )]` of a type, for editors.
@@ -159,7 +160,7 @@ impl Words {
                     "server" | "unavailable" | "internal" => Some("server_error"),
                     "throttled" | "throttling" => Some("rate_limit"),
                     "deadlock" | "busy" | "locked" => Some("conflict"),
-                    "io" | "connect" | "connection" => Some("network"),
+                    "io" | "connection" => Some("network"),
                     _ => nearest(&word, &WORDS),
                 };
                 if word == "transient" {

@@ -13,7 +13,8 @@ use crate::plain::plain;
 /// One entry.
 #[derive(Clone)]
 pub(crate) enum Matcher {
-    /// `network`, `timeout`, `server_error`, `rate_limit`, `conflict`; `transient` is all of them.
+    /// `network`, `connect`, `timeout`, `server_error`, `rate_limit`, `conflict`; `transient` is all of
+    /// them.
     Class(Ident),
     /// `pattern("…")`: a regular expression over the error's text.
     Pattern(LitStr),
@@ -25,11 +26,12 @@ pub(crate) enum Matcher {
     Ok(Expr),
 }
 
-const CLASSES: [&str; 6] =
-    ["transient", "network", "timeout", "server_error", "rate_limit", "conflict"];
-pub(crate) const NAMES: [&str; 10] = [
+const CLASSES: [&str; 7] =
+    ["transient", "network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
+pub(crate) const NAMES: [&str; 11] = [
     "transient",
     "network",
+    "connect",
     "timeout",
     "server_error",
     "rate_limit",
@@ -75,7 +77,9 @@ pub(crate) fn list(
             Ok(matcher) => {
                 if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
                     errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
-                } else if let (Some(name), true) = (conflict(&matcher), option == "breaker_on") {
+                } else if let (Some(name), true) =
+                    (class_named(&matcher, "conflict"), option == "breaker_on")
+                {
                     errors.at(name, "a conflict never counts against a breaker, because a server that lets one transaction lose works: leave `conflict` out of `breaker_on`");
                 } else {
                     matchers.push(matcher);
@@ -105,6 +109,14 @@ pub(crate) fn list(
             }
         }
     }
+    let class = |wanted: &str| matchers.iter().find_map(|matcher| class_named(matcher, wanted));
+    if let (Some(network), Some(connect)) = (class("network"), class("connect")) {
+        errors.at(
+            quote::quote!(#network #connect),
+            "`network` covers `connect`: keep `connect` for the failures whose request was certainly \
+             not sent, or `network` for all",
+        );
+    }
     Ok(matchers)
 }
 
@@ -114,10 +126,10 @@ fn matchers_of_nothing(rest: ParseStream, matchers: Vec<Matcher>) -> Vec<Matcher
     matchers
 }
 
-/// The word `conflict`.
-fn conflict(matcher: &Matcher) -> Option<&Ident> {
+/// The word of this class, if the matcher is it.
+fn class_named<'m>(matcher: &'m Matcher, wanted: &str) -> Option<&'m Ident> {
     match matcher {
-        Matcher::Class(name) if name == "conflict" => Some(name),
+        Matcher::Class(name) if name == wanted => Some(name),
         _ => None,
     }
 }
@@ -269,8 +281,9 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         [.., kind, last] if kind == "ErrorKind" => {
             let word = match &**last {
                 "TimedOut" => " (`timeout` matches it too)",
-                "ConnectionRefused" | "ConnectionReset" | "ConnectionAborted" | "BrokenPipe"
-                | "UnexpectedEof" | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
+                "ConnectionRefused" => " (`connect` matches it too)",
+                "ConnectionReset" | "ConnectionAborted" | "BrokenPipe" | "UnexpectedEof"
+                | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
                     " (`network` matches it too)"
                 }
                 _ => "",

@@ -33,7 +33,7 @@ impl Class {
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
-    /// assert_eq!(classify::text("Connection refused (os error 111)"), Class::NETWORK);
+    /// assert_eq!(classify::text("connection reset by peer"), Class::NETWORK);
     /// ```
     pub const NETWORK: Self = Self(1);
 
@@ -75,6 +75,22 @@ impl Class {
     /// ```
     pub const CONFLICT: Self = Self(1 << 4);
 
+    /// The request was certainly not sent: the connection was refused, the name of the host was not
+    /// found, or the client failed while it connected.
+    ///
+    /// Such a failure is always [`NETWORK`](Self::NETWORK) as well, and a connect timeout is also
+    /// [`TIMEOUT`](Self::TIMEOUT). It is not one of [`NAMES`](Self::NAMES): `Debug` and stored classes
+    /// show those five.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    /// assert!(classify::error(&refused).contains(Class::NETWORK | Class::CONNECT));
+    /// let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+    /// assert!(!classify::error(&reset).contains(Class::CONNECT));
+    /// ```
+    pub const CONNECT: Self = Self(1 << 5);
+
     /// All five kinds: every failure that another attempt may cure.
     ///
     /// ```
@@ -89,7 +105,7 @@ impl Class {
         .union(Self::RATE_LIMIT)
         .union(Self::CONFLICT);
 
-    /// The single kinds with their names, which are the words of `retry_on`.
+    /// The single kinds with their names, which are words of `retry_on`.
     ///
     /// ```
     /// # use retry_runtime::Class;
@@ -144,6 +160,17 @@ impl Class {
         if self.contains(Self::CONFLICT) { Self::CONFLICT } else { self }
     }
 
+    /// Returns the set with what [`CONNECT`](Self::CONNECT) implies: for the classes that programs
+    /// return.
+    pub(crate) const fn completed(self) -> Self {
+        if self.contains(Self::CONNECT) { self.union(Self::NETWORK) } else { self }
+    }
+
+    /// Returns the set without [`CONNECT`](Self::CONNECT).
+    pub(crate) const fn without_connect(self) -> Self {
+        Self(self.0 & !Self::CONNECT.0)
+    }
+
     /// Returns the kinds of both sets; `|` for constants.
     ///
     /// ```
@@ -164,10 +191,13 @@ impl BitOr for Class {
     }
 }
 
+/// Shows [`CONNECT`](Class::CONNECT) only where [`NETWORK`](Class::NETWORK) does not stand for it: in a
+/// matcher.
 impl fmt::Debug for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connect = (!self.contains(Self::NETWORK)).then_some((Self::CONNECT, "connect"));
         let mut empty = true;
-        for (class, name) in Class::NAMES {
+        for (class, name) in Class::NAMES.into_iter().chain(connect) {
             if self.contains(class) {
                 if !empty {
                     f.write_str(" | ")?;
@@ -177,5 +207,32 @@ impl fmt::Debug for Class {
             }
         }
         if empty { f.write_str("NONE") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connect_is_shown_as_network_if_it_is_one() {
+        for (class, shown) in [
+            (Class::NETWORK | Class::CONNECT, "NETWORK"),
+            (Class::TIMEOUT | Class::NETWORK | Class::CONNECT, "NETWORK | TIMEOUT"),
+            (Class::CONNECT, "CONNECT"),
+            (Class::CONNECT | Class::TIMEOUT, "TIMEOUT | CONNECT"),
+            (Class::empty(), "NONE"),
+        ] {
+            assert_eq!(format!("{class:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn connect_is_completed_and_nothing_else_is() {
+        assert!(Class::CONNECT.completed() == Class::NETWORK | Class::CONNECT);
+        for (class, _) in Class::NAMES {
+            assert!(class.completed() == class && class.without_connect() == class);
+        }
+        assert!(!Class::TRANSIENT.contains(Class::CONNECT));
     }
 }

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "hyper")]
 mod hyper;
+#[cfg(feature = "hyper-util")]
+mod hyper_util;
 #[cfg(feature = "lettre")]
 mod lettre;
 #[cfg(feature = "redis")]
@@ -34,6 +36,7 @@ macro_rules! for_each_client {
         $each!("http": crate::http::StatusError);
         $each!("reqwest": ::reqwest::Error);
         $each!("hyper": ::hyper::Error);
+        $each!("hyper-util": ::hyper_util::client::legacy::Error);
         $each!("tonic": ::tonic::Status, ::tonic::TimeoutExpired, ::tonic::ConnectError);
         $each!("tokio-postgres": ::tokio_postgres::Error, ::tokio_postgres::error::DbError);
         $each!("sqlx-0_8": ::sqlx_core_0_8::Error, Box<dyn ::sqlx_core_0_8::error::DatabaseError>);

@@ -31,6 +31,11 @@ pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known
         .or_else(|| known::<Interrupted>(error))
 }
 
+/// Returns whether the error is one of a client, which knows what it was doing.
+pub(super) fn is_client(error: &(dyn Error + 'static)) -> bool {
+    find(error).is_none()
+}
+
 /// The error as a `T`, even if held by a pointer that is itself an error. The `source()` of such a
 /// pointer is that of the `T`, so the `T` is missing from the chain.
 pub(super) fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
@@ -56,8 +61,10 @@ impl Known for io::Error {
         use io::ErrorKind as Kind;
 
         match self.kind() {
-            Kind::ConnectionRefused
-            | Kind::ConnectionReset
+            Kind::ConnectionRefused => Some(Class::NETWORK | Class::CONNECT),
+
+            // Linux also returns the unreachable ones on established connections.
+            Kind::ConnectionReset
             | Kind::ConnectionAborted
             | Kind::NotConnected
             | Kind::BrokenPipe
@@ -187,7 +194,11 @@ mod tests {
         use io::ErrorKind as Kind;
 
         for (kind, expected) in [
-            (Kind::ConnectionRefused, Class::NETWORK),
+            (Kind::ConnectionRefused, Class::NETWORK | Class::CONNECT),
+            (Kind::HostUnreachable, Class::NETWORK),
+            (Kind::NetworkUnreachable, Class::NETWORK),
+            (Kind::AddrNotAvailable, Class::NETWORK),
+            (Kind::ConnectionReset, Class::NETWORK),
             (Kind::UnexpectedEof, Class::NETWORK),
             (Kind::TimedOut, Class::TIMEOUT),
             (Kind::WouldBlock, Class::TIMEOUT),
@@ -201,7 +212,8 @@ mod tests {
     fn an_io_error_that_says_nothing_leaves_the_word_to_what_it_holds() {
         assert_eq!(class(io::Error::other(elapsed())), Class::TIMEOUT);
         assert_eq!(class(io::Error::other("HTTP 500")), Class::SERVER_ERROR);
-        assert_eq!(class(io::Error::other("failed to lookup address information")), Class::NETWORK);
+        let lookup = io::Error::other("failed to lookup address information");
+        assert_eq!(class(lookup), Class::NETWORK | Class::CONNECT);
         let circuit = Interrupted::CircuitOpen {
             breaker: "timed out".into(),
             remaining: Duration::from_secs(1),
@@ -235,8 +247,8 @@ mod tests {
 
     #[test]
     fn all_known_types_of_the_chain_count() {
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let middle = Wrapper("", refused.into());
+        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+        let middle = Wrapper("", reset.into());
         let outer = io::Error::new(io::ErrorKind::TimedOut, middle);
         assert_eq!(class(outer), Class::NETWORK | Class::TIMEOUT);
     }
@@ -304,16 +316,47 @@ mod tests {
         assert_eq!(class(connect), Class::empty());
         let busy = Wrapper("tunnel", "429 Too Many Requests".into());
         let connect = io::Error::new(io::ErrorKind::ConnectionRefused, busy);
-        assert_eq!(class(connect), Class::NETWORK);
+        assert_eq!(class(connect), Class::NETWORK | Class::CONNECT);
     }
 
     #[test]
     fn pointers_do_not_hide_what_they_hold() {
-        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
-        assert_eq!(class(Box::new(refused())), Class::NETWORK);
-        assert_eq!(class(Arc::new(refused())), Class::NETWORK);
-        let shared: Arc<dyn Error + Send + Sync> = Arc::new(refused());
+        let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
+        assert_eq!(class(Box::new(reset())), Class::NETWORK);
+        assert_eq!(class(Arc::new(reset())), Class::NETWORK);
+        let shared: Arc<dyn Error + Send + Sync> = Arc::new(reset());
         assert_eq!(class(Wrapper("", Box::new(shared))), Class::NETWORK);
+    }
+
+    #[test]
+    fn inner_error_may_deny_that_nothing_was_sent() {
+        use io::ErrorKind as Kind;
+
+        let of = |outer: Kind, inner: Kind| class(io::Error::new(outer, io::Error::from(inner)));
+        // The kind of a wrapper does not count: the inner error was on a connection.
+        assert_eq!(of(Kind::ConnectionRefused, Kind::ConnectionReset), Class::NETWORK);
+        assert_eq!(of(Kind::ConnectionRefused, Kind::PermissionDenied), Class::empty());
+        let both = Class::NETWORK | Class::CONNECT;
+        assert_eq!(of(Kind::ConnectionReset, Kind::ConnectionRefused), both);
+        assert_eq!(of(Kind::TimedOut, Kind::ConnectionRefused), both | Class::TIMEOUT);
+    }
+
+    #[test]
+    fn texts_around_a_failure_may_deny_that_nothing_was_sent() {
+        let around = |context: &'static str| class(Wrapper(context, "connection refused".into()));
+        for context in ["importing order 4711", "could not connect to the database", ""] {
+            assert_eq!(around(context), Class::NETWORK | Class::CONNECT, "{context}");
+        }
+        for context in [
+            "HTTP 502",
+            "the upstream said",
+            "rpc error: code = Unavailable",
+            "while the request timed out",
+            "404 Not Found",
+            "409 Conflict, status 409",
+        ] {
+            assert_eq!(around(context), Class::NETWORK, "{context}");
+        }
     }
 
     #[test]

@@ -56,6 +56,23 @@ mod named {
     /// assert_eq!(error.attempts(), 2);
     /// ```
     pub const network: Matcher = Matcher(MatcherKind::Class(Class::NETWORK));
+    /// Matches failures whose request was certainly not sent: a refused connection, a failed name
+    /// lookup, a client that failed while it connected.
+    ///
+    /// [`network`] matches these too, and more. A request that must not be made twice, such as a POST,
+    /// may retry these.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::connect};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([connect]);
+    /// let refused = retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err();
+    /// let reset = retrier.run_sync(|| Err::<(), _>("connection reset by peer")).unwrap_err();
+    /// assert_eq!((refused.attempts(), reset.attempts()), (2, 1));
+    /// ```
+    pub const connect: Matcher = Matcher(MatcherKind::Class(Class::CONNECT));
     /// Matches operations that took too long, including attempts that the policy's `timeout` cut
     /// off.
     ///
@@ -125,7 +142,7 @@ mod named {
     pub const transient: Matcher = Matcher(MatcherKind::Class(Class::TRANSIENT));
 }
 
-pub use named::{conflict, network, rate_limit, server_error, timeout, transient};
+pub use named::{conflict, connect, network, rate_limit, server_error, timeout, transient};
 
 /// Creates a matcher from a regular expression, applied to the text of an error and of each error
 /// that it wraps.
@@ -214,8 +231,9 @@ mod file {
 
     use super::{Class, Matcher, MatcherKind, pattern};
 
-    const WORDS: [(&str, Matcher); 6] = [
+    const WORDS: [(&str, Matcher); 7] = [
         ("network", super::network),
+        ("connect", super::connect),
         ("timeout", super::timeout),
         ("server_error", super::server_error),
         ("rate_limit", super::rate_limit),
@@ -233,7 +251,7 @@ mod file {
 
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str(
-                        "network, timeout, server_error, rate_limit, conflict, transient, or \
+                        "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
                          `pattern: \"(?i)not ready\"`",
                     )
                 }
@@ -288,8 +306,11 @@ mod file {
     impl Serialize for Matcher {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let word = |class: Class| {
-                let known = Class::NAMES.iter().find(|(known, _)| *known == class);
-                known.map_or("transient", |(_, word)| *word)
+                let is_it = |(_, known): &&(_, Matcher)| match known.0 {
+                    MatcherKind::Class(known) => known == class,
+                    MatcherKind::Pattern(_) => false,
+                };
+                WORDS.iter().find(is_it).map_or("transient", |(word, _)| word)
             };
             match &self.0 {
                 MatcherKind::Pattern(regex) => {

@@ -48,7 +48,7 @@ impl Classifier<'_> {
     #[cold]
     pub fn class(self) -> Class {
         match self {
-            Self::Own(error) => error.class(),
+            Self::Own(error) => error.class().completed(),
             Self::View(view) => view.class(),
         }
     }
@@ -547,8 +547,8 @@ mod tests {
         };
     }
 
-    fn refused() -> io::Error {
-        io::Error::from(io::ErrorKind::ConnectionRefused)
+    fn reset() -> io::Error {
+        io::Error::from(io::ErrorKind::ConnectionReset)
     }
 
     #[derive(Debug)]
@@ -643,12 +643,12 @@ mod tests {
 
     #[test]
     fn an_error_that_does_not_classify_itself_knows_no_wait() {
-        assert_eq!(probe!(lenient __probe &refused()).classifier.hint(), None);
+        assert_eq!(probe!(lenient __probe &reset()).classifier.hint(), None);
     }
 
     #[test]
     fn erased_errors_are_looked_into() {
-        let error = || Wrapper("wrapped", refused());
+        let error = || Wrapper("wrapped", reset());
         assert_eq!(class!(&anyhow::Error::from(error()).context("more")), Class::NETWORK);
         assert_eq!(class!(&Alias::from(error())), Class::NETWORK);
         let send: Box<dyn Error + Send> = Box::new(error());
@@ -662,16 +662,16 @@ mod tests {
 
     #[test]
     fn known_types_are_known_without_a_wrapper() {
-        assert_eq!(class!(&refused()), Class::NETWORK);
-        assert_eq!(class!(&Box::new(refused())), Class::NETWORK);
-        assert_eq!(class!(&Arc::new(refused())), Class::NETWORK);
+        assert_eq!(class!(&reset()), Class::NETWORK);
+        assert_eq!(class!(&Box::new(reset())), Class::NETWORK);
+        assert_eq!(class!(&Arc::new(reset())), Class::NETWORK);
         let invalid = io::Error::new(io::ErrorKind::InvalidData, "timed out");
         assert_eq!(class!(&invalid), Class::empty());
     }
 
     #[test]
     fn other_errors_are_read_and_looked_into() {
-        assert_eq!(class!(&Wrapper("HTTP 500", refused())), Class::NETWORK);
+        assert_eq!(class!(&Wrapper("HTTP 500", reset())), Class::NETWORK);
         assert_eq!(class!(&Wrapper("HTTP 500", Everything)), Class::SERVER_ERROR);
         let text = String::from("broken pipe");
         assert_eq!(class!(&Borrowing(&text)), Class::NETWORK);
@@ -716,12 +716,12 @@ mod tests {
         }
         assert_eq!(by_display(&Everything), Class::SERVER_ERROR);
         assert_eq!(by_error(&Borrowing("HTTP 500")), Class::SERVER_ERROR);
-        assert_eq!(by_error(&Wrapper("", refused())), Class::NETWORK);
+        assert_eq!(by_error(&Wrapper("", reset())), Class::NETWORK);
         assert_eq!(by_static_error(&Everything), Class::SERVER_ERROR);
         assert_eq!(by_classify(&Everything), Class::RATE_LIMIT);
-        assert_eq!(by_as_ref(&anyhow::Error::from(refused())), Class::NETWORK);
+        assert_eq!(by_as_ref(&anyhow::Error::from(reset())), Class::NETWORK);
         assert_eq!(by_nothing(&Everything), Class::empty());
-        assert_eq!(inside(&Wrapper("", refused())), Class::NETWORK);
+        assert_eq!(inside(&Wrapper("", reset())), Class::NETWORK);
     }
 
     #[test]
@@ -759,12 +759,12 @@ mod tests {
         fn own<E: Classify>(error: &E) -> Class {
             Classifier::Own(error).class()
         }
-        assert_eq!(class(&refused()), Class::NETWORK);
-        assert_eq!(generic(&refused()), Class::NETWORK);
-        assert_eq!(class(&anyhow::Error::from(refused())), Class::NETWORK);
-        assert_eq!(class(&Alias::from(refused())), Class::NETWORK);
-        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error>)), Class::NETWORK);
-        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error + Send>)), Class::NETWORK);
+        assert_eq!(class(&reset()), Class::NETWORK);
+        assert_eq!(generic(&reset()), Class::NETWORK);
+        assert_eq!(class(&anyhow::Error::from(reset())), Class::NETWORK);
+        assert_eq!(class(&Alias::from(reset())), Class::NETWORK);
+        assert_eq!(class(&(Box::new(reset()) as Box<dyn Error>)), Class::NETWORK);
+        assert_eq!(class(&(Box::new(reset()) as Box<dyn Error + Send>)), Class::NETWORK);
         assert_eq!(class(&"HTTP 500"), Class::SERVER_ERROR);
         assert_eq!(class(&String::from("HTTP 500")), Class::SERVER_ERROR);
         assert_eq!(class(&Cow::Borrowed("HTTP 500")), Class::SERVER_ERROR);

@@ -34,11 +34,11 @@ type Added = dyn Fn(&(dyn Error + 'static)) -> Option<Class> + Send + Sync;
 pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     #[cfg(feature = "macros")]
     if let Some(class) = RETRY_CLASSIFIERS_0_1.iter().find_map(|rule| (rule.class)(link)) {
-        return Some(class);
+        return Some(class.completed());
     }
     // Not under the lock: a rule may classify what it finds inside, or register another one.
     let added = unpoisoned(ADDED.read()).clone();
-    added?.iter().find_map(|rule| rule(link))
+    added?.iter().find_map(|rule| rule(link)).map(Class::completed)
 }
 
 /// Whether a breaker has held calls: the error of a rejected one knows a wait.

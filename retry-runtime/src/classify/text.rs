@@ -13,6 +13,7 @@
 //! only with an event ("connection reset") in its own words.
 
 mod codes;
+mod connect;
 mod phrases;
 mod words;
 
@@ -27,6 +28,7 @@ use crate::base::quota_code::quota_code;
 #[cfg(feature = "tonic")]
 pub(super) use self::codes::status_code;
 pub use self::codes::statuses;
+pub(super) use self::connect::denies_connect;
 
 /// Returns what kind of failure a text describes; for errors that are only text.
 ///
@@ -57,11 +59,9 @@ pub(super) fn read(text: &str) -> Option<Class> {
     if quota_code(words.text).is_some() {
         return Some(Class::empty());
     }
-    let mut findings = Vec::new();
-    for at in 0..words.list.len() {
-        words.find_at(at, &mut findings);
-    }
-    weigh(&findings)
+    let findings = words.findings();
+    let class = weigh(&findings)?;
+    Some(if connect::is_connect(&words, &findings) { class | Class::CONNECT } else { class })
 }
 
 /// Something that a text says.
@@ -126,6 +126,15 @@ fn weigh(findings: &[Finding]) -> Option<Class> {
 }
 
 impl Words<'_> {
+    /// All that the text says.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for at in 0..self.list.len() {
+            self.find_at(at, &mut findings);
+        }
+        findings
+    }
+
     /// Adds what the text says at this word.
     fn find_at(&self, at: usize, findings: &mut Vec<Finding>) {
         let quoted = self.list[at].quoted;

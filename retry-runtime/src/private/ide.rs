@@ -148,6 +148,13 @@ pub mod abort_on {
     /// Matches failures to reach the other side, and connections that broke.
     pub mod network {}
 
+    /// Matches failures whose request was certainly not sent: a refused connection, a failed name
+    /// lookup, a client that failed while it connected.
+    ///
+    /// [`network`] matches these too, and more. A request that must not be made twice, such as a POST,
+    /// may retry these.
+    pub mod connect {}
+
     /// Matches operations that took too long, including attempts that the policy's `timeout` cut
     /// off.
     pub mod timeout {}
@@ -270,7 +277,7 @@ pub mod breaker {
 /// `breaker_on = [ … ]`. Default: what is retried.
 pub mod breaker_on {
     pub use super::abort_on::{
-        matches, network, pattern, rate_limit, server_error, timeout, transient, when,
+        connect, matches, network, pattern, rate_limit, server_error, timeout, transient, when,
     };
 
     /// A *value* that counts as a failure.

@@ -8,6 +8,9 @@ use crate::classify::Class;
 /// The peer could not be reached, or the connection broke.
 pub mod network {}
 
+/// The request was certainly not sent: a refused connection, a failed name lookup. Also `network`.
+pub mod connect {}
+
 /// Something took longer than allowed.
 pub mod timeout {}
 

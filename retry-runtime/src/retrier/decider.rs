@@ -208,7 +208,7 @@ impl<E> fmt::Debug for Rules<E> {
 fn class_by<E>(closures: Option<(&Closures<E>, &E)>, classifier: Classifier<'_>) -> Class {
     closures
         .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
-        .unwrap_or_else(|| classifier.class())
+        .map_or_else(|| classifier.class(), Class::completed)
 }
 
 impl<E> Rules<E> {

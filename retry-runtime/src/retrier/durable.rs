@@ -33,7 +33,7 @@ use crate::base::full_text::{full_text, text_without_bodies};
 use crate::base::sealed::{Seal, Sealed};
 use crate::call::plan::Plan;
 use crate::call::session::{Next, Session};
-use crate::classify::probe::Fault;
+use crate::classify::probe::{Classifier, Fault};
 use crate::classify::{Class, Classify};
 use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
@@ -229,7 +229,7 @@ impl<E: Fault<Kind>, Kind> Describes<E, Kind> for Readable {
 
 impl<E: Classify + Fault<Kind>, Kind> Describes<E, Kind> for Classified {
     fn describe(&self, error: &E) -> Description {
-        Description { class: error.class(), ..Description::of(error) }
+        Description { class: Classifier::Own(error).class(), ..Description::of(error) }
     }
 }
 
@@ -253,7 +253,7 @@ impl<D, V> Retrier<D, V> {
     /// use retry_runtime::{Class, Policy, Retrier};
     ///
     /// let retrier = Retrier::new(Policy::new());
-    /// let description = retrier.describe(&"connection refused");
+    /// let description = retrier.describe(&"connection reset");
     /// assert_eq!(description.class, Class::NETWORK);
     /// assert_eq!(retrier.opaque().describe(&503_u16).texts, ["503"]);
     /// ```

@@ -137,6 +137,10 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
             "commands: { shell: x, retry_config: { retry_on: [netwrok] } }",
             "commands: { shell: x, retry_config: { retry_on: [network, { pattern: x }] } }",
         ),
+        (
+            "commands: { shell: x, retry_config: { retry_on: [connected] } }",
+            "commands: { shell: x, retry_config: { retry_on: [connect], abort_on: [conflict] } }",
+        ),
         ("tasks: { a: { shell: x, depends: b } }", "tasks: { a: { shell: x, depends_on: [] } }"),
         (
             "{ mode: standard, map: { input: x.json, agent_template: { shell: x } } }",

@@ -19,6 +19,7 @@ const WORDS: &[&str] = &[
     "fibonacci",
     "custom",
     "network",
+    "connect",
     "timeout",
     "server_error",
     "rate_limit",

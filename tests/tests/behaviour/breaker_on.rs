@@ -51,6 +51,20 @@ async fn a_streak_ends_at_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_breaker_may_count_failures_to_connect_alone() {
+    #[retry(attempts = 1, breaker = breaker, retry_on = [network], breaker_on = [connect])]
+    async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError<Error>> {
+        Err(Error::from(kind))
+    }
+
+    let breaker = breaker();
+    ask(&breaker, ErrorKind::ConnectionReset).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Closed);
+    ask(&breaker, ErrorKind::ConnectionRefused).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
 async fn breaker_on_says_otherwise() {
     #[retry(attempts = 2, breaker = breaker, retry_on = [network], breaker_on = [matches(error if error.kind() == ErrorKind::NotFound)])]
     async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError<Error>> {

@@ -42,6 +42,9 @@ enum FetchError {
     #[error("both")]
     #[classify(network, timeout)]
     Both,
+    #[error("unsent")]
+    #[classify(connect)]
+    Unsent,
     #[error("nested")]
     #[classify(transparent = inner)]
     Nested { inner: Box<FetchError>, _depth: u32 },
@@ -70,7 +73,8 @@ fn each_variant_is_what_its_words_say() {
         (FetchError::Status(504, Some(S)), Class::SERVER_ERROR | Class::TIMEOUT, Some(S)),
         (FetchError::Status(404, None), Class::empty(), None),
         (FetchError::NotFound, Class::empty(), None),
-        (FetchError::Legacy("connection refused".into()), Class::NETWORK, None),
+        (FetchError::Legacy("connection reset".into()), Class::NETWORK, None),
+        (FetchError::Unsent, Class::NETWORK | Class::CONNECT, None),
         (FetchError::Legacy("no tax rate".into()), Class::empty(), None),
         (FetchError::Odd { code: 7 }, Class::CONFLICT, None),
         (FetchError::Odd { code: 8 }, Class::empty(), None),

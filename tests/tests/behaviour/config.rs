@@ -186,7 +186,7 @@ fn forms_that_mean_the_same_are_the_same() {
 #[test]
 fn what_is_written_is_read_again() {
     let text = "attempts: 5\nbackoff:\n  custom:\n    delays: [500ms, { secs: 3, nanos: 5 }]\n\
-                jitter: true\njitter_factor: 0.25\nretry_on: [timeout, pattern: 'a|b']\n\
+                jitter: true\njitter_factor: 0.25\nretry_on: [timeout, connect, pattern: 'a|b']\n\
                 on_failure:\n  fallback:\n    command: ./save.sh\n";
     let config = yaml(text);
     for again in [
@@ -573,6 +573,12 @@ async fn the_attribute_obeys_the_lists_of_a_file() {
             client.calls(client.argument(client.shared.clone(), text)).await,
         ];
         assert_eq!(calls, [wanted; 7], "{text}");
+    }
+    let order =
+        Client::new("{ attempts: 4, backoff: fixed, initial_delay: 0s, retry_on: [connect] }");
+    for (text, wanted) in [("connection reset", 1), ("connection refused", 4)] {
+        let calls = order.calls(async { order.direct(text) }).await;
+        assert_eq!(calls, wanted, "{text}");
     }
     let calls = async |call: fn(&Client, &'static str) -> Result<(), io::Error>, text| {
         client.calls(async { call(&client, text) }).await

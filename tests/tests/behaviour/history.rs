@@ -38,7 +38,7 @@ const POLICY: Policy = policy!(attempts = 4, initial_delay = "1ms", max_delay = 
 const THREE: u32 = 3;
 
 fn refused(calls: &Calls) -> Result<u32, String> {
-    Err(format!("connection refused at call {}", calls.make()))
+    Err(format!("connection reset at call {}", calls.make()))
 }
 
 #[retry(policy = POLICY, history = 3)]
@@ -133,9 +133,9 @@ async fn the_last_failures_of_a_call_are_in_its_error_in_every_way() {
         let calls = Arc::new(Calls::new());
         let error = call(&calls).await.unwrap_err();
         let expected = [
-            (2, "connection refused at call 2", Class::NETWORK, Some(millis(2))),
-            (3, "connection refused at call 3", Class::NETWORK, Some(millis(3))),
-            (4, "connection refused at call 4", Class::NETWORK, None),
+            (2, "connection reset at call 2", Class::NETWORK, Some(millis(2))),
+            (3, "connection reset at call 3", Class::NETWORK, Some(millis(3))),
+            (4, "connection reset at call 4", Class::NETWORK, None),
         ];
         assert_eq!(facts(&error), expected, "{way}");
         assert_eq!((error.attempts(), error.reason()), (4, Reason::Attempts), "{way}");
@@ -236,7 +236,7 @@ async fn attempts_that_a_breaker_rejected_do_not_count() {
         refused(calls)
     }
     let quick = || Arc::new(CircuitBreaker::new("quick", QUICK));
-    let two = ["connection refused at call 1", "connection refused at call 2"];
+    let two = ["connection reset at call 1", "connection reset at call 2"];
 
     let error = waiting(&Calls::new(), &quick()).await.unwrap_err();
     assert_eq!(texts(&error)[..2], two);
@@ -272,7 +272,7 @@ async fn a_new_beginning_keeps_it() {
         }
         refused(calls)
     }
-    let three = [1, 2, 3].map(|call| format!("connection refused at call {call}"));
+    let three = [1, 2, 3].map(|call| format!("connection reset at call {call}"));
     let error = function(&Calls::new()).await.unwrap_err();
     assert_eq!(error.attempts(), 3);
     assert_eq!(texts(&error), three);
@@ -312,7 +312,7 @@ async fn a_cancelled_call_has_it() {
     let (error, ()) = tokio::join!(waiting(&calls, &stop), stopping);
     let error = error.unwrap_err();
     assert_eq!(error.reason(), Reason::Cancelled);
-    let expected = (1, "connection refused at call 1", Class::NETWORK, Some(secs(10)));
+    let expected = (1, "connection reset at call 1", Class::NETWORK, Some(secs(10)));
     assert_eq!(facts(&error), [expected]);
     stop.notify_one();
     let error = waiting(&calls, &stop).await.unwrap_err();

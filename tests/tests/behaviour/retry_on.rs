@@ -2,7 +2,8 @@
 
 use std::io;
 
-use retry_runtime::{Class, Missing, Reason, RetryError, retry};
+use retry_runtime::matchers::{connect, network};
+use retry_runtime::{Class, Missing, Policy, Reason, Retrier, RetryError, retry};
 
 use crate::support::{Calls, Classified, Failure};
 
@@ -79,6 +80,85 @@ async fn classes_are_found_by_type_and_by_text() {
         own(&calls, class).await.unwrap_err();
         assert_eq!(calls.made(), made, "{class:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connect_retries_requests_that_were_certainly_not_sent() {
+    #[retry(attempts = 2, retry_on = [connect])]
+    async fn order(calls: &Calls, kind: io::ErrorKind) -> io::Result<()> {
+        calls.make();
+        Err(kind.into())
+    }
+    #[retry(attempts = 2, retry_on = [network], abort_on = [connect])]
+    async fn other(calls: &Calls, kind: io::ErrorKind) -> io::Result<()> {
+        calls.make();
+        Err(kind.into())
+    }
+    #[retry(attempts = 2, retry_on = [connect, rate_limit])]
+    async fn own(calls: &Calls, class: Class) -> Result<(), Classified> {
+        calls.make();
+        Err(Classified(class, None))
+    }
+    use io::ErrorKind as Kind;
+
+    for kind in [
+        Kind::ConnectionRefused,
+        Kind::ConnectionReset,
+        Kind::BrokenPipe,
+        Kind::HostUnreachable,
+        Kind::AddrNotAvailable,
+        Kind::TimedOut,
+    ] {
+        let (is_refused, is_timeout) = (kind == Kind::ConnectionRefused, kind == Kind::TimedOut);
+        let calls = Calls::new();
+        order(&calls, kind).await.unwrap_err();
+        assert_eq!(calls.made(), if is_refused { 2 } else { 1 }, "{kind}");
+        let calls = Calls::new();
+        other(&calls, kind).await.unwrap_err();
+        assert_eq!(calls.made(), if is_refused || is_timeout { 1 } else { 2 }, "{kind}");
+        let calls = Calls::new();
+        let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([connect]);
+        let call = retrier.run(async || {
+            calls.make();
+            Err::<(), _>(io::Error::from(kind))
+        });
+        call.await.unwrap_err();
+        assert_eq!(calls.made(), if is_refused { 2 } else { 1 }, "{kind}");
+    }
+    for (class, made) in [(Class::CONNECT, 2), (Class::NETWORK, 1), (Class::RATE_LIMIT, 2)] {
+        let calls = Calls::new();
+        own(&calls, class).await.unwrap_err();
+        assert_eq!(calls.made(), made, "{class:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn class_of_connect_alone_is_a_network_failure_too() {
+    let unsent = |_: &io::Error| Some(Class::CONNECT);
+    #[retry(attempts = 2, retry_on = [network], classify = |_: &io::Error| Some(Class::CONNECT))]
+    async fn told(calls: &Calls) -> io::Result<()> {
+        calls.make();
+        Err(io::Error::other("unsent"))
+    }
+    #[retry(attempts = 2, retry_on = [network])]
+    async fn own(calls: &Calls) -> Result<(), Classified> {
+        calls.make();
+        Err(Classified(Class::CONNECT | Class::TIMEOUT, None))
+    }
+    let calls = Calls::new();
+    told(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 2);
+    let calls = Calls::new();
+    own(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 2);
+    let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([network]).classify(unsent);
+    let error = retrier.run(async || Err::<(), _>(io::Error::other("unsent"))).await.unwrap_err();
+    assert_eq!(error.attempts(), 2);
+    let described = retrier.describe(&io::Error::other("unsent"));
+    assert!(described.class == Class::NETWORK | Class::CONNECT);
+    let kept =
+        retry_workflow::Failure::from_error(&io::Error::from(io::ErrorKind::ConnectionRefused));
+    assert_eq!(kept.class, "network");
 }
 
 #[tokio::test(start_paused = true)]

@@ -393,7 +393,9 @@ fn settings_are_explained_in_the_words_of_their_definitions() {
         ("backoff::exponential".to_owned(), "retry-rules/src/policy/backoff.rs", "Exponential"),
         ("backoff::exponential::base".to_owned(), "retry-rules/src/policy/backoff.rs", "base"),
     ];
-    for class in ["transient", "network", "timeout", "server_error", "rate_limit", "conflict"] {
+    for class in
+        ["transient", "network", "connect", "timeout", "server_error", "rate_limit", "conflict"]
+    {
         originals.push((
             format!("retry_on::{class}"),
             "retry-runtime/src/classify/matchers.rs",

@@ -10,7 +10,8 @@ impl Known for ::reqwest::Error {
         // reqwest keeps its own "timed out" type private, so the error must be asked.
         let timeout = if self.is_timeout() { Class::TIMEOUT } else { Class::empty() };
         #[cfg(not(target_arch = "wasm32"))]
-        let network = if self.is_connect() { Class::NETWORK } else { Class::empty() };
+        let network =
+            if self.is_connect() { Class::NETWORK | Class::CONNECT } else { Class::empty() };
         #[cfg(target_arch = "wasm32")]
         // A browser does not say why a request failed to reach the server.
         let network = if self.is_request() { Class::NETWORK } else { Class::empty() };
@@ -33,7 +34,7 @@ mod tests {
             let client = ::reqwest::Client::builder().no_proxy().build().unwrap();
             client.get("http://127.0.0.1:1/HTTP-500").send().await.unwrap_err()
         });
-        assert_eq!(classify::error(&error), Class::NETWORK);
+        assert_eq!(classify::error(&error), Class::NETWORK | Class::CONNECT);
         let builder = ::reqwest::Client::new().get("no address: timed out").build().unwrap_err();
         assert_eq!(classify::error(&builder), Class::empty());
     }

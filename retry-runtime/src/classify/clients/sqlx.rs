@@ -12,7 +12,8 @@ macro_rules! known {
                 match self {
                     // What is inside says more.
                     Error::Database(_) | Error::Io(_) | Error::Tls(_) => None,
-                    Error::PoolTimedOut => Some(Class::TIMEOUT),
+                    // No connection was there to send a statement on.
+                    Error::PoolTimedOut => Some(Class::TIMEOUT | Class::NETWORK | Class::CONNECT),
                     _ => Some(Class::empty()),
                 }
             }

@@ -76,7 +76,7 @@ impl Known for TimeoutExpired {
 
 impl Known for ConnectError {
     fn known(&self) -> Option<Class> {
-        Some(Class::NETWORK)
+        Some(Class::NETWORK | Class::CONNECT)
     }
 }
 
@@ -113,7 +113,10 @@ mod tests {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let unknown = Status::from_error(refused.into());
         assert_eq!(unknown.code(), Code::Unknown);
-        assert_eq!(class(unknown), Class::NETWORK);
+        assert_eq!(class(unknown), Class::NETWORK | Class::CONNECT);
+        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        let connect = Status::from_error(Box::new(ConnectError(reset.into())));
+        assert!(class(connect).contains(Class::NETWORK | Class::CONNECT));
         let timeout = TimeoutExpired(());
         assert_eq!(class(Status::from_error(Box::new(timeout))), Class::TIMEOUT);
     }

@@ -13,7 +13,7 @@ pub fn text(error: &impl Display) -> Class {
 
 /// Requires what `with = path` returns to be a [`Class`].
 pub const fn class_of(class: Class) -> Class {
-    class
+    class.completed()
 }
 
 /// The class of an HTTP status.

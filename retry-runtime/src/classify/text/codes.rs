@@ -118,7 +118,7 @@ impl Words<'_> {
     }
 
     /// The HTTP status at `at`, if the word there is one.
-    fn status_at(&self, at: usize) -> Option<u16> {
+    pub(super) fn status_at(&self, at: usize) -> Option<u16> {
         let word = self.list[at];
         if word.text.len() != 3 || !word.text.bytes().all(|b| b.is_ascii_digit()) {
             return None;

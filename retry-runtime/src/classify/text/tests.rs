@@ -276,7 +276,8 @@ const CASES: &[(Class, &str)] = &[
 fn texts_of_real_libraries_are_understood() {
     let wrong: Vec<_> = CASES
         .iter()
-        .filter(|(class, text)| super::text(text) != *class)
+        // `connect` has its own tests.
+        .filter(|(class, text)| super::text(text).without_connect() != *class)
         .map(|(class, text)| format!("{text:?} is {:?}, not {class:?}", super::text(text)))
         .collect();
     assert!(CASES.len() >= 60);

@@ -325,10 +325,13 @@ mod tests {
             assert!(!word.held().is_closed() && !word.held().admits_all());
             assert_eq!((word.held().mode(), word.held().released()), (mode, word));
             assert!(word.held().next(Mode::Open).is_held());
-            let now = 1 << 62;
-            assert!(Tag::timed(word, now).is_of(word.held()));
-            assert!(Tag::timed(word.held(), now).is_of(word));
-            assert!(!Tag::timed(word, now).is_of(word.held().next(mode)));
+            let tag = |word| match mode {
+                Mode::Timed | Mode::Gradual => Tag::timed(word, 1 << 62),
+                _ => Tag::untimed(word),
+            };
+            assert!(tag(word).is_of(word.held()));
+            assert!(tag(word.held()).is_of(word));
+            assert!(!tag(word).is_of(word.held().next(mode)));
         }
     }
 }

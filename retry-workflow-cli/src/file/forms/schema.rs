@@ -429,7 +429,7 @@ fn retry_key(name: &'static str) -> Value {
 }
 
 fn matchers() -> Value {
-    let words = once("transient").chain(Class::NAMES.map(|(_, name)| name));
+    let words = ["transient", "connect"].into_iter().chain(Class::NAMES.map(|(_, name)| name));
     json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
         { "enum": words.collect::<Vec<_>>() },
         {

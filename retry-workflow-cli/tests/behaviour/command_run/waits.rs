@@ -49,6 +49,24 @@ fn only_what_matches_is_waited_for() {
 }
 
 #[test]
+fn a_command_that_must_not_act_twice_is_repeated_if_it_could_not_connect() {
+    for (said, expected) in [
+        (
+            "curl: (7) Failed to connect to shop port 80 after 0 ms: Couldn't connect to server",
+            &[5, 0][..],
+        ),
+        ("curl: (56) Recv failure: Connection reset by peer", &[0]),
+    ] {
+        let place = Place::with(&format!(
+            "name: job\ncommands:\n  - name: order\n    shell: |\n      echo \"{said}\" >&2; false\n    \
+             retry_config: {{ attempts: 2, initial_delay: 5ms, retry_on: [connect] }}\n"
+        ));
+        place.ends(1, &["run", "job.yml", "-q"]);
+        assert_eq!(place.waits("order"), expected, "{said}");
+    }
+}
+
+#[test]
 fn a_budget_ends_the_waits() {
     // The budget is far from the first wait and from the second, even on a busy machine.
     waits(

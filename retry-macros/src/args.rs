@@ -44,6 +44,8 @@ pub(crate) struct Args {
     /// Makes what the caller gets of the last error.
     pub(crate) map_error: Option<Expr>,
     pub(crate) on_retry: Option<Expr>,
+    /// The level of the event `gave up`, as a variant of `LogLevel`.
+    pub(crate) log: Option<Ident>,
     /// The number of failures that the `RetryError` of a call keeps.
     pub(crate) history: Option<Value<u32>>,
     pub(crate) name: Option<Expr>,
@@ -158,7 +160,7 @@ impl Reading<'_> {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 21] = [
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
     option("retry_on", "[transient]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
@@ -248,6 +250,12 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 21] = [
         args.history = Some(history(option)?);
         Ok(())
     }),
+    option("log", "info", |args, option| {
+        option.equals()?;
+        args.log = Some(log(option.input)?);
+        Ok(())
+    })
+    .completed(Inside::Word),
     option("policy", "HTTP", |args, option| {
         let expr = option.expr()?;
         if matches!(&expr, Expr::Lit(_)) {
@@ -706,6 +714,25 @@ fn history(option: &Reading<'_>) -> syn::Result<Value<u32>> {
         None => Ok(failures),
         Some(complaint) => Err(syn::Error::new_spanned(failures, complaint)),
     }
+}
+
+/// Parses the level of the event `gave up`; returns the variant of `LogLevel`.
+fn log(input: ParseStream) -> syn::Result<Ident> {
+    let value = input.fork();
+    let level = match Ident::parse_any(input) {
+        Ok(word) if word == "off" => "Off",
+        Ok(word) if word == "debug" => "Debug",
+        Ok(word) if word == "info" => "Info",
+        Ok(word) if word == "warn" => "Warn",
+        _ => {
+            return Err(at_next(
+                &value,
+                "`log` is the level at which `tracing` logs that a call gave up: write `log = off`, \
+                 `debug`, `info` or `warn`",
+            ));
+        }
+    };
+    Ok(Ident::new(level, Span::mixed_site()))
 }
 
 fn when_open(input: ParseStream) -> syn::Result<bool> {

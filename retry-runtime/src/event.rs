@@ -1,5 +1,6 @@
 //! [`Event`]: what calls, breakers and quotas report while they run.
 
+pub(crate) mod log_level;
 pub(crate) mod retry_event;
 pub(crate) mod transition;
 

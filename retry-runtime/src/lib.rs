@@ -179,6 +179,7 @@ pub use protect::quota::{RetryQuota, Share};
 pub use protect::shared::Shared;
 
 pub use event::Event;
+pub use event::log_level::LogLevel;
 pub use event::retry_event::RetryEvent;
 pub use event::transition::{Cause, State, Transition};
 #[cfg(feature = "metrics")]

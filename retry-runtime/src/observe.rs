@@ -23,6 +23,7 @@ use crate::base::name::Name;
 #[cfg(not(retry_loom))]
 use crate::base::sync::Arc;
 use crate::event::Event;
+use crate::event::log_level::LogLevel;
 use crate::event::transition::Transition;
 use crate::outcome::error::Ended;
 use crate::site::Origin;
@@ -200,15 +201,25 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     emit(&Event::Recovered { name: origin.name, attempt, waited });
 }
 
-/// A call ended without success; `rejected` if the next attempt was not admitted.
-pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
+/// A call ended without success; `rejected` if the next attempt was not admitted. `level` is that of
+/// the event of `tracing` alone.
+#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is logged"))]
+pub(crate) fn gave_up(
+    origin: Origin<'_>,
+    ended: Ended,
+    rejected: bool,
+    level: LogLevel,
+    error: &dyn fmt::Display,
+) {
     let Ended { reason, attempts, waited, asked: _ } = ended;
     if let Some(counters) = origin.counters() {
         counters.gave_up(reason, rejected);
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::gave_up(origin, reason, rejected);
-    emit(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
+    #[cfg(feature = "tracing")]
+    crate::observe::trace::gave_up(level, origin.name, ended, error);
+    tell(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
 }
 
 /// Hedge `hedge` joins an attempt that has not answered.

@@ -46,6 +46,7 @@ pub use crate::classify::hint::Hint;
 pub use crate::classify::pattern::Pattern;
 #[cfg(feature = "macros")]
 pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1 as classifiers;
+pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
@@ -145,7 +146,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     hint: None,
     hint_source: HintSource::Error,
     class: Class::empty(),
-    error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
+    error: crate::classify::probe::ErrorDisplay::Value(&Interrupted::Value),
     ruled: None,
     overruled: None,
     least: Duration::ZERO,

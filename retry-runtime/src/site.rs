@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use retry_rules::{Fields, Policy};
 
 use crate::base::name::Name;
+use crate::event::log_level::LogLevel;
 use crate::site::end_options::EndOptions;
 #[cfg(feature = "overrides")]
 use crate::site::policy_override::PolicyOverride;
@@ -119,6 +120,22 @@ impl Site {
         {
             self.is_hedged = true;
         }
+        self
+    }
+
+    /// Sets the level of the event `gave up`. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_log(mut self, level: LogLevel) -> Self {
+        self.end.log = Some(level);
+        self
+    }
+
+    /// Records that the function goes on without a result. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn handles_failures(mut self) -> Self {
+        self.end.is_handled = true;
         self
     }
 

@@ -7,7 +7,7 @@ use syn::ext::IdentExt as _;
 use syn::{Expr, Ident};
 
 use super::Expansion;
-use crate::args::Breaker;
+use crate::args::{Breaker, OnFailure};
 use crate::hygiene::{SpanRange, quote};
 use crate::options::hedge::HedgedBy;
 use crate::policy;
@@ -127,10 +127,16 @@ impl Expansion<'_> {
             };
             quote!(.with_history(#failures))
         });
+        let log = self.args.log.as_ref().map(|level| quote!(.with_log(__retry::LogLevel::#level)));
+        let handled = match self.args.on_failure {
+            OnFailure::Stop => None,
+            OnFailure::Continue | OnFailure::Fallback(_) => Some(quote!(.handles_failures())),
+        };
+        let options = quote!(#run_time #hedged #history #log #handled);
         items.extend(quote! {
             __retry::sites! {
                 #![linkme_macro = __retry::sites]
-                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #run_time #hedged #history;
+                static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;
             }
         });
         items

@@ -332,6 +332,7 @@ impl<K> Session<K> {
             let this = waiting.as_mut().project();
             let _ = this.kept.take();
             this.so_far.set_asked(None);
+            this.so_far.ended_in_value = false;
         }
     }
 

@@ -159,17 +159,26 @@ impl Debug for ErrorView<'_> {
 pub enum ErrorDisplay<'a> {
     /// Its `Display`, including the cause; `{:#}` is passed on.
     Display(&'a dyn Display),
+    /// What is wrong with a value that is retried.
+    Value(&'a dyn Display),
     /// Its `Debug`.
     Debug(&'a dyn Debug),
     /// The name of its type.
     Type(&'static str),
 }
 
+impl ErrorDisplay<'_> {
+    /// Returns whether the failure is a value.
+    pub(crate) const fn is_value(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+}
+
 impl Display for ErrorDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Display(error) if f.alternate() => Display::fmt(error, f),
-            Self::Display(error) => f.write_str(&full_text(error)),
+            Self::Display(error) | Self::Value(error) if f.alternate() => Display::fmt(error, f),
+            Self::Display(error) | Self::Value(error) => f.write_str(&full_text(error)),
             Self::Debug(error) => Debug::fmt(error, f),
             Self::Type(name) => f.write_str(name),
         }

@@ -6,11 +6,12 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::base::name::Name;
+use crate::event::log_level::LogLevel;
 use crate::event::transition::{State, Transition};
 use crate::event::{
     BLOCKS_TASKS, Event, HEDGE_NOT_OBEYED, INVALID_POLICY, MANY_DELAY_LISTS, TIMEOUT_NOT_OBEYED,
 };
-use crate::outcome::error::Reason;
+use crate::outcome::error::Ended;
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -52,25 +53,35 @@ pub(crate) fn retry(
     );
 }
 
+/// A call has ended without success.
+pub(crate) fn gave_up(level: LogLevel, name: &Name, ended: Ended, error: &dyn fmt::Display) {
+    macro_rules! event {
+        ($level:ident) => {
+            tracing::$level!(
+                target: "retry",
+                name = name.as_str(),
+                attempts = ended.attempts,
+                waited_ms = millis(ended.waited),
+                reason = ended.reason.as_str(),
+                %error,
+                "gave up"
+            )
+        };
+    }
+    match level {
+        LogLevel::Off => {}
+        LogLevel::Debug => event!(debug),
+        LogLevel::Info => event!(info),
+        LogLevel::Warn => event!(warn),
+    }
+}
+
 pub(crate) fn emit(event: &Event<'_>) {
     match *event {
-        Event::Retry { name, attempt, attempts, wait, waited, error } => {
-            retry(name, attempt, attempts, wait, waited, error);
-        }
+        // These have functions of their own.
+        Event::Retry { .. } | Event::GaveUp { .. } => {}
         Event::Recovered { name, attempt, waited } => {
             tracing::info!(target: "retry", name = name.as_str(), attempt, waited_ms = millis(waited), "recovered");
-        }
-        Event::GaveUp { name, reason, attempts, waited, error, .. } => {
-            let waited_ms = millis(waited);
-            // A failure that nobody wanted retried is the caller's business, and may be frequent; a
-            // single attempt is reported by the outer call that asked for it.
-            let is_expected = matches!(reason, Reason::NotRetryable | Reason::Nested);
-            let reason = reason.as_str();
-            if is_expected {
-                tracing::debug!(target: "retry", name = name.as_str(), attempts, waited_ms, reason, %error, "gave up");
-            } else {
-                tracing::warn!(target: "retry", name = name.as_str(), attempts, waited_ms, reason, %error, "gave up");
-            }
         }
         Event::Breaker(Transition { breaker, from, to, cause, error, observe_only }) => {
             let closes = *to == State::Closed;

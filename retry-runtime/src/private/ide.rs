@@ -337,6 +337,23 @@ pub type on_retry<E> = dyn Fn(&RetryEvent<'_, E>);
 /// `history = 5`. Default: none.
 pub type history = u32;
 
+/// The level at which `tracing` logs that a call gave up: `off`, `debug`, `info` or `warn`, whatever the reason; nothing else is affected.
+///
+/// `log = info`. Default: `warn`; `info` with `continue` or `fallback`, or if the outcome is a value; `debug` if the failure is not retryable, or `nested = once` asked for one attempt.
+pub mod log {
+    /// The end of a call is not logged.
+    pub mod off {}
+
+    /// At the level `DEBUG`.
+    pub mod debug {}
+
+    /// At the level `INFO`.
+    pub mod info {}
+
+    /// At the level `WARN`.
+    pub mod warn {}
+}
+
 /// Functions with `#[retry]` called inside make one attempt each while this one is retrying.
 ///
 /// `nested = once`. Default: each retries by its own policy.

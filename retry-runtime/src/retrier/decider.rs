@@ -288,7 +288,10 @@ impl<E> Rules<E> {
                 _ => HintSource::of(view, hint.is_some()),
             },
             class,
-            error: ErrorDisplay::Display(display),
+            error: match failed {
+                FailedAttempt::Value(_) => ErrorDisplay::Value(display),
+                _ => ErrorDisplay::Display(display),
+            },
             ruled: None,
             overruled: None,
             least: Duration::ZERO,
@@ -300,11 +303,11 @@ impl<E> Rules<E> {
 
     /// Returns how events show this failure.
     pub(super) fn shown<'e>(&self, failed: &'e FailedAttempt<'_, E>) -> ErrorDisplay<'e> {
-        ErrorDisplay::Display(match failed {
-            FailedAttempt::Error(error) => (self.read)(error).display,
-            FailedAttempt::Interrupted(interrupted) => interrupted,
-            FailedAttempt::Value(value) => value,
-        })
+        match failed {
+            FailedAttempt::Error(error) => ErrorDisplay::Display((self.read)(error).display),
+            FailedAttempt::Interrupted(interrupted) => ErrorDisplay::Display(interrupted),
+            FailedAttempt::Value(value) => ErrorDisplay::Value(value),
+        }
     }
 
     /// Whether closures may give another wait.
@@ -347,7 +350,7 @@ fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
         hint: None,
         hint_source: HintSource::Error,
         class: Class::empty(),
-        error: ErrorDisplay::Display(value),
+        error: ErrorDisplay::Value(value),
         ruled: None,
         overruled: None,
         least: Duration::ZERO,

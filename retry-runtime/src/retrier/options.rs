@@ -15,6 +15,7 @@ use crate::base::name::Name;
 use crate::base::sealed::Seal;
 use crate::classify::Class;
 use crate::classify::matchers::Matchers;
+use crate::event::log_level::LogLevel;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
@@ -362,6 +363,23 @@ impl<D, V> Retrier<D, V> {
     /// ```
     pub const fn history(mut self, failures: u32) -> Self {
         self.common.settings.end = self.common.settings.end.with_history(failures);
+        self
+    }
+
+    /// Sets the level of the event `gave up` of `tracing`, whatever the reason: `log = info` in the
+    /// attribute. Default: `WARN`; `INFO` if the outcome is a value; `DEBUG` if the failure is not
+    /// retryable, or `nested = once` asked for a single attempt.
+    ///
+    /// Counters, metrics and listeners are not affected. Without the feature `tracing`, it has no
+    /// effect.
+    ///
+    /// ```
+    /// # use retry_runtime::{LogLevel, Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1)).log(LogLevel::Off);
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
+    pub const fn log(mut self, level: LogLevel) -> Self {
+        self.common.settings.end.log = Some(level);
         self
     }
 

@@ -2,22 +2,41 @@
 
 use retry_rules::history;
 
+use crate::event::log_level::LogLevel;
+use crate::outcome::error::Reason;
+
 /// The options of a function or a retrier about the end of its calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndOptions {
     /// The number of failures that the error of a call keeps.
     pub(crate) history: u8,
+    /// The level of the event `gave up`, if it is set.
+    pub(crate) log: Option<LogLevel>,
+    /// Whether the function goes on without the result: `on_failure` is `continue` or `fallback`.
+    pub(crate) is_handled: bool,
 }
 
 impl EndOptions {
-    /// The defaults: nothing is kept.
-    pub(crate) const DEFAULT: Self = Self { history: 0 };
+    /// The defaults: nothing is kept, and the caller gets the error.
+    pub(crate) const DEFAULT: Self = Self { history: 0, log: None, is_handled: false };
 
     /// Returns these options with `failures` to keep, or as many as possible.
     #[expect(clippy::cast_possible_truncation, reason = "the most is 100")]
-    pub(crate) const fn with_history(mut self, failures: u32) -> Self {
+    pub(crate) const fn with_history(self, failures: u32) -> Self {
         let kept = if failures < history::MOST { failures } else { history::MOST };
-        self.history = kept as u8;
-        self
+        Self { history: kept as u8, ..self }
+    }
+
+    /// Returns the level of the event `gave up` for a call that ends for this reason; `with_value` if
+    /// its outcome is a value.
+    pub(crate) const fn level(self, reason: Reason, with_value: bool) -> LogLevel {
+        match (self.log, reason) {
+            (Some(level), _) => level,
+            // A failure that is not retryable may be frequent, and the caller handles it; a single
+            // attempt is reported by the outer call that asked for it.
+            (None, Reason::NotRetryable | Reason::Nested) => LogLevel::Debug,
+            (None, _) if self.is_handled || with_value => LogLevel::Info,
+            (None, _) => LogLevel::Warn,
+        }
     }
 }

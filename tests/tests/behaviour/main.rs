@@ -26,6 +26,7 @@ mod history;
 mod hold;
 mod jitter;
 mod listeners;
+mod log;
 mod map_error;
 mod max_elapsed;
 mod max_retry_after;

@@ -274,11 +274,12 @@ fn a_compiler_is_told_nothing() {
 fn every_word_of_the_grammar_has_an_item() {
     let mirror = mirror();
     let on_failure = ["stop", "continue_", "fallback"];
-    let places: [(&str, &[&str]); 7] = [
+    let places: [(&str, &[&str]); 8] = [
         ("", &options()),
         ("backoff::", &backoff::NAMES),
         ("jitter::", &jitter::NAMES),
         ("on_failure::", &on_failure),
+        ("log::", &["off", "debug", "info", "warn"]),
         ("retry_on::", &matcher::NAMES),
         ("breaker::", &breaker_settings()),
         ("", &["attempts::unlimited", "backoff::linear::increment", "backoff::exponential::base"]),

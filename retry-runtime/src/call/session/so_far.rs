@@ -46,6 +46,8 @@ pub(super) struct SoFar {
     delay: u64,
     /// The annotated function that waits; `None` for a retrier.
     pub(super) site: Option<&'static Site>,
+    /// Whether the last outcome was a value.
+    pub(super) ended_in_value: bool,
     rare: Option<Box<Rare>>,
 }
 
@@ -159,6 +161,7 @@ impl SoFar {
         waited: 0,
         delay: NO_DELAY,
         site: None,
+        ended_in_value: false,
         rare: None,
     };
 
@@ -314,6 +317,7 @@ impl SoFar {
                 self.set_asked(verdict.asked());
                 skip_hold(plan);
                 self.made = attempt;
+                self.ended_in_value = verdict.error.is_value();
                 self.cost = reservation.map_or(0, Reservation::spend);
                 self.waits(nanos, plan);
                 Next::Wait
@@ -321,10 +325,10 @@ impl SoFar {
             Err(reason) => {
                 // An attempt that the deadline cut off leaves the failure before it as the last one.
                 let is_cut = plan.cut() == Some(LimitKind::Deadline);
+                let with_value = verdict.error.is_value() || is_cut && self.ended_in_value;
                 let asked = verdict.asked().or_else(|| self.asked().filter(|_| is_cut));
                 let ended = Ended { reason, attempts: attempt, waited: self.waited(), asked };
-                observe::gave_up(plan.origin, ended, false, &verdict.error);
-                self.end(plan.origin, attempt);
+                self.gave_up(plan, ended, false, with_value, &verdict.error);
                 Next::GiveUp(ended)
             }
         }
@@ -577,8 +581,8 @@ impl SoFar {
     /// took from the quota.
     pub(super) fn cancelled(&self, plan: &Plan<'_>) -> Ended {
         let ended = self.ended(Reason::Cancelled);
-        observe::gave_up(plan.origin, ended, true, &"cancelled while it waited for an attempt");
-        self.end(plan.origin, self.made);
+        let error = &"cancelled while it waited for an attempt";
+        self.gave_up(plan, ended, true, self.ended_in_value, error);
         ended
     }
 
@@ -593,9 +597,23 @@ impl SoFar {
             quota.cancel(self.cost);
         }
         let ended = self.ended(reason);
-        observe::gave_up(plan.origin, ended, true, rejected);
-        self.end(plan.origin, self.made);
+        self.gave_up(plan, ended, true, self.ended_in_value, rejected);
         ended
+    }
+
+    /// Reports a call that has ended without success; `rejected` if the next attempt was not admitted,
+    /// and `with_value` if its outcome is a value.
+    fn gave_up(
+        &self,
+        plan: &Plan<'_>,
+        ended: Ended,
+        rejected: bool,
+        with_value: bool,
+        error: &dyn fmt::Display,
+    ) {
+        let level = plan.end_options().level(ended.reason, with_value);
+        observe::gave_up(plan.origin, ended, rejected, level, error);
+        self.end(plan.origin, ended.attempts);
     }
 
     #[cold]

@@ -201,8 +201,8 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     emit(&Event::Recovered { name: origin.name, attempt, waited });
 }
 
-/// A call ended without success; `rejected` if the next attempt was not admitted. `level` is that of
-/// the event of `tracing` alone.
+/// Reports a call that ended without success; `rejected` if the next attempt was not admitted. `level`
+/// is the level of the event of `tracing`, and has no other effect.
 #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is logged"))]
 pub(crate) fn gave_up(
     origin: Origin<'_>,

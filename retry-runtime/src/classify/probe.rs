@@ -159,7 +159,7 @@ impl Debug for ErrorView<'_> {
 pub enum ErrorDisplay<'a> {
     /// Its `Display`, including the cause; `{:#}` is passed on.
     Display(&'a dyn Display),
-    /// What is wrong with a value that is retried.
+    /// The text of a value that is retried.
     Value(&'a dyn Display),
     /// Its `Debug`.
     Debug(&'a dyn Debug),

@@ -53,7 +53,7 @@ pub(crate) fn retry(
     );
 }
 
-/// A call has ended without success.
+/// Logs a call that has ended without success.
 pub(crate) fn gave_up(level: LogLevel, name: &Name, ended: Ended, error: &dyn fmt::Display) {
     macro_rules! event {
         ($level:ident) => {

@@ -12,7 +12,7 @@ pub(crate) struct EndOptions {
     pub(crate) history: u8,
     /// The level of the event `gave up`, if it is set.
     pub(crate) log: Option<LogLevel>,
-    /// Whether the function goes on without the result: `on_failure` is `continue` or `fallback`.
+    /// `true` if the function goes on without the result: `on_failure` is `continue` or `fallback`.
     pub(crate) is_handled: bool,
 }
 

@@ -71,6 +71,8 @@ mod hostile {
         quota = OUTBOUND,
         on_failure = fallback(|_| 5),
         on_retry = |_| (),
+        history = 5,
+        log = off,
         context = cx
     )]
     pub async fn all(body: ::std::vec::Vec<u8>) -> Outcome {

@@ -106,6 +106,8 @@ mod limits {
     quota = OUTBOUND,
     on_failure = fallback(cached),
     on_retry = log,
+    history = 5,
+    log = info,
     name = "billing.fetch",
     clone(body),
     context = cx,

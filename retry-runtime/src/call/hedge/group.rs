@@ -30,7 +30,7 @@ pub struct Terms<'a> {
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
     pub(crate) contexts: Option<&'a Contexts>,
-    /// Whether the error of the call keeps its failures.
+    /// `true` if the error of the call keeps its failures.
     pub(crate) keeps_failures: bool,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct SoFar {
     delay: u64,
     /// The annotated function that waits; `None` for a retrier.
     pub(super) site: Option<&'static Site>,
-    /// Whether the last outcome was a value.
+    /// `true` if the last outcome was a value.
     pub(super) ended_in_value: bool,
     rare: Option<Box<Rare>>,
 }
@@ -344,7 +344,7 @@ impl SoFar {
         history.drain(..history.len().saturating_sub(usize::from(most)));
     }
 
-    /// Returns whether any failure is kept.
+    /// Returns `true` if a failure is kept.
     pub(super) fn keeps_failures(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.history.is_empty())
     }

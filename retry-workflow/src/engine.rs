@@ -435,7 +435,7 @@ impl Engine {
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
         }
-        if let Some(open_for) = self.breaker.as_ref().map(Breaker::open_for)
+        if let Some(open_for) = self.breaker.as_ref().map(Breaker::rejects_for)
             && !open_for.is_zero()
         {
             at = at.min(Instant::now() + open_for);

@@ -58,6 +58,8 @@ pub(crate) struct Breaker {
     pub(crate) consecutive_failures: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) open_until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held_until: Option<Timestamp>,
 }
 
 /// The tasks of a graph.
@@ -123,6 +125,7 @@ impl JobPage {
                 state: State::as_str(breaker.state),
                 consecutive_failures: breaker.consecutive_failures,
                 open_until: breaker.open_until,
+                held_until: breaker.held_until,
             }),
             minutes: store.minutes(id, end - span).await?,
             span: span.as_secs(),

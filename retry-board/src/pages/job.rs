@@ -97,6 +97,9 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
                             @if let Some(until) = breaker.open_until.filter(|until| *until > page.now) {
                                 ", until " (in_a_while(until, page.now))
                             }
+                            @if let Some(until) = breaker.held_until.filter(|until| *until > page.now) {
+                                ", held until " (in_a_while(until, page.now))
+                            }
                         }
                     }
                 }

@@ -26,7 +26,6 @@ mod stages;
 mod outcomes;
 mod waiters;
 mod rejected;
-mod snapshot;
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -53,8 +52,8 @@ use crate::protect::stamp;
 pub use self::order::BreakerOrder;
 pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};
+pub use self::reading::Snapshot;
 pub use self::rejected::Rejected;
-pub use self::snapshot::Snapshot;
 pub(crate) use self::waiters::Admission;
 pub(crate) use self::word::{StagePass, StateWord};
 

@@ -173,7 +173,6 @@ pub(super) struct Lists {
     pub(super) retry_on: Option<Arc<[Matcher]>>,
     pub(super) abort_on: Option<Arc<[Matcher]>>,
 }
-
 /// How an attempt failed.
 pub(super) enum FailedAttempt<'a, E> {
     /// It failed with its own error.
@@ -209,6 +208,22 @@ fn class_by<E>(closures: Option<(&Closures<E>, &E)>, classifier: Classifier<'_>)
     closures
         .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
         .map_or_else(|| classifier.class(), Class::completed)
+}
+
+/// The wait that the closures read from an error, or else the error's own, with its source. A retrier
+/// that reads nothing from the error gives waits of its own.
+fn wait_by<E>(
+    closures: Option<(&Closures<E>, &E)>,
+    classifier: Classifier<'_>,
+    view: ErrorView<'_>,
+) -> (Option<Hint>, HintSource) {
+    let read = closures
+        .and_then(|(closures, error)| closures.retry_after.iter().rev().find_map(|f| f(error)));
+    let source = match classifier {
+        Classifier::View(ErrorView::Nothing) => HintSource::Program,
+        _ => HintSource::of(view, read.is_some()),
+    };
+    (read.map(Hint::Wait).or_else(|| classifier.hint()), source)
 }
 
 impl<E> Rules<E> {
@@ -276,22 +291,39 @@ impl<E> Rules<E> {
         if let Some(when) = when_of_call {
             test(when);
         }
-        let hint = closures
-            .and_then(|(closures, error)| closures.retry_after.iter().rev().find_map(|f| f(error)));
+        let (hint, hint_source) = wait_by(closures, classifier, view);
         let retry = !is_aborted && is_listed != Some(false);
         Verdict {
             retry,
             failure: retry,
-            hint: hint.map(Hint::Wait).or_else(|| classifier.hint()),
-            hint_source: match classifier {
-                Classifier::View(ErrorView::Nothing) => HintSource::Program,
-                _ => HintSource::of(view, hint.is_some()),
-            },
+            hint,
+            hint_source,
             class,
             error: match failed {
                 FailedAttempt::Value(_) => ErrorDisplay::Value(display),
                 _ => ErrorDisplay::Display(display),
             },
+            ruled: None,
+            overruled: None,
+            least: Duration::ZERO,
+            begins_anew: false,
+            adjust: None,
+            past: &[],
+        }
+    }
+
+    /// The verdict on an error as far as no list and no predicate decides.
+    pub(super) fn unlisted_verdict<'e>(&self, error: &'e E) -> Verdict<'e> {
+        let ErrorParts { classifier, view, display } = (self.read)(error);
+        let closures = self.closures.as_deref().map(|closures| (closures, error));
+        let (hint, hint_source) = wait_by(closures, classifier, view);
+        Verdict {
+            retry: true,
+            failure: true,
+            hint,
+            hint_source,
+            class: class_by(closures, classifier),
+            error: ErrorDisplay::Display(display),
             ruled: None,
             overruled: None,
             least: Duration::ZERO,

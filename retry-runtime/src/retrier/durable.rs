@@ -36,6 +36,7 @@ use crate::call::session::{Next, Session};
 use crate::classify::probe::{Classifier, Fault};
 use crate::classify::{Class, Classify};
 use crate::outcome::error::{Interrupted, Reason};
+use crate::protect::breaker::Permit;
 use crate::retrier::Retrier;
 use crate::retrier::decider::{Classified, Decider, FailedAttempt, ForError, Opaque, Readable};
 
@@ -112,6 +113,32 @@ impl<'a, E> Failed<'a, E> {
     }
 }
 
+/// A wait that a server has asked all callers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedWait {
+    /// How long to wait.
+    pub wait: Duration,
+    /// Whether the failure is a rate limit, which is neither a failure nor a success of a breaker that
+    /// holds calls for it. Otherwise it is a server error, which counts.
+    pub is_rate_limit: bool,
+}
+
+impl AskedWait {
+    /// Reports it to the breaker that admitted the attempt. Returns the permit if the outcome remains
+    /// to be reported: the breaker does not hold calls, or the failure counts.
+    pub fn report<'b>(&self, permit: Permit<'b>) -> Option<Permit<'b>> {
+        if !permit.may_hold() {
+            return Some(permit);
+        }
+        if self.is_rate_limit {
+            permit.rate_limited(self.wait);
+            return None;
+        }
+        permit.hold(self.wait);
+        Some(permit)
+    }
+}
+
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
     /// `state`. Reports the same events as [`run`](Self::run). A server may ask for any wait, unless
@@ -152,6 +179,29 @@ impl<D, V> Retrier<D, V> {
                 Decision::GiveUp(ended.reason)
             }
         }
+    }
+
+    /// Returns the wait for which a breaker is to hold all calls after this failure, if its server has
+    /// asked for one: see [`BreakerConfig::hold`](crate::BreakerConfig::hold). The error is read once
+    /// more for it.
+    ///
+    /// ```
+    /// use retry_runtime::durable::AskedWait;
+    /// use retry_runtime::{Policy, Retrier};
+    /// use std::time::Duration;
+    ///
+    /// let wait = Duration::from_secs(30);
+    /// let retrier = Retrier::new(Policy::new()).retry_after(move |_: &&str| Some(wait));
+    /// let asked = retrier.asked_wait(&"429 Too Many Requests");
+    /// assert_eq!(asked, Some(AskedWait { wait, is_rate_limit: true }));
+    /// ```
+    pub fn asked_wait<E, Kind>(&self, error: &E) -> Option<AskedWait>
+    where
+        D: Decider<E, Kind>,
+    {
+        let verdict = self.decider.rules().unlisted_verdict(error);
+        let wait = verdict.held_wait()?;
+        Some(AskedWait { wait, is_rate_limit: verdict.is_rate_limit() })
     }
 
     /// Reports that a call that is stored elsewhere has succeeded.

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use retry_runtime::durable::AskedWait;
 use retry_runtime::{Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -128,8 +129,13 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Reports the outcome of an attempt to the breaker.
-fn tell(permit: Permit<'_>, outcome: &WorkOutcome) {
+/// Reports the outcome of an attempt to the breaker, and the wait that a server has asked for.
+fn tell(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<AskedWait>) {
+    let permit = match asked {
+        Some(asked) => asked.report(permit),
+        None => Some(permit),
+    };
+    let Some(permit) = permit else { return };
     match outcome {
         WorkOutcome::Succeeded(_) => permit.success(),
         WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
@@ -246,10 +252,11 @@ impl Process {
                 AttemptReport::failed(timer, failure, Reason::NotRetryable)
             }
         };
-        let AttemptReport { outcome, records, step_times } = report;
+        let AttemptReport { outcome, records, step_times, asked_wait } = report;
         let measured = Measured { records, step_times };
         if let Some(permit) = permit {
-            tell(permit, &outcome);
+            tell(permit, &outcome, asked_wait);
+            self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
         }
         match outcome {
             WorkOutcome::Succeeded(output) => {
@@ -282,7 +289,7 @@ impl Process {
             WorkOutcome::Failed { reason, .. }
                 if reason != Reason::NotRetryable && probes < MOST_PROBES && probed.is_some() =>
             {
-                let open_for = probed.map(Breaker::open_for).unwrap_or_default();
+                let open_for = probed.map(Breaker::rejects_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
                 let checkpoint =
                     Checkpoint { rounds, probes: probes + 1, ..Checkpoint::default() }.write();

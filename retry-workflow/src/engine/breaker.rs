@@ -65,6 +65,22 @@ impl Breaker {
         &self.circuit
     }
 
+    /// Shares a hold that may have begun: it is not a transition.
+    pub(super) fn note_hold(&self) {
+        if !self.circuit.held_for().is_zero() {
+            self.moved.store(true, Ordering::Release);
+        }
+    }
+
+    /// How long no item starts: until the open time and the hold have ended.
+    pub(super) fn rejects_for(&self) -> Duration {
+        self.open_for().max(self.circuit.held_for())
+    }
+
+    fn is_held(&self) -> bool {
+        !self.circuit.held_for().is_zero()
+    }
+
     /// How long the breaker stays open; zero if it is not.
     pub(super) fn open_for(&self) -> Duration {
         self.circuit.remaining()
@@ -78,6 +94,7 @@ impl Breaker {
     /// Whether one more item may start beside those that are running.
     pub(super) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {
+            _ if self.is_held() => false,
             State::Closed => true,
             _ => !self.circuit.is_open() && running < self.probes(),
         }
@@ -85,7 +102,7 @@ impl Breaker {
 
     /// Whether items may be claimed.
     pub(super) fn is_closed_enough(&self) -> bool {
-        !self.circuit.is_open()
+        !self.circuit.is_open() && !self.is_held()
     }
 
     /// How many leases it makes sense to hold.
@@ -113,10 +130,14 @@ impl Breaker {
             self.know(LastKnown { revision, stored });
             return Ok(());
         }
-        let here = self.here(store.now());
-        let nothing_to_say =
-            known.stored.is_none() && here.state == State::Closed && here.consecutive_failures == 0;
-        if nothing_to_say || known.stored.as_ref().is_some_and(|stored| stored.is_like(&here)) {
+        let now = store.now();
+        let here = self.here(now);
+        let nothing_to_say = known.stored.is_none()
+            && here.state == State::Closed
+            && here.consecutive_failures == 0
+            && here.held_until.is_none();
+        let is_like = |stored: &BreakerRecord| stored.at(now).is_like(&here);
+        if nothing_to_say || known.stored.as_ref().is_some_and(is_like) {
             return Ok(());
         }
         let text = serde_json::to_string(&here).map_err(StoreError::other)?;
@@ -141,6 +162,7 @@ impl Breaker {
             state: snapshot.state,
             consecutive_failures: snapshot.consecutive_failures,
             open_until: is_open.then(|| now + snapshot.remaining),
+            held_until: (!snapshot.held.is_zero()).then(|| now + snapshot.held),
         }
     }
 
@@ -148,5 +170,8 @@ impl Breaker {
         let until = stored.open_until;
         let remaining = until.map_or(Duration::ZERO, |until| until.since(now));
         self.circuit.restore(stored.state, stored.consecutive_failures, remaining);
+        if let Some(until) = stored.held_until {
+            self.circuit.hold(until.since(now));
+        }
     }
 }

@@ -229,7 +229,7 @@ impl Engine {
     }
 
     fn open_for(&self) -> Duration {
-        self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
+        self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
     }
 
     /// Why this worker is not starting anything, as far as it knows.

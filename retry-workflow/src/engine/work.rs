@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use retry_runtime::Reason;
+use retry_runtime::durable::AskedWait;
 use tokio::time::Instant;
 
 use crate::item::clock::Timestamp;
@@ -130,12 +131,23 @@ pub struct AttemptReport {
     /// How long successful steps took. They have no record of their own, but
     /// [`Store::durations`](crate::Store::durations) counts them as well.
     pub step_times: Vec<StepTime>,
+    /// The wait for which the job's breaker holds all items, if a server has asked for one.
+    pub asked_wait: Option<AskedWait>,
 }
 
 impl AttemptReport {
     /// Creates a report without records.
     pub fn new(outcome: WorkOutcome) -> Self {
-        Self { outcome, records: Vec::new(), step_times: Vec::new() }
+        Self { outcome, records: Vec::new(), step_times: Vec::new(), asked_wait: None }
+    }
+
+    /// Sets the wait that a server has asked for, as
+    /// [`Retrier::asked_wait`](crate::Retrier::asked_wait) returns it: a breaker of the job with `hold`
+    /// lets no item start until its end.
+    #[must_use]
+    pub fn asked_wait(mut self, wait: Option<AskedWait>) -> Self {
+        self.asked_wait = wait;
+        self
     }
 
     /// Adds a record to the history.

@@ -22,6 +22,10 @@ pub struct BreakerRecord {
     pub consecutive_failures: u32,
     /// Until when it rejects everything; `None` if it is not open.
     pub open_until: Option<Timestamp>,
+    /// Until when it holds all items, because a server has asked one of them to wait; `None` if it does
+    /// not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
 }
 
 /// The states, as stores write them.
@@ -47,15 +51,23 @@ impl BreakerRecord {
         format!("breaker/{job}")
     }
 
-    /// Whether both are the same, give or take how exactly the end of an open breaker is measured.
+    /// Returns the record as of `now`: a hold that has ended is none.
+    pub(crate) fn at(self, now: Timestamp) -> Self {
+        Self { held_until: self.held_until.filter(|until| *until > now), ..self }
+    }
+
+    /// Whether both are the same, give or take how exactly the ends of an open time and a hold are
+    /// measured.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let are_alike = |ends: (Option<Timestamp>, Option<Timestamp>)| match ends {
+            (Some(one), Some(other)) => {
+                one.since(other).max(other.since(one)) < Duration::from_millis(100)
+            }
+            (one, other) => one.is_some() == other.is_some(),
+        };
         self.state == other.state
             && self.consecutive_failures == other.consecutive_failures
-            && match (self.open_until, other.open_until) {
-                (Some(one), Some(other)) => {
-                    one.since(other).max(other.since(one)) < Duration::from_millis(100)
-                }
-                (one, other) => one.is_some() == other.is_some(),
-            }
+            && are_alike((self.open_until, other.open_until))
+            && are_alike((self.held_until, other.held_until))
     }
 }

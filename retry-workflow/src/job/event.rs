@@ -72,7 +72,7 @@ pub enum WaitReason {
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For the workflow's breaker, which is open.
+    /// For the workflow's breaker, which is open or holds items.
     #[non_exhaustive]
     Breaker {
         /// How long it stays open.
@@ -150,7 +150,7 @@ pub enum JobEvent<'a> {
         input_complete: bool,
         /// Handlers that are running in this process.
         running: usize,
-        /// How long the breaker stays open; zero if it is not.
+        /// How long the breaker stays open or holds items; zero if it does not.
         open_for: Duration,
         /// What this worker waits for, if it starts no item for that reason.
         waits_for: Option<WaitReason>,

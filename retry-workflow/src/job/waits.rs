@@ -56,6 +56,9 @@ pub struct Waits {
     /// Until when the breaker of the job rejects everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_open_until: Option<Timestamp>,
+    /// Until when the breaker of the job holds all items, as a server has asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker_held_until: Option<Timestamp>,
 }
 
 /// The number of items that are read at once.
@@ -88,6 +91,7 @@ impl Waits {
             next_suspect,
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
+            breaker_held_until: breaker.and_then(|breaker| breaker.held_until),
         })
     }
 
@@ -110,6 +114,13 @@ impl Waits {
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
             let until = in_a_while(until, now);
             lines.push(("breaker", format!("open until {until}: no item starts before then")));
+        }
+        if let Some(until) = self.breaker_held_until.filter(|until| *until > now) {
+            let until = in_a_while(until, now);
+            lines.push((
+                "breaker",
+                format!("held until {until}, as a server asked: no item starts before then"),
+            ));
         }
         if let Some(rate) = self.rate.filter(|rate| rate.next > now) {
             let next = in_a_while(rate.next, now);

@@ -80,8 +80,9 @@ where
             Err(Err(cut)) => (Failure::from_error(cut), Err(cut)),
         };
         let record = timer.failed(failure.clone());
+        let asked = error.ok().and_then(|error| self.retrier.asked_wait(error));
         let next = RetryState::decide(state, &self.retrier, &worker, error, &failure);
-        AttemptReport::new(next.into_outcome(failure)).record(record)
+        AttemptReport::new(next.into_outcome(failure)).asked_wait(asked).record(record)
     }
 }
 

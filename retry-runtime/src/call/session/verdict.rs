@@ -170,13 +170,18 @@ impl<'a> Verdict<'a> {
 
     /// The wait for which a breaker holds all calls: a server that limits its callers, or fails, has
     /// asked for it.
-    fn held_wait(&self) -> Option<Duration> {
+    pub(crate) fn held_wait(&self) -> Option<Duration> {
         let is_asked = match self.hint_source {
             HintSource::Error => self.class.intersects(HOLDING),
             HintSource::Closure => self.class.is_empty() || self.class.intersects(HOLDING),
             HintSource::Program | HintSource::InnerBreaker => false,
         };
         self.hint.and_then(Hint::wait).filter(|wait| is_asked && !wait.is_zero())
+    }
+
+    /// Returns whether a failure for whose wait calls are held is neither a failure nor a success.
+    pub(crate) fn is_rate_limit(&self) -> bool {
+        self.class.contains(Class::RATE_LIMIT) || self.class.is_empty()
     }
 
     /// Reports the failure to the breaker that admitted the attempt.
@@ -186,8 +191,7 @@ impl<'a> Verdict<'a> {
         }
         if let Some(wait) = self.held_wait().filter(|_| permit.may_hold()) {
             // A proxy that asks for a wait because its server is down has to open the breaker.
-            let is_limit = self.class.contains(Class::RATE_LIMIT) || self.class.is_empty();
-            if is_limit {
+            if self.is_rate_limit() {
                 return permit.rate_limited(wait);
             }
             // Held before the report, which may free the slot of a probe and wake a caller.

@@ -537,6 +537,11 @@ fn breaker_key(name: &'static str) -> Value {
         "half_open_requests" => {
             whole(1, "How many items may probe at the same time after that [default: 3]")
         }
+        "hold" => named(
+            "timeout",
+            "Starts no item for as long as a server asks one of them to wait, and at most for this: a \
+             duration, or seconds [default: off]",
+        ),
         "on_open" => words(["wait", "stop"], "stop ends the job instead [default: wait]"),
         _ => Value::Bool(true),
     }

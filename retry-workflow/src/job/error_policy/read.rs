@@ -45,6 +45,7 @@ struct BreakerKeys {
     success_threshold: Option<u32>,
     timeout: Option<OpenFor>,
     half_open_requests: Option<u32>,
+    hold: Option<OpenFor>,
     on_open: Option<OnOpen>,
 }
 
@@ -123,6 +124,9 @@ impl BreakerKeys {
         }
         if let Some(requests) = self.half_open_requests {
             config = config.half_open_requests(requests);
+        }
+        if let Some(OpenFor(hold)) = self.hold {
+            config = config.hold(hold);
         }
         config
     }

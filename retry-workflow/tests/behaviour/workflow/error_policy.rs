@@ -1,14 +1,15 @@
 //! What happens to items that fail: each action, the bounds, the breaker, the reports.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::job::{ErrorCollection, OnOpen};
+use retry_workflow::job::{BreakerRecord, ErrorCollection, OnOpen, State};
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, JobEvent, JobReport, MemoryStore, OnItemFailure, StopReason,
-    Workflow, keyed, policy,
+    BreakerConfig, Class, Classify, ErrorPolicy, JobEvent, JobReport, MemoryStore, OnItemFailure,
+    StopReason, Store as _, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -222,6 +223,78 @@ async fn an_open_breaker_stops_the_job_if_asked_and_is_remembered() {
     let report = run(OnOpen::Wait).await.unwrap();
     assert_eq!(report.succeeded(), 15);
     assert!(start.elapsed() >= Duration::from_secs(59), "{:?}", start.elapsed());
+}
+
+#[derive(Debug)]
+struct RateLimited;
+
+impl fmt::Display for RateLimited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("429 Too Many Requests")
+    }
+}
+
+impl std::error::Error for RateLimited {}
+
+impl Classify for RateLimited {
+    fn class(&self) -> Class {
+        Class::RATE_LIMIT
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        Some(Duration::from_secs(300))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_items_rate_limit_holds_all_items_also_for_the_next_process() {
+    let store = MemoryStore::new();
+    let (calls, start) = (Calls::default(), Instant::now());
+    let run = |dies: bool| {
+        let calls = calls.clone();
+        let workflow = Workflow::new("held")
+            .store(store.clone())
+            .retry(policy!(attempts = 3))
+            .classified()
+            .max_parallel(1)
+            .error_policy(ErrorPolicy::new().circuit_breaker(
+                BreakerConfig::new().failure_threshold(1).hold(Duration::from_secs(3_600)),
+            ));
+        let handled = workflow.run(keyed(0..20_u32, u32::to_string), move |n: u32, _| {
+            calls.count(n);
+            let limits = start.elapsed() < Duration::from_secs(300);
+            async move { if limits { Err(RateLimited) } else { Ok(()) } }
+        });
+        async move {
+            let limit = Duration::from_secs(if dies { 60 } else { 3_600 });
+            tokio::time::timeout(limit, handled).await
+        }
+    };
+    run(true).await.unwrap_err();
+    assert_eq!(calls.sum(), 1, "no other item asked the server");
+    let record = BreakerRecord::find(&store, "held-1").await.unwrap().unwrap();
+    assert_eq!((record.state, record.consecutive_failures), (State::Closed, 0));
+    let left = record.held_until.unwrap().since(store.now());
+    assert!(left > Duration::from_secs(239), "{left:?}");
+
+    let report = run(false).await.unwrap().unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(calls.sum(), 21);
+    assert!(start.elapsed() >= Duration::from_secs(300), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(310), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_hold_is_read_from_a_file_and_from_older_records() {
+    let policy: ErrorPolicy =
+        serde_json::from_str(r#"{ "circuit_breaker": { "hold": "5m" } }"#).unwrap();
+    let breaker = policy.get_circuit_breaker().unwrap();
+    assert_eq!(breaker.get_hold(), Some(Duration::from_secs(300)));
+    let zero = serde_json::from_str::<ErrorPolicy>(r#"{ "circuit_breaker": { "hold": 0 } }"#);
+    assert!(zero.unwrap_err().to_string().contains("a hold of 0s holds no call"));
+    let stored = r#"{ "state": "closed", "consecutive_failures": 2, "open_until": null }"#;
+    let record: BreakerRecord = serde_json::from_str(stored).unwrap();
+    assert_eq!(record.held_until, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,6 +109,8 @@ pub(crate) struct BreakerLine {
     /// How long it stays open, in seconds; `None` if unknown, or if it stays open until it is
     /// reset.
     pub(crate) open_for: Option<u64>,
+    /// How long it holds all calls, in seconds; `None` if it does not, or if unknown.
+    pub(crate) held_for: Option<u64>,
     pub(crate) consecutive_failures: Option<u32>,
     pub(crate) failures: Option<u64>,
     pub(crate) rejected: Option<u64>,
@@ -118,6 +120,7 @@ pub(crate) struct BreakerLine {
 
 impl BreakerLine {
     fn new(snapshot: &Snapshot) -> Self {
+        let is_held = !snapshot.held.is_zero();
         let is_bounded = !snapshot.remaining.is_zero() && snapshot.remaining < Duration::MAX;
         Self {
             name: cut(&snapshot.name, TEXT),
@@ -125,6 +128,7 @@ impl BreakerLine {
             forced: snapshot.forced,
             led: snapshot.by_fleet,
             open_for: is_bounded.then(|| snapshot.remaining.as_secs().saturating_add(1)),
+            held_for: is_held.then(|| snapshot.held.as_secs().saturating_add(1)),
             consecutive_failures: Some(snapshot.consecutive_failures),
             failures: Some(snapshot.outcomes.failures),
             rejected: Some(snapshot.outcomes.rejected),
@@ -209,6 +213,7 @@ fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
 fn happened(event: &Event<'_>) -> Option<Happened> {
     let (what, state) = match event {
         Event::Breaker(transition) => ("breaker", Some(transition.to.as_str())),
+        Event::Held { .. } => ("breaker", None),
         Event::QuotaEmpty { .. } => ("quota", None),
         Event::Policy { .. } => ("policy", None),
         _ => return None,
@@ -260,6 +265,7 @@ impl Policies {
                     forced: false,
                     led: false,
                     open_for: None,
+                    held_for: None,
                     consecutive_failures: None,
                     failures: None,
                     rejected: None,

@@ -90,7 +90,7 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
         section aria-labelledby="history-heading" {
             h2 #history-heading { "Recent events" }
             @if policies.history.is_empty() {
-                p.muted { "No breaker has changed its state, no quota has run empty and no policy has been overridden since the board was mounted." }
+                p.muted { "No breaker has changed its state or held calls, no quota has run empty and no policy has been overridden since the board was mounted." }
             } @else {
                 ol.events #events {
                     @for happened in &policies.history {
@@ -148,6 +148,7 @@ fn breaker_row(breaker: &BreakerLine) -> Markup {
             td data-label="State" {
                 (badge::breaker(breaker.state))
                 @if let Some(seconds) = breaker.open_for { " " span.muted { "for " (time::short(Duration::from_secs(seconds))) } }
+                @if let Some(seconds) = breaker.held_for { " " span.muted { "held for " (time::short(Duration::from_secs(seconds))) } }
                 @if breaker.forced { " " span.muted { "forced" } }
                 @if breaker.led { " " span.muted { "by the fleet" } }
             }

@@ -65,6 +65,22 @@ async fn functions_breakers_and_quotas_are_shown_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_breaker_that_holds_calls_is_shown_with_the_rest_of_the_hold() {
+    static API: CircuitBreaker =
+        CircuitBreaker::new("api", BreakerConfig::new().hold(Duration::from_mins(2)));
+    let _alone = ALONE.lock().await;
+    let app = Board::new().breaker(&API).policies();
+    API.hold(Duration::from_secs(89));
+    let policies = get(&app, "/api/policies").await.json();
+    let breakers = policies["breakers"].as_array().unwrap();
+    let api = breakers.iter().find(|breaker| breaker["name"] == "api").unwrap();
+    assert_eq!((&api["state"], &api["held_for"]), (&"closed".into(), &90.into()));
+    let history = policies["history"].to_string();
+    assert!(history.contains("circuit breaker `api`: holds all calls for 89s"), "{history}");
+    get(&app, "/policies").await.says("held for 1m 30s");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_is_seen_in_sites_and_obeyed_by_the_next_failure() {
     let (app, _alone) = app().await;
     let done = change(&app, "name=shop.charge&key=attempts&value=2").await;

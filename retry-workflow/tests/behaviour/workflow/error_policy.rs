@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::job::{BreakerRecord, ErrorCollection, OnOpen, State};
+use retry_workflow::job::{BreakerRecord, ErrorCollection, OnOpen, State, Unit, Waits};
 use retry_workflow::{
-    BreakerConfig, Class, Classify, ErrorPolicy, JobEvent, JobReport, MemoryStore, OnItemFailure,
-    StopReason, Store as _, Workflow, keyed, policy,
+    BreakerConfig, Class, Classify, ErrorPolicy, Job, JobEvent, JobReport, MemoryStore,
+    OnItemFailure, StopReason, Store as _, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -276,6 +276,12 @@ async fn one_items_rate_limit_holds_all_items_also_for_the_next_process() {
     assert_eq!((record.state, record.consecutive_failures), (State::Closed, 0));
     let left = record.held_until.unwrap().since(store.now());
     assert!(left > Duration::from_secs(239), "{left:?}");
+    let job = Job::find(&store, "held-1").await.unwrap().unwrap();
+    let counts = store.counts("held-1").await.unwrap();
+    let waits = Waits::load(&store, &job, &counts).await.unwrap();
+    let lines = waits.lines(&counts, Unit::Item, store.now());
+    let (what, text) = lines.iter().find(|(what, _)| *what == "breaker").unwrap();
+    assert!(text.starts_with("held until "), "{what}: {text}");
 
     let report = run(false).await.unwrap().unwrap();
     assert!(report.is_success(), "{report}");

@@ -19,12 +19,12 @@ const LONGEST_TEXT: usize = 1024;
 ///
 /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
 /// let retrier = Retrier::new(policy).history(5);
-/// let error = retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err();
+/// let error = retrier.run_sync(|| Err::<(), _>("connection reset")).unwrap_err();
 /// let [first, last] = error.history() else { panic!("both attempts are kept") };
-/// assert_eq!((first.number(), first.text()), (1, "connection refused"));
+/// assert_eq!((first.number(), first.text()), (1, "connection reset"));
 /// assert_eq!((first.class(), first.wait()), (Class::NETWORK, Some(Duration::from_millis(1))));
 /// assert_eq!((last.number(), last.wait()), (2, None));
-/// assert_eq!(last.to_string(), "attempt 2: connection refused");
+/// assert_eq!(last.to_string(), "attempt 2: connection reset");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastFailure {
@@ -100,7 +100,7 @@ impl PastFailure {
     }
 }
 
-/// Displayed as `attempt 2: connection refused`.
+/// Displayed as `attempt 2: connection reset`.
 impl fmt::Display for PastFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, text, .. } = self;

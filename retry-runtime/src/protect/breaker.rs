@@ -15,7 +15,6 @@ mod guarded_call;
 mod reading;
 mod control;
 mod order;
-mod hold;
 // How it decides.
 mod state_machine;
 mod word;

@@ -1,5 +1,7 @@
 //! Setting the state of a breaker, by hand or after a restart.
 
+mod hold;
+
 use core::time::Duration;
 
 use super::word::Mode;

@@ -6,10 +6,10 @@
 
 use core::time::Duration;
 
-use super::permit::Permit;
-use super::rejected::Rejected;
-use super::word::StagePass;
-use super::{CircuitBreaker, FOR_EVER};
+use super::super::permit::Permit;
+use super::super::rejected::Rejected;
+use super::super::word::StagePass;
+use super::super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
 use crate::base::random;
 use crate::base::sync::Ordering;
@@ -130,7 +130,10 @@ impl CircuitBreaker {
     /// The admission while the word has the bit of a hold: rejects the call during the hold, and
     /// clears the bit after it.
     #[cold]
-    pub(super) fn acquire_held(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
+    pub(in crate::protect::breaker) fn acquire_held(
+        &self,
+        pass: StagePass,
+    ) -> Result<Permit<'_>, Rejected> {
         let until = self.held_until.load(Ordering::Relaxed);
         let left = Duration::from_nanos(until.saturating_sub(stamp::nanos()));
         if !left.is_zero() {

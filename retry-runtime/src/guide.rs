@@ -9,9 +9,12 @@ macro_rules! pages {
         $(#[$about])*
         ///
         /// [breakers.md]: crate::guide::breakers
+        /// [breakers.md#one-callers-retry-after-holds-all]: crate::guide::breakers#one-callers-retry-after-holds-all
+        /// [errors.md#certainly-not-sent]: crate::guide::errors#certainly-not-sent
         /// [breakers.md#quotas]: crate::guide::breakers#quotas
         /// [files.md]: crate::guide::files
         /// [hedging.md]: crate::guide::hedging
+        /// [http.md]: crate::guide::http
         /// [http.md#the-longest-wait]: crate::guide::http#the-longest-wait
         /// [nested.md]: crate::guide::nested
         /// [observing.md]: crate::guide::observing
@@ -41,6 +44,8 @@ pages! {
     watching: "guide/watching.md";
     /// Policies that change while the program runs.
     overrides: "guide/overrides.md";
+    /// Waits, limits and quotas of servers.
+    servers: "guide/servers.md";
     /// `Retry-After`, reqwest, tower.
     http: "guide/http.md";
     /// Policies in files, and retries without the attribute.

@@ -128,6 +128,7 @@ impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
     }
 
     /// Ends the wait of a call that blocks its thread.
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) fn end_wait(&mut self) {
         if let Some(kept) = self.session.kept().and_then(|pending| pending.0.as_mut()) {
             kept.terms.end();

@@ -54,6 +54,7 @@ macro_rules! hub_contract {
             a_report_without_a_call_keeps_the_last_call
             the_dead_are_in_no_tally
             a_record_is_changed_by_the_rules
+            a_hold_is_kept_at_its_longest_beside_the_state
             one_of_many_opens
             one_of_many_probes
             everybody_sees_all_records
@@ -279,7 +280,22 @@ pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub) {
     assert!(change(hub, &fleet, "a", Change::Release).await.done);
     assert!(change(hub, &fleet, "a", PROBE).await.done);
     let closed = change(hub, &fleet, "a", Change::Recovered).await;
-    assert_eq!(closed.record, FleetBreaker { epoch: 3, open: None });
+    assert_eq!((closed.record.epoch, &closed.record.open), (3, &None));
+}
+
+pub async fn a_hold_is_kept_at_its_longest_beside_the_state(hub: &impl Hub) {
+    let fleet = fleet();
+    let opened = change(hub, &fleet, "a", OPEN).await;
+    let held = change(hub, &fleet, "b", Change::Hold { wait: LONG }).await;
+    assert_eq!(held.record.held_until, Some(held.now.saturating_add(LONG)));
+    assert!(held.done && held.record.open == opened.record.open && held.record.epoch == 1);
+    assert!(!change(hub, &fleet, "a", Change::Hold { wait: SHORT }).await.done);
+    let mut seen = poll(hub, &fleet, &beat("c")).await.breakers;
+    seen.retain(|(name, _)| name == "db");
+    assert_eq!(seen, [("db".to_owned(), held.record)]);
+    let ended = change(hub, &fleet, "a", Change::EndHold).await;
+    assert_eq!((ended.done, ended.record.held_until), (true, Some(ended.now)));
+    assert!(!change(hub, &fleet, "a", Change::EndHold).await.done);
 }
 
 pub async fn one_of_many_opens(hub: &impl Hub) {

@@ -14,7 +14,7 @@ use crate::member::contact::Contact;
 use crate::observe::FleetEvent;
 use crate::rules::fleet_breaker::{Change, FleetBreaker};
 use crate::rules::quorum::Tally;
-use crate::rules::timing::{HEARTBEAT, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
+use crate::rules::timing::{HEARTBEAT, HOLD_STEP, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
 use crate::sync::lock;
 
 /// How the probes of a breaker ended, from its listener to the member's task.
@@ -60,6 +60,10 @@ pub(crate) struct SharedBreaker {
     rejected_at: Option<Instant>,
     /// The epoch and the end of the record that was last followed.
     followed: Option<(u64, Option<Duration>)>,
+    /// The end of the fleet's hold that was last followed, on the hub's clock.
+    followed_hold: Option<Duration>,
+    /// When the hold of this member ends, as last seen.
+    held_until: Option<Instant>,
     /// When to close, because the breaker was closed everywhere.
     close_at: Option<Instant>,
     probing: Option<Probing>,
@@ -103,6 +107,8 @@ impl SharedBreaker {
             rejected,
             rejected_at: None,
             followed: None,
+            followed_hold: None,
+            held_until: None,
             close_at: None,
             probing: None,
         }
@@ -178,14 +184,23 @@ impl SharedBreaker {
         members: u32,
         now: Duration,
     ) -> HubResult<()> {
+        if self.was_reset() {
+            let changed = contact.change(&self.name, Change::EndHold).await?;
+            self.held_until = None;
+            self.followed_hold = changed.record.held_until;
+            return Ok(());
+        }
         self.follow(record, now);
+        self.share_hold(contact, record, now).await?;
         if self.probing.is_some() {
             return self.continue_probing(contact, record).await;
         }
         let snapshot = self.breaker.as_ref().snapshot();
         if record.is_open(now) {
             let is_wanted = self.rejected_at.is_some_and(|at| at.elapsed() <= REJECTED);
-            if is_wanted && snapshot.state == State::Open && record.may_probe(&contact.id, now) {
+            let is_held = !snapshot.held.is_zero();
+            let may_probe = !is_held && record.may_probe(&contact.id, now);
+            if is_wanted && snapshot.state == State::Open && may_probe {
                 return self.begin_probing(contact).await;
             }
         } else if let Some(tally) = tally.filter(|_| is_own_opening(&snapshot)) {
@@ -197,8 +212,48 @@ impl SharedBreaker {
         Ok(())
     }
 
+    /// Returns whether the breaker of this member was reset during a hold: it ended before its time, and
+    /// not by force.
+    fn was_reset(&self) -> bool {
+        let lasts = self.held_until.is_some_and(|until| until > Instant::now());
+        let snapshot = self.breaker.as_ref().snapshot();
+        lasts && snapshot.held.is_zero() && !snapshot.forced
+    }
+
+    /// Shares the hold of this member, if it ends later than the fleet's.
+    async fn share_hold(
+        &mut self,
+        contact: &Contact,
+        record: &FleetBreaker,
+        now: Duration,
+    ) -> HubResult<()> {
+        let wait = self.breaker.as_ref().held_for();
+        let known = record.held_until.map_or(Duration::ZERO, |until| until.saturating_sub(now));
+        if wait > known.saturating_add(HOLD_STEP) {
+            let changed = contact.change(&self.name, Change::Hold { wait }).await?;
+            self.follow_hold(&changed.record, changed.now);
+        }
+        let held_for = self.breaker.as_ref().held_for();
+        self.held_until = (!held_for.is_zero()).then(|| Instant::now() + held_for);
+        Ok(())
+    }
+
+    /// Follows the hold of the record, if it has changed. The hub's memory may be lost, so that only an
+    /// end that moves back says that a member was reset.
+    fn follow_hold(&mut self, record: &FleetBreaker, now: Duration) {
+        let known = core::mem::replace(&mut self.followed_hold, record.held_until);
+        let (Some(until), true) = (record.held_until, known != record.held_until) else { return };
+        let breaker = self.breaker.as_ref();
+        if known.is_some_and(|known| until < known) {
+            breaker.follow(BreakerOrder::EndHold);
+            self.held_until = None;
+        }
+        breaker.hold(until.saturating_sub(now));
+    }
+
     /// Follows the record, if it has changed.
     pub(crate) fn follow(&mut self, record: &FleetBreaker, now: Duration) {
+        self.follow_hold(record, now);
         let until = record.open.as_ref().map(|open| open.until);
         let known = self.followed.replace((record.epoch, until));
         if known == self.followed {

@@ -22,6 +22,9 @@ pub struct FleetBreaker {
     pub epoch: u64,
     /// The lease while it is open everywhere; `None` once it was closed.
     pub open: Option<OpenLease>,
+    /// When the hold of all calls ends, because a server has asked one of them to wait; in the past if
+    /// it has ended or a member was reset, `None` if there was none.
+    pub held_until: Option<Duration>,
 }
 
 /// The lease of a breaker that is open everywhere.
@@ -67,6 +70,14 @@ pub enum Change {
         /// How long the members wait for a verdict after that.
         patience: Duration,
     },
+    /// A server has asked a member to wait: all members hold their calls, and those of a longer hold
+    /// go on with it.
+    Hold {
+        /// How long, from now on.
+        wait: Duration,
+    },
+    /// A member was reset: the hold ends for all members.
+    EndHold,
 }
 
 impl FleetBreaker {
@@ -139,6 +150,21 @@ impl FleetBreaker {
                 if let Some(open) = self.open.as_mut().filter(|_| may) {
                     *open = opened(open_time, patience, open.reopenings.saturating_add(1));
                     self.epoch += 1;
+                }
+                may
+            }
+            Change::Hold { wait } => {
+                let until = now.saturating_add(wait);
+                let may = self.held_until.is_none_or(|held| held < until);
+                if may {
+                    self.held_until = Some(until);
+                }
+                may
+            }
+            Change::EndHold => {
+                let may = self.held_until.is_some_and(|held| held > now);
+                if may {
+                    self.held_until = Some(now);
                 }
                 may
             }

@@ -26,6 +26,9 @@ pub(crate) const RETRY: Duration = Duration::from_secs(3);
 /// A member probes only if it has rejected a call within this time.
 pub(crate) const REJECTED: Duration = Duration::from_secs(1);
 
+/// A member shares its hold only if that ends later than the fleet's by more than this.
+pub(crate) const HOLD_STEP: Duration = Duration::from_secs(1);
+
 /// How long a permission to probe lasts, for the hub. It is renewed while it is used.
 pub(crate) const PROBE: Duration = Duration::from_secs(2);
 

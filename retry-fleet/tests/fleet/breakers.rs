@@ -337,3 +337,85 @@ async fn a_hub_that_loses_its_memory_closes_nothing_in_an_outage() {
     backend.set_down(false);
     until(120 * SEC, || count(&nodes, State::Closed) == 10).await;
 }
+
+const HOLDING: BreakerConfig = CONFIG.hold(Duration::from_secs(60));
+
+fn held(nodes: &[Node]) -> usize {
+    nodes.iter().filter(|node| !node.breaker.held_for().is_zero()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_one_members_server_asks_for_holds_all_members() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let mut nodes = nodes(10, &hub, HOLDING, &backend, 100 * MILLI).await;
+    // Of other settings: one holds calls for 10 s at most, and one never.
+    nodes.push(Node::new(&hub, CONFIG.hold(10 * SEC), &backend, 100 * MILLI).await);
+    nodes.push(Node::new(&hub, CONFIG, &backend, 100 * MILLI).await);
+    let log = listen(&nodes);
+    sleep(5 * SEC).await;
+    nodes[0].breaker.try_acquire().unwrap().rate_limited(30 * SEC);
+    let began = Instant::now();
+    until(SEC, || held(&nodes) == 11).await;
+    let ends: Vec<_> =
+        nodes[..10].iter().map(|node| began.elapsed() + node.breaker.held_for()).collect();
+    let is_near = |end: &Duration| *end > 29 * SEC && *end <= 30 * SEC + 10 * MILLI;
+    assert!(ends.iter().all(is_near), "{ends:?}");
+    assert!(nodes[10].breaker.held_for() <= 10 * SEC);
+    assert!(log.lock().unwrap().is_empty(), "no state has changed");
+    assert_eq!(count(&nodes, State::Closed), 12);
+
+    // A longer one extends it, and a shorter one does not shorten it.
+    nodes[1].breaker.hold(50 * SEC);
+    nodes[2].breaker.hold(5 * SEC);
+    until(SEC, || nodes[..10].iter().all(|node| node.breaker.held_for() > 48 * SEC)).await;
+    // Whoever comes later keeps to it.
+    let late = Node::new(&hub, HOLDING, &backend, 100 * MILLI).await;
+    until(SEC, || late.breaker.held_for() > 47 * SEC).await;
+    until(50 * SEC, || held(&nodes) == 0).await;
+    let calls = backend.calls();
+    sleep(SEC).await;
+    assert!(backend.calls() > calls + 50, "all call again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_of_one_member_ends_the_hold_for_all() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(5, &hub, HOLDING, &backend, 100 * MILLI).await;
+    nodes[0].breaker.hold(60 * SEC);
+    until(SEC, || held(&nodes) == 5).await;
+    sleep(SEC).await;
+    nodes[3].breaker.reset();
+    until(2 * SEC, || held(&nodes) == 0).await;
+    sleep(5 * SEC).await;
+    assert_eq!(held(&nodes), 0, "and it does not come back");
+    // A later one is shared again.
+    nodes[4].breaker.hold(20 * SEC);
+    until(SEC, || held(&nodes) == 5).await;
+    sleep(25 * SEC).await;
+    assert_eq!(held(&nodes), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_loses_its_memory_ends_no_hold() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let node = Node::new(&hub, HOLDING, &backend, 100 * MILLI).await;
+    node.breaker.hold(60 * SEC);
+    sleep(2 * SEC).await;
+    let other = MemoryHub::new();
+    node.wire.lead_to(&other);
+    sleep(2 * SEC).await;
+    assert!(node.breaker.held_for() > 50 * SEC);
+    let late = Node::new(&other, HOLDING, &backend, 100 * MILLI).await;
+    until(SEC, || late.breaker.held_for() > 50 * SEC).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn force_ends_the_hold_of_one_member_only() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(3, &hub, HOLDING, &backend, 100 * MILLI).await;
+    nodes[0].breaker.hold(60 * SEC);
+    until(SEC, || held(&nodes) == 3).await;
+    nodes[1].breaker.force_closed();
+    sleep(5 * SEC).await;
+    assert_eq!(held(&nodes), 2);
+}

@@ -9,7 +9,7 @@ use super::{HubTables, duration, time};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober";
+const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober, held_until";
 
 pub(super) async fn change(
     client: &mut PooledClient,
@@ -42,7 +42,7 @@ pub(super) async fn change(
     let late = client.prepare_cached(&select).await?;
     let write = hub.sql(
         "UPDATE @breakers SET epoch = $3, until = $4, probe_from = $5, reopenings = $6, \
-         probe_until = $7, prober = $8 WHERE fleet = $1 AND breaker = $2",
+         probe_until = $7, prober = $8, held_until = $9 WHERE fleet = $1 AND breaker = $2",
     );
     let write = client.prepare_cached(&write).await?;
     let transaction = client.transaction().await?;
@@ -50,7 +50,7 @@ pub(super) async fn change(
     let row = transaction.query_one(&late, &[&fleet, &breaker]).await?;
     let changed = applied(&row, member, change)?;
     if changed.done {
-        let FleetBreaker { epoch, open } = &changed.record;
+        let FleetBreaker { epoch, open, held_until } = &changed.record;
         let open = open.as_ref();
         let probe = open.and_then(|open| open.probe.as_ref());
         transaction
@@ -65,6 +65,7 @@ pub(super) async fn change(
                     &open.map(|open| i64::from(open.reopenings)),
                     &probe.map(|(_, until)| time(*until)),
                     &probe.map(|(holder, _)| encode(holder.as_str())),
+                    &held_until.map(time),
                 ],
             )
             .await?;

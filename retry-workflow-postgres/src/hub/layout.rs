@@ -6,7 +6,7 @@ use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
 
 /// The layout that this program reads and writes.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// The advisory lock held while the tables are created: `fltr` in ASCII.
 const LOCK: i64 = 0x666c_7472;
@@ -24,6 +24,7 @@ CREATE TABLE @reports (
 CREATE TABLE @breakers (
     fleet text NOT NULL, breaker text NOT NULL, epoch int8 NOT NULL,
     until int8, probe_from int8, reopenings int8, prober text, probe_until int8,
+    held_until int8,
     PRIMARY KEY (fleet, breaker)
 ) WITH (fillfactor = 50);
 CREATE TABLE @quotas (
@@ -45,7 +46,7 @@ CREATE VIEW @lent AS
             ELSE floor END AS tokens
     FROM @shares, (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS now) AS t;
 CREATE TABLE @layout (version int4 NOT NULL);
-INSERT INTO @layout (version) VALUES (2);
+INSERT INTO @layout (version) VALUES (3);
 ";
 
 /// From layout 1: what a member was given and has returned with its last request.
@@ -53,6 +54,12 @@ const FROM_1: &str = "
 ALTER TABLE @shares ADD COLUMN granted int8 NOT NULL DEFAULT 0,
     ADD COLUMN returned int8 NOT NULL DEFAULT 0;
 UPDATE @layout SET version = 2;
+";
+
+/// From layout 2: when the hold of a breaker's calls ends.
+const FROM_2: &str = "
+ALTER TABLE @breakers ADD COLUMN held_until int8;
+UPDATE @layout SET version = 3;
 ";
 
 const GRANTS: &str = "
@@ -86,8 +93,10 @@ async fn create_locked(client: &PooledClient, schema: &str) -> Result<(), Postgr
             tracing::info!(schema, "the tables of the hub are created");
             Ok(())
         }
-        1 => {
-            client.batch_execute(&FROM_1.replace('@', &format!("{schema}."))).await?;
+        old @ 1..VERSION => {
+            for step in &[FROM_1, FROM_2][usize::from(old > 1)..] {
+                client.batch_execute(&step.replace('@', &format!("{schema}."))).await?;
+            }
             tracing::info!(schema, "the tables of the hub are migrated");
             Ok(())
         }

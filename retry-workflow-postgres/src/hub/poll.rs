@@ -46,13 +46,14 @@ SELECT 0 AS kind, NULL::text AS name, t.now AS a,
     CASE WHEN $3 THEN 1 + (
         SELECT count(*) FROM @members m
         WHERE m.fleet = $1 AND m.member <> $2 AND m.seen > t.now - $7
-    ) END AS b, NULL::int8 AS c, NULL::int8 AS d, NULL::int8 AS e, NULL::text AS prober
+    ) END AS b, NULL::int8 AS c, NULL::int8 AS d, NULL::int8 AS e, NULL::text AS prober,
+    NULL::int8 AS held_until
 FROM t
 UNION ALL
-SELECT 1, breaker, epoch, until, probe_from, reopenings, probe_until, prober
+SELECT 1, breaker, epoch, until, probe_from, reopenings, probe_until, prober, held_until
 FROM @breakers WHERE fleet = $1
 UNION ALL
-SELECT 2, w.breaker, n.callers, n.openers, w.place, NULL, NULL, NULL
+SELECT 2, w.breaker, n.callers, n.openers, w.place, NULL, NULL, NULL, NULL
 FROM t, unnest($8::text[]) WITH ORDINALITY AS w (breaker, place), LATERAL (
     SELECT count(*) AS callers, count(*) FILTER (WHERE r.open) AS openers
     FROM @reports r JOIN @members m ON m.fleet = r.fleet AND m.member = r.member
@@ -124,7 +125,7 @@ pub(super) fn record(row: &Row, at: usize) -> Result<FleetBreaker, PostgresError
             },
         }),
     };
-    Ok(FleetBreaker { epoch: unsigned(row, at)?, open })
+    Ok(FleetBreaker { epoch: unsigned(row, at)?, open, held_until: optional(row, at + 6)? })
 }
 
 fn optional(row: &Row, at: usize) -> Result<Option<Duration>, PostgresError> {

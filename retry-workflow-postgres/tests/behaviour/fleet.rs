@@ -1,6 +1,6 @@
 //! The hub of fleets: its contract, also with a role of minimal privileges.
 
-use retry_fleet::{Fleet, HubError};
+use retry_fleet::{Change, Fleet, Hub as _, HubError, MemberId};
 use retry_workflow_postgres::{PostgresHub, PostgresOptions};
 
 use super::fixture::{Place, execute};
@@ -61,7 +61,33 @@ async fn a_schema_of_another_layout_is_refused() {
     let error = Fleet::join(hub, "billing").await.expect_err("refused");
     assert!(matches!(error, HubError::Refused(_)), "{error:?}");
     let why = std::error::Error::source(&error).expect("a source").to_string();
-    assert!(why.contains("have layout 99, but this program knows layout 2"), "{why}");
+    assert!(why.contains("have layout 99, but this program knows layout 3"), "{why}");
+}
+
+#[tokio::test]
+async fn tables_of_earlier_layouts_are_migrated_and_keep_their_records() {
+    for layout in [1, 2] {
+        let Some(place) = Place::new() else { return };
+        let schema = &place.schema;
+        execute(&place.url, &PostgresHub::sql(schema, "postgres")).await;
+        let mut older = format!(
+            "ALTER TABLE {schema}.breakers DROP COLUMN held_until;
+             INSERT INTO {schema}.breakers (fleet, breaker, epoch) VALUES ('billing', 'db', 7);
+             UPDATE {schema}.layout SET version = {layout};"
+        );
+        if layout == 1 {
+            older +=
+                &format!("ALTER TABLE {schema}.shares DROP COLUMN granted, DROP COLUMN returned;");
+        }
+        execute(&place.url, &older).await;
+        let options = PostgresOptions::default().schema(schema).pool_size(1);
+        let hub = PostgresHub::with_options(&place.url, &options).expect("an address");
+        let wait = std::time::Duration::from_secs(60);
+        let change = Change::Hold { wait };
+        let changed = hub.change("billing", "db", &MemberId::new(), change).await.expect("changed");
+        let held_until = Some(changed.now.saturating_add(wait));
+        assert_eq!((changed.record.epoch, changed.record.held_until), (7, held_until));
+    }
 }
 
 #[tokio::test]

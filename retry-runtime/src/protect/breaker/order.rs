@@ -6,6 +6,7 @@
 
 use core::time::Duration;
 
+use super::waiters::Woken;
 use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
@@ -37,6 +38,9 @@ pub enum BreakerOrder {
     /// side works, so there are no stages, even if the breaker has a
     /// [gradual](retry_rules::HalfOpen::Gradual) half-open state.
     Closed,
+    /// Ends a [hold](CircuitBreaker::hold) now, and changes no state: another member of the fleet was
+    /// reset.
+    EndHold,
 }
 
 /// Permission from outside for a breaker to probe.
@@ -85,6 +89,11 @@ impl CircuitBreaker {
                         let closed = Mode::closed_by(&self.config);
                         self.transition(&mut inner, closed, Cause::Fleet);
                     }
+                    true
+                }
+                BreakerOrder::EndHold => {
+                    self.word.store(self.word().released().0, Ordering::Release);
+                    inner.woken = Woken::All;
                     true
                 }
             };

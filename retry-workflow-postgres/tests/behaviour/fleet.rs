@@ -70,15 +70,15 @@ async fn tables_of_earlier_layouts_are_migrated_and_keep_their_records() {
         let Some(place) = Place::new() else { return };
         let schema = &place.schema;
         execute(&place.url, &PostgresHub::sql(schema, "postgres")).await;
-        let mut older = format!(
+        let more = match layout {
+            1 => format!("ALTER TABLE {schema}.shares DROP COLUMN granted, DROP COLUMN returned;"),
+            _ => String::new(),
+        };
+        let older = format!(
             "ALTER TABLE {schema}.breakers DROP COLUMN held_until;
              INSERT INTO {schema}.breakers (fleet, breaker, epoch) VALUES ('billing', 'db', 7);
-             UPDATE {schema}.layout SET version = {layout};"
+             UPDATE {schema}.layout SET version = {layout}; {more}"
         );
-        if layout == 1 {
-            older +=
-                &format!("ALTER TABLE {schema}.shares DROP COLUMN granted, DROP COLUMN returned;");
-        }
         execute(&place.url, &older).await;
         let options = PostgresOptions::default().schema(schema).pool_size(1);
         let hub = PostgresHub::with_options(&place.url, &options).expect("an address");

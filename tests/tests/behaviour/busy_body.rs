@@ -11,7 +11,7 @@ use tokio::time::{Instant, advance};
 
 use crate::support::millis;
 
-/// Runs for ever, if nothing cuts it off; but the test ends.
+/// Runs until a limit cuts it off, or for longer than any test allows.
 async fn busy() -> io::Result<u32> {
     for _ in 0..1_000_000 {
         consume_budget().await;

@@ -144,7 +144,7 @@ fn skips_waits() -> bool {
     skips
 }
 
-/// Ends a hold whose end a test does not wait for: calls would be rejected for ever otherwise, because
+/// Ends a hold whose end a test does not wait for: calls would be rejected permanently otherwise, because
 /// a hold uses up no attempt.
 fn skip_hold(plan: &Plan<'_>) {
     if skips_waits() {

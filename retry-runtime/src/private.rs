@@ -140,20 +140,7 @@ pub fn wait<K>(session: &mut Session<K>) -> Wait<'_, K> {
 }
 
 /// The verdict on a value that `ok(…)` treats as a failure.
-pub const VALUE: Verdict<'static> = Verdict {
-    retry: true,
-    failure: false,
-    hint: None,
-    hint_source: HintSource::Error,
-    class: Class::empty(),
-    error: crate::classify::probe::ErrorDisplay::Value(&Interrupted::Value),
-    ruled: None,
-    overruled: None,
-    least: Duration::ZERO,
-    begins_anew: false,
-    adjust: None,
-    past: &[],
-};
+pub const VALUE: Verdict<'static> = Verdict::VALUE;
 
 /// The verdict on an error, without its class.
 #[inline]

@@ -368,7 +368,7 @@ async fn a_wait_that_one_members_server_asks_for_holds_all_members() {
     nodes[1].breaker.hold(50 * SEC);
     nodes[2].breaker.hold(5 * SEC);
     until(SEC, || nodes[..10].iter().all(|node| node.breaker.held_for() > 48 * SEC)).await;
-    // Whoever comes later keeps to it.
+    // Later calls keep to it.
     let late = Node::new(&hub, HOLDING, &backend, 100 * MILLI).await;
     until(SEC, || late.breaker.held_for() > 47 * SEC).await;
     until(50 * SEC, || held(&nodes) == 0).await;

@@ -303,12 +303,7 @@ impl<E> Rules<E> {
                 FailedAttempt::Value(_) => ErrorDisplay::Value(display),
                 _ => ErrorDisplay::Display(display),
             },
-            ruled: None,
-            overruled: None,
-            least: Duration::ZERO,
-            begins_anew: false,
-            adjust: None,
-            past: &[],
+            ..Verdict::VALUE
         }
     }
 
@@ -324,12 +319,7 @@ impl<E> Rules<E> {
             hint_source,
             class: class_by(closures, classifier),
             error: ErrorDisplay::Display(display),
-            ruled: None,
-            overruled: None,
-            least: Duration::ZERO,
-            begins_anew: false,
-            adjust: None,
-            past: &[],
+            ..Verdict::VALUE
         }
     }
 
@@ -376,18 +366,5 @@ impl<E> Rules<E> {
 
 /// For a value that is retried whatever the lists say; the breaker counts a success.
 fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
-    Verdict {
-        retry: true,
-        failure: false,
-        hint: None,
-        hint_source: HintSource::Error,
-        class: Class::empty(),
-        error: ErrorDisplay::Value(value),
-        ruled: None,
-        overruled: None,
-        least: Duration::ZERO,
-        begins_anew: false,
-        adjust: None,
-        past: &[],
-    }
+    Verdict { error: ErrorDisplay::Value(value), ..Verdict::VALUE }
 }

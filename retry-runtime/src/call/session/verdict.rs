@@ -8,6 +8,7 @@ use retry_rules::Attempts;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::classify::probe::{ErrorDisplay, ErrorView};
 use crate::classify::{Class, Hint};
+use crate::outcome::error::Interrupted;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
@@ -119,6 +120,24 @@ impl fmt::Debug for Adjust<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Adjust")
     }
+}
+
+impl Verdict<'static> {
+    /// The verdict on a value that is retried: the breaker counts a success.
+    pub(crate) const VALUE: Self = Self {
+        retry: true,
+        failure: false,
+        hint: None,
+        hint_source: HintSource::Error,
+        class: Class::empty(),
+        error: ErrorDisplay::Value(&Interrupted::Value),
+        ruled: None,
+        overruled: None,
+        least: Duration::ZERO,
+        begins_anew: false,
+        adjust: None,
+        past: &[],
+    };
 }
 
 impl<'a> Verdict<'a> {

@@ -7,16 +7,6 @@ use std::format;
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-/// Returns the matcher that stands for this HTTP status.
-pub fn matcher_of_status(status: u16) -> &'static str {
-    match status {
-        408 | 504 => "timeout",
-        429 => "rate_limit",
-        500..=599 => "server_error",
-        _ => "transient",
-    }
-}
-
 /// A setting that other libraries have, by its names there, and what is written here instead.
 #[derive(Debug)]
 pub struct Elsewhere {

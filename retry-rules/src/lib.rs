@@ -38,6 +38,9 @@ pub mod duration;
 pub mod elsewhere;
 #[cfg(feature = "suggest")]
 #[doc(hidden)]
+pub mod matchers;
+#[cfg(feature = "suggest")]
+#[doc(hidden)]
 pub mod suggest;
 #[cfg(feature = "serde")]
 pub mod file;

@@ -311,9 +311,9 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
 
 /// Returns the class of a response with this HTTP status code.
 ///
-/// 408 is a timeout, 429 a rate limit, each 5xx a server error, and 504 (like 522 and
-/// 524, which proxies use instead) also a timeout. 501 (not implemented) and 505 (HTTP version not
-/// supported) belong to no class, because the server answers the same to the next attempt.
+/// 408 is a timeout, 429 a rate limit, 5xx a server error, and 504 (like 522 and 524, which proxies
+/// use instead) also a timeout. 501 (not implemented) and 505 (HTTP version not supported) belong to
+/// no class, because the server answers the same to the next attempt.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};

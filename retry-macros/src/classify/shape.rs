@@ -1,6 +1,7 @@
 //! The type with its variants, and what decides about each of them.
 
 use quote::ToTokens as _;
+use retry_rules::matchers::of_status;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
 
@@ -231,14 +232,14 @@ impl Body {
             _ => None,
         };
         if let Some(index) = status {
+            let kind = u16::try_from(index.index).ok().and_then(of_status).unwrap_or("never");
             errors.push(syn::Error::new(
                 index.span,
                 format!(
                     "`status` takes the field that holds a status, and {} is a status itself: \
                      write `status = 0` for the first field, or the kind of failure, as in \
-                     `#[classify({})]`",
+                     `#[classify({kind})]`",
                     index.index,
-                    kind_of_status(index.index),
                 ),
             ));
             return None;
@@ -264,17 +265,6 @@ impl Body {
             errors.push(syn::Error::new(member.span(), format!("no field `{written}`: {there}")));
         }
         found.cloned()
-    }
-}
-
-/// The kind that a status means, for a message.
-fn kind_of_status(status: u32) -> &'static str {
-    match status {
-        408 => "timeout",
-        429 => "rate_limit",
-        501 | 505 => "never",
-        500..=599 => "server_error",
-        _ => "never",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::elsewhere::matcher_of_status;
+use retry_rules::matchers::{left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
@@ -144,15 +144,14 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
         let status = number.base10_parse().unwrap_or_default();
         let whole = until_comma(input);
-        let message = match status {
-            400..=499 if !matches!(status, 408 | 429) => {
-                "a status is not a matcher; `retry_on = [transient]` leaves out a 4xx anyway, and \
+        let message = match left_out(status) {
+            Some(status) => format!(
+                "a status is not a matcher; `retry_on = [transient]` leaves out {status} anyway, and \
                  `when(…)` with a function of the error tests for one"
-                    .to_owned()
-            }
-            _ => format!(
+            ),
+            None => format!(
                 "a status is not a matcher: write `{}`, or `when(…)` with a function of the error",
-                matcher_of_status(status)
+                of_status(status).unwrap_or("transient")
             ),
         };
         return Err(syn::Error::new_spanned(whole, message));

@@ -45,7 +45,7 @@ impl Class {
     /// ```
     pub const TIMEOUT: Self = Self(1 << 1);
 
-    /// The server itself failed: HTTP 5xx and the like.
+    /// The server itself failed: HTTP 5xx except 501 and 505, and the like.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};

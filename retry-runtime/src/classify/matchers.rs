@@ -86,7 +86,7 @@ mod named {
     /// assert_eq!(error.attempts(), 2);
     /// ```
     pub const timeout: Matcher = Matcher(MatcherKind::Class(Class::TIMEOUT));
-    /// Matches failures of the server: HTTP 5xx and the like.
+    /// Matches failures of the server: HTTP 5xx except 501 and 505, and the like.
     ///
     /// ```
     /// use std::time::Duration;
@@ -224,7 +224,7 @@ impl Matcher {
 mod file {
     use std::fmt;
 
-    use retry_rules::elsewhere::matcher_of_status;
+    use retry_rules::matchers::{left_out, of_status};
     use retry_rules::suggest::unknown_word;
     use serde::de::{Error, MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -271,8 +271,15 @@ mod file {
                 }
 
                 fn visit_u64<E: Error>(self, status: u64) -> Result<Matcher, E> {
-                    let word = matcher_of_status(u16::try_from(status).unwrap_or_default());
-                    Err(E::custom(format!("a status is not a matcher: write `{word}`")))
+                    let status = u16::try_from(status).unwrap_or_default();
+                    let word = of_status(status).unwrap_or("transient");
+                    Err(E::custom(match left_out(status) {
+                        Some(named) => format!(
+                            "a status is not a matcher; `transient` leaves out {named} anyway, and \
+                             `pattern: \"{status}\"` finds the number in the text of a failure"
+                        ),
+                        None => format!("a status is not a matcher: write `{word}`"),
+                    }))
                 }
 
                 fn visit_i64<E: Error>(self, status: i64) -> Result<Matcher, E> {
@@ -318,6 +325,28 @@ mod file {
                 }
                 MatcherKind::Class(class) => serializer.serialize_str(word(*class)),
             }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use retry_rules::matchers::of_status;
+
+    use super::*;
+
+    #[test]
+    fn the_matcher_that_messages_suggest_matches_the_class_of_the_status() {
+        for code in 100..=999 {
+            let class = crate::classify::status(code);
+            let suggested: Option<Matcher> = of_status(code)
+                .map(|word| serde_json::from_value(word.into()).expect("a matcher of files"));
+            let is_matched = suggested.map(|Matcher(kind)| match kind {
+                MatcherKind::Class(wanted) => class.intersects(wanted),
+                #[cfg(feature = "pattern")]
+                MatcherKind::Pattern(_) => false,
+            });
+            assert_eq!(is_matched, (!class.is_empty()).then_some(true), "{code}");
         }
     }
 }

@@ -159,7 +159,7 @@ pub mod abort_on {
     /// off.
     pub mod timeout {}
 
-    /// Matches failures of the server: HTTP 5xx and the like.
+    /// Matches failures of the server: HTTP 5xx except 501 and 505, and the like.
     pub mod server_error {}
 
     /// Matches servers that ask for fewer calls: HTTP 429 and the like.

@@ -14,7 +14,7 @@ pub mod connect {}
 /// Something took longer than allowed.
 pub mod timeout {}
 
-/// The server itself failed: HTTP 5xx and the like.
+/// The server itself failed: HTTP 5xx except 501 and 505, and the like.
 pub mod server_error {}
 
 /// The server asks for fewer calls: HTTP 429 and the like.

@@ -6,6 +6,8 @@ use retry_runtime::Classify;
 enum Failure {
     #[classify(status = 503)]
     Unavailable(u16),
+    #[classify(status = 505)]
+    Unsupported(u16),
 }
 
 impl fmt::Display for Failure {

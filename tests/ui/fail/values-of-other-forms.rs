@@ -2,7 +2,7 @@
 
 use retry_runtime::retry;
 
-#[retry(attempts: 3, jitter = 0.0..0.5, retry_on = [500, 429, "network", "busy"])]
+#[retry(attempts: 3, jitter = 0.0..0.5, retry_on = [500, 429, 501, "network", "busy"])]
 async fn fetch() -> std::io::Result<u32> {
     Ok(7)
 }

@@ -1,0 +1,23 @@
+//! The words of lists of matchers: `retry_on`, `abort_on`, `breaker_on`.
+
+/// Returns the matcher that stands for this HTTP status, or `None` if no failure of that status is
+/// retried by its class.
+pub const fn of_status(status: u16) -> Option<&'static str> {
+    match status {
+        408 | 504 | 522 | 524 => Some("timeout"),
+        429 => Some("rate_limit"),
+        501 | 505 => None,
+        500..=599 => Some("server_error"),
+        _ => None,
+    }
+}
+
+/// Returns how messages name a status that `transient` leaves out.
+pub const fn left_out(status: u16) -> Option<&'static str> {
+    match status {
+        501 => Some("a 501"),
+        505 => Some("a 505"),
+        400..=499 if of_status(status).is_none() => Some("a 4xx"),
+        _ => None,
+    }
+}

@@ -1,7 +1,7 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::matchers::{left_out, of_status};
+use retry_rules::matchers::{COVERED, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
@@ -109,13 +109,9 @@ pub(crate) fn list(
             }
         }
     }
-    let class = |wanted: &str| matchers.iter().find_map(|matcher| class_named(matcher, wanted));
-    if let (Some(network), Some(connect)) = (class("network"), class("connect")) {
-        errors.at(
-            quote::quote!(#network #connect),
-            "`network` covers `connect`: keep `connect` for the failures whose request was certainly \
-             not sent, or `network` for all",
-        );
+    let pair = covered(&matchers, |matcher, word| class_named(matcher, word).is_some());
+    if let Some((Matcher::Class(outer), Matcher::Class(inner))) = pair {
+        errors.at(quote::quote!(#outer #inner), COVERED);
     }
     Ok(matchers)
 }

@@ -59,8 +59,9 @@ mod named {
     /// Matches failures whose request was certainly not sent: a refused connection, a failed name
     /// lookup, a client that failed while it connected.
     ///
-    /// [`network`] matches these too, and more. A request that must not be made twice, such as a POST,
-    /// may retry these.
+    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so files
+    /// and the attribute reject the pair. A request that must not be made twice, such as a POST, may retry
+    /// these.
     ///
     /// ```
     /// use std::time::Duration;
@@ -241,6 +242,19 @@ mod file {
         ("transient", super::transient),
     ];
 
+    impl Matcher {
+        /// Returns whether a file names this matcher `word`.
+        pub(crate) fn is(&self, word: &str) -> bool {
+            matches!(self.0, MatcherKind::Class(class) if word_of(class) == word)
+        }
+    }
+
+    fn word_of(class: Class) -> &'static str {
+        let is_it =
+            |(_, known): &&(_, Matcher)| matches!(known.0, MatcherKind::Class(of) if of == class);
+        WORDS.iter().find(is_it).map_or("transient", |(word, _)| word)
+    }
+
     impl<'de> Deserialize<'de> for Matcher {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             /// By hand, because people write statuses and texts here.
@@ -312,18 +326,11 @@ mod file {
 
     impl Serialize for Matcher {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let word = |class: Class| {
-                let is_it = |(_, known): &&(_, Matcher)| match known.0 {
-                    MatcherKind::Class(known) => known == class,
-                    MatcherKind::Pattern(_) => false,
-                };
-                WORDS.iter().find(is_it).map_or("transient", |(word, _)| word)
-            };
             match &self.0 {
                 MatcherKind::Pattern(regex) => {
                     serializer.serialize_newtype_variant("Matcher", 0, "pattern", regex.as_str())
                 }
-                MatcherKind::Class(class) => serializer.serialize_str(word(*class)),
+                MatcherKind::Class(class) => serializer.serialize_str(word_of(*class)),
             }
         }
     }

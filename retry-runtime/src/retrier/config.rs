@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use retry_rules::Policy;
 use retry_rules::file::{CommandKeys, InvalidKeys, OnlyForCommands, from_map};
+use retry_rules::matchers::{COVERED, covered};
 use retry_rules::suggest::unknown_word;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -260,19 +261,20 @@ impl TryFrom<CommandConfigKeys> for CommandConfig {
 
 /// Checks the keys.
 fn read<F>(keys: CommandKeys<Vec<Matcher>, F>) -> Result<(RetryConfig, Option<F>), InvalidKeys> {
-    let empty = |list: &Option<Vec<Matcher>>| list.as_ref().is_some_and(Vec::is_empty);
-    if empty(&keys.retry_on) {
-        return Err(InvalidKeys::new(
-            "retry_on",
-            "`retry_on` is empty: list at least one matcher, as in [network, timeout], or leave it \
-             out",
-        ));
-    }
-    if empty(&keys.abort_on) {
-        return Err(InvalidKeys::new(
-            "abort_on",
-            "`abort_on` is empty: list at least one matcher, as in [conflict], or leave it out",
-        ));
+    for (key, list, example) in [
+        ("retry_on", &keys.retry_on, "[network, timeout]"),
+        ("abort_on", &keys.abort_on, "[conflict]"),
+    ] {
+        let Some(list) = list else { continue };
+        if list.is_empty() {
+            let message = format!(
+                "`{key}` is empty: list at least one matcher, as in {example}, or leave it out"
+            );
+            return Err(InvalidKeys::new(key, message));
+        }
+        if covered(list, Matcher::is).is_some() {
+            return Err(InvalidKeys::new(key, format!("in `{key}`, {COVERED}")));
+        }
     }
     let bare_policy = keys.policy()?;
     let CommandKeys { retry_on, abort_on, on_failure, .. } = keys;
@@ -296,10 +298,16 @@ impl Serialize for CommandConfig {
 
 impl RetryConfig {
     /// The keys to write.
-    fn keys<F>(&self) -> CommandKeys<&[Matcher], F> {
+    fn keys<F>(&self) -> CommandKeys<Vec<&Matcher>, F> {
         let mut keys = CommandKeys::from(self.bare_policy);
-        keys.retry_on = self.retry_on.as_deref();
-        keys.abort_on = self.abort_on.as_deref();
+        keys.retry_on = self.retry_on.as_deref().map(effective);
+        keys.abort_on = self.abort_on.as_deref().map(effective);
         keys
     }
+}
+
+/// Returns the matchers of a list without those that have no effect, which a file must not contain.
+fn effective(list: &[Matcher]) -> Vec<&Matcher> {
+    let is_covered = covered(list, Matcher::is).is_some();
+    list.iter().filter(|matcher| !(is_covered && matcher.is("connect"))).collect()
 }

@@ -141,6 +141,10 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
             "commands: { shell: x, retry_config: { retry_on: [connected] } }",
             "commands: { shell: x, retry_config: { retry_on: [connect], abort_on: [conflict] } }",
         ),
+        (
+            "commands: { shell: x, retry_config: { retry_on: [connect, timeout, network] } }",
+            "commands: { shell: x, retry_config: { retry_on: [connect, timeout] } }",
+        ),
         ("tasks: { a: { shell: x, depends: b } }", "tasks: { a: { shell: x, depends_on: [] } }"),
         (
             "{ mode: standard, map: { input: x.json, agent_template: { shell: x } } }",

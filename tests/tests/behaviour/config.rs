@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 use std::time::Duration;
 
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
+use retry_runtime::matchers::{connect, network, timeout};
 use retry_runtime::{
     Attempts, Backoff, Bound, BreakerConfig, CommandConfig, Jitter, OnFailure, Policy, QuotaConfig,
     Reason, Retrier, RetryConfig, retry,
@@ -274,6 +275,11 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("attempts: 1\nretry_budget: 5m", &["never retries"]),
         ("retry_on: []", &["retry_on", "network"]),
         ("retry_on: [netwrok]", &["netwrok", "network"]),
+        ("retry_on: [timeout, network, connect]", &["in `retry_on`, `network` covers `connect`"]),
+        ("abort_on: [connect, network]", &["in `abort_on`, `network` covers `connect`"]),
+        ("retry_on: [501]", &["not a matcher", "leaves out a 501", "`pattern: \"501\"`"]),
+        ("retry_on: [503]", &["write `server_error`"]),
+        ("retry_on: [409]", &["leaves out a 4xx"]),
         ("retry_on: [pattern: '(']", &["regular expression", "("]),
         ("on_failure: explode", &["explode", "continue"]),
         ("on_failure: fallback", &["command"]),
@@ -294,6 +300,25 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// A list of a program may be built from several, so that an entry without effect is no mistake there.
+#[tokio::test(start_paused = true)]
+async fn a_matcher_that_another_one_covers_has_no_effect_in_a_list_of_a_program() {
+    let mut config = RetryConfig::from(Policy::new().attempts(2));
+    config.retry_on = Some(Arc::new([network, connect, timeout]));
+    let of_config = Retrier::from_config(&config);
+    let built = Retrier::new(config.bare_policy).retry_on([connect, network, timeout]);
+    assert!(built.validate().is_ok());
+    for retrier in [of_config, built] {
+        for (text, attempts) in [("connection refused", 2), ("broken pipe", 2), ("HTTP 500", 1)] {
+            let error = retrier.run(|| async { Err::<(), _>(text) }).await.unwrap_err();
+            assert_eq!(error.attempts(), attempts, "{text}");
+        }
+    }
+    let written = serde_json::to_value(&config).unwrap();
+    assert_eq!(written["retry_on"], serde_json::json!(["network", "timeout"]));
+    assert!(serde_json::from_value::<RetryConfig>(written).is_ok());
 }
 
 #[test]

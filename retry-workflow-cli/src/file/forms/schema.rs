@@ -430,13 +430,15 @@ fn retry_key(name: &'static str) -> Value {
 
 fn matchers() -> Value {
     let words = ["transient", "connect"].into_iter().chain(Class::NAMES.map(|(_, name)| name));
-    json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
+    let items = json!({ "anyOf": [
         { "enum": words.collect::<Vec<_>>() },
         {
             "type": "object", "required": ["pattern"], "additionalProperties": false,
             "properties": { "pattern": named("text", "A regular expression") },
         },
-    ] } })
+    ] });
+    let covers = ["network", "connect"].map(|word| json!({ "contains": { "const": word } }));
+    json!({ "type": "array", "minItems": 1, "items": items, "not": { "allOf": covers } })
 }
 
 fn bound(form: &str) -> Value {

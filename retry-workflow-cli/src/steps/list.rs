@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::Reason;
+use retry_runtime::durable::AskedWait;
+use retry_runtime::retrier::ForError;
+use retry_runtime::{Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -131,6 +133,8 @@ struct Attempt<'a> {
     printed: String,
     /// Commands of this attempt have run.
     has_written: bool,
+    /// The wait that a server has asked a failed command for, for the breaker of the job.
+    asked: Option<AskedWait>,
     /// A command has ended because this process is being stopped: the attempt has not failed.
     is_stopped: bool,
     began: Instant,
@@ -187,6 +191,7 @@ impl Steps {
             step_times: Vec::new(),
             printed,
             has_written,
+            asked: None,
             is_stopped: false,
             began,
             limit,
@@ -220,7 +225,7 @@ impl Steps {
             }
             ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
         };
-        let mut report = AttemptReport::new(outcome);
+        let mut report = AttemptReport::new(outcome).asked_wait(attempt.asked);
         report.step_times = attempt.step_times;
         let report = attempt.records.into_iter().fold(report, AttemptReport::record);
         Attempted { report, outputs }
@@ -511,7 +516,7 @@ impl Attempt<'_> {
             }
             Err(error) => error,
         };
-        let failure = self.failed(&step.label, timer, &mut error);
+        let failure = self.failed(retrier, &step.label, timer, &mut error);
         let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
             None if error.is_payload() => Reason::NotRetryable,
@@ -584,17 +589,32 @@ impl Attempt<'_> {
                 self.step_times.push(StepTime::new(label, timer.elapsed()));
                 Ok(written.output)
             }
-            Err(mut error) => Err(self.failed(&label, timer, &mut error)),
+            Err(mut error) => Err(self.failed(&step.retrier, &label, timer, &mut error)),
         }
     }
 
-    /// Records that a command has failed, with its output; returns the failure without the output.
-    fn failed(&mut self, label: &str, timer: AttemptTimer, error: &mut StepError) -> Failure {
+    /// Records that a command has failed, with its output and the wait that its server has asked for;
+    /// returns the failure without the output.
+    fn failed(
+        &mut self,
+        retrier: &Retrier<ForError<StepError>>,
+        label: &str,
+        timer: AttemptTimer,
+        error: &mut StepError,
+    ) -> Failure {
+        self.note_wait(retrier.asked_wait(error));
         let failure = self.described(error);
         let mut recorded = failure.clone();
         recorded.output = error.take_excerpt();
         self.record(label, timer, recorded);
         failure
+    }
+
+    /// Keeps the longest wait of the attempt. Its last failure decides whether the breaker counts it.
+    fn note_wait(&mut self, asked: Option<AskedWait>) {
+        let longest = self.asked.into_iter().chain(asked).map(|asked| asked.wait).max();
+        let is_rate_limit = asked.is_some_and(|asked| asked.is_rate_limit);
+        self.asked = longest.map(|wait| AskedWait { wait, is_rate_limit });
     }
 
     /// Converts an error to a failure, masking secrets that it quotes.

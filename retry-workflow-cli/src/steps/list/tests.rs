@@ -559,3 +559,45 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, limit).await.report;
     assert!(failure(&ended).0.contains("agent_timeout_secs"));
 }
+
+/// The wait for which the job's breaker holds after an attempt, with whether it is a rate limit.
+async fn holds(commands: &str) -> Option<(u64, bool)> {
+    let asked = Runner::new().run(&format!("commands:\n{commands}")).await.asked_wait;
+    asked.map(|asked| (asked.wait.as_secs(), asked.is_rate_limit))
+}
+
+fn failing(wait: &str, said: &str) -> String {
+    format!("shell: echo {wait} > \"$RETRY_WORKFLOW_RETRY_AFTER\"; echo '{said}' >&2; exit 1")
+}
+
+#[tokio::test]
+async fn the_wait_of_a_failed_step_holds_the_breaker_for_limits_and_server_errors() {
+    for (wait, said, expected) in [
+        ("30", "429 Too Many Requests", Some((30, true))),
+        ("30", "HTTP/1.1 503 Service Unavailable", Some((30, false))),
+        // The command has written the wait itself, and nothing contradicts it.
+        ("30", "", Some((30, true))),
+        ("0", "429 Too Many Requests", None),
+        ("soon", "429 Too Many Requests", None),
+        ("30", "deadlock detected", None),
+        ("30", "connection refused", None),
+    ] {
+        let step = failing(wait, said);
+        assert_eq!(holds(&format!("- {step}\n")).await, expected, "{wait} {said}");
+        let retried = format!("- {step}\n  retry_config: {{ attempts: 2, retry_on: [timeout] }}\n");
+        assert_eq!(holds(&retried).await, expected, "not retried: {wait} {said}");
+    }
+    let limited = failing("7200", "429 Too Many Requests");
+    let too_long = format!("- {limited}\n  retry_config: {{ attempts: 2 }}\n");
+    assert_eq!(holds(&too_long).await, Some((7_200, true)), "longer than `max_retry_after`");
+}
+
+#[tokio::test]
+async fn the_last_failure_of_an_attempt_decides_how_the_breaker_counts_it() {
+    let limited = failing("30", "429 Too Many Requests");
+    let skipped = format!("- {limited}\n  on_failure: continue\n");
+    assert_eq!(holds(&format!("{skipped}- shell: 'true'\n")).await, Some((30, true)));
+    assert_eq!(holds(&format!("{skipped}- shell: 'false'\n")).await, Some((30, false)));
+    let handled = format!("- {}\n  on_failure: {{ {limited} }}\n", failing("60", "HTTP/1.1 503"));
+    assert_eq!(holds(&handled).await, Some((60, true)));
+}

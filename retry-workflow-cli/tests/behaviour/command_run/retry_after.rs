@@ -88,6 +88,43 @@ fn a_script_that_does_not_name_the_file_has_none() {
     assert!((waits(&place) - 0.001).abs() < 1e-6);
 }
 
+/// A job of three items, of which the first is told to wait for 1.5 s and then succeeds. Returns the
+/// items in the order of their attempts, and the time between the first two.
+fn three_items(breaker: &str) -> (Vec<String>, Duration) {
+    let file = format!(
+        "mode: mapreduce\nerror_policy: {{ circuit_breaker: {{ {breaker} }} }}\nmap:\n  input: items.json\n  \
+         max_parallel: 1\n  agent_template:\n    - exec: ['./ask.sh', '${{item.id}}']\n      \
+         retry_config: {{ attempts: 2 }}\n"
+    );
+    let place = Place::with(&file).items(&["a", "b", "c"]).script(
+        "ask.sh",
+        "echo \"$1 $(date +%s%3N)\" >> log\n[ $(wc -l < log) -gt 1 ] && exit 0\n\
+         echo 1.5 > \"$RETRY_WORKFLOW_RETRY_AFTER\"; echo '429 Too Many Requests' >&2; exit 1",
+    );
+    place.ends(0, &["run", "job.yml"]).says("3 succeeded");
+    let log = place.read("log");
+    let made: Vec<(&str, u64)> = log
+        .lines()
+        .map(|line| line.split_once(' ').map(|(id, at)| (id, at.parse().unwrap())).unwrap())
+        .collect();
+    let between = Duration::from_millis(made[1].1 - made[0].1);
+    (made.into_iter().map(|(id, _)| id.to_owned()).collect(), between)
+}
+
+#[test]
+fn the_wait_of_one_item_holds_the_others_if_the_breaker_of_the_job_holds() {
+    // One failure opens it for a minute: a rate limit is neither a failure nor a success.
+    let (order, between) = three_items("failure_threshold: 1, timeout: 1m, hold: 5m");
+    assert_eq!(order.len(), 4, "{order:?}");
+    assert!(between >= Duration::from_millis(1_400), "{between:?}");
+    // A shorter `hold` caps it.
+    let (_, between) = three_items("failure_threshold: 1, timeout: 1m, hold: 100ms");
+    assert!(between < Duration::from_millis(1_400), "{between:?}");
+    let (order, between) = three_items("failure_threshold: 2");
+    assert_eq!(order, ["a", "b", "c", "a"]);
+    assert!(between < Duration::from_millis(1_400), "{between:?}");
+}
+
 #[test]
 fn curl_writes_the_headers_of_a_real_answer() {
     if Command::new("curl").arg("--version").output().is_err() {

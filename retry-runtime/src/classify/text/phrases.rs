@@ -395,7 +395,6 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "is temporarily unavailable"),
     event(SERVER, "are temporarily unavailable"),
     event(SERVER, "^ internal error $"),
-    event(SERVER, "^ server error $"),
     event(SERVER, "no servers available"),
     event(SERVER, "no available servers"),
     event(SERVER, "no suitable servers"),

@@ -144,6 +144,8 @@ const CASES: &[(Class, &str)] = &[
     (SERVER, "server responded with 503"),
     (SERVER, "upstream returned a 5xx response"),
     (NONE, "501 Not Implemented"),
+    // It says that the server has refused, and not why.
+    (NONE, "server error"),
     (SERVER, "Server Error (500)"),
     (RATE, "status 429"),
     (NONE, "status 200"),

@@ -146,7 +146,9 @@ async fn requested(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> String
 /// The answer for a path: `/503`, or `/429/Retry-After:7`.
 fn answer(path: &str) -> String {
     if path == "/loop" {
-        return "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_owned();
+        // It is closed, so that the client must not use the connection again.
+        return "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            .to_owned();
     }
     let mut parts = path.trim_start_matches('/').split('/');
     let status = parts.next().and_then(|status| status.parse().ok()).unwrap_or(200);

@@ -151,8 +151,9 @@ pub mod abort_on {
     /// Matches failures whose request was certainly not sent: a refused connection, a failed name
     /// lookup, a client that failed while it connected.
     ///
-    /// [`network`] matches these too, and more. A request that must not be made twice, such as a POST,
-    /// may retry these.
+    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so files
+    /// and the attribute reject the pair. A request that must not be made twice, such as a POST, may retry
+    /// these.
     pub mod connect {}
 
     /// Matches operations that took too long, including attempts that the policy's `timeout` cut

@@ -19,6 +19,7 @@ macro_rules! pages {
         /// [nested.md]: crate::guide::nested
         /// [observing.md]: crate::guide::observing
         /// [overrides.md]: crate::guide::overrides
+        /// [servers.md#headers]: crate::guide::servers#headers
         /// [watching.md]: crate::guide::watching
         /// [../testing.md]: crate::testing
         #[doc = concat!("[pictures/breaker.svg]: ", include_str!("guide/pictures/breaker.uri"))]

@@ -15,9 +15,11 @@ pages! {
     Policies: "../../retry-runtime/src/guide/policies.md";
     Errors: "../../retry-runtime/src/guide/errors.md";
     Breakers: "../../retry-runtime/src/guide/breakers.md";
+    Hedging: "../../retry-runtime/src/guide/hedging.md";
     Observing: "../../retry-runtime/src/guide/observing.md";
     Watching: "../../retry-runtime/src/guide/watching.md";
     Overrides: "../../retry-runtime/src/guide/overrides.md";
+    Servers: "../../retry-runtime/src/guide/servers.md";
     Http: "../../retry-runtime/src/guide/http.md";
     Files: "../../retry-runtime/src/guide/files.md";
     Testing: "../../retry-runtime/src/guide/testing.md";

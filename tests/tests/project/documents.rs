@@ -238,6 +238,24 @@ fn links_of_the_guide_stay_in_the_documentation() {
     assert_none(&mistakes);
 }
 
+#[test]
+fn code_of_each_page_of_the_guide_is_compiled() {
+    let compiled = fs::read_to_string(root().join("tests/src/lib.rs")).expect("the list of pages");
+    let folder = fs::read_dir(root().join("retry-runtime/src/guide")).expect("the guide");
+    let mut missing = Vec::new();
+    for page in folder.map(|entry| entry.expect("an entry").path()) {
+        if page.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let has_code = fs::read_to_string(&page).expect("a page").contains("\n```rust");
+        if has_code && !compiled.contains(&format!("guide/{name}\"")) {
+            missing.push(format!("{name}: add it to tests/src/lib.rs"));
+        }
+    }
+    assert_none(&missing);
+}
+
 /// The tables of MIGRATING that come from the names which errors recognise.
 ///
 /// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.

@@ -55,9 +55,8 @@ async fn import(store: &SqliteStore, service: &Service) -> Result<JobReport, Wor
         .store(store.clone())
         .run(
             keyed(customers(), |customer| customer.id.to_string()),
-            move |customer: Customer, cx| {
-                let service = service.clone();
-                async move { service.import(&customer, cx.attempt()).await }
+            move |customer: Customer, cx| async move {
+                service.import(&customer, cx.attempt()).await
             },
         )
         .await
@@ -93,14 +92,12 @@ async fn run(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
     let taken = letters.retry(&[of_this_job], Redrive::new()).await?;
     println!("the cause is fixed, and {taken} dead letters are re-driven\n");
 
-    let again = service.clone();
     let report = Workflow::new("import-customers")
         .store(store)
-        .resume(&report.job.id, move |customer: Customer, cx| {
-            let service = again.clone();
+        .resume(&report.job.id, move |customer: Customer, cx| async move {
             // The first attempt of a new run is not the first of the item, so no connection is
             // reset again.
-            async move { service.import(&customer, cx.run() + cx.attempt()).await }
+            service.import(&customer, cx.run() + cx.attempt()).await
         })
         .await?;
     println!("{report}");

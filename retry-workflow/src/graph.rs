@@ -6,13 +6,11 @@ mod work;
 mod task;
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use retry_runtime::Policy;
-use retry_runtime::durable::Describes;
-use retry_runtime::retrier::Decider;
 
 use self::source::GraphSource;
 pub use self::task::Task;
@@ -23,7 +21,7 @@ use crate::item::context::ItemContext;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::job::report::{JobReport, Unit};
-use crate::workflow::closure::Closure;
+use crate::workflow::closure::{Closure, ReadsErrors};
 
 /// Named tasks with dependencies. Those that are ready run in parallel. If one fails for good,
 /// everything that depends on it, directly or not, is skipped; the others continue.
@@ -108,10 +106,9 @@ impl Graph {
     /// ```
     pub fn task<H, D, Fut, T, E, DeciderKind, TextKind>(mut self, task: Task<H, D>) -> Self
     where
-        H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
+        H: FnOnce(ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display,
-        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
+        D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,
     {

@@ -133,6 +133,7 @@ pub mod work {
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
     pub use crate::item::record::StepTime;
+    pub use crate::workflow::closure::{Payload, ReadsErrors};
 }
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.

@@ -2,14 +2,13 @@
 
 pub(crate) mod closure;
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 
-use retry_runtime::durable::Describes;
 use retry_runtime::matchers::Matchers;
 use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable};
 use retry_runtime::{Policy, Retrier, RetryConfig, RetryQuota, Shared};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::items::Items;
@@ -18,7 +17,7 @@ use crate::engine::source::JsonItems;
 use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
 use crate::job::report::JobReport;
-use crate::workflow::closure::Closure;
+use crate::workflow::closure::{Closure, Payload, ReadsErrors};
 
 /// A job of many items: a closure handles each of them, with retries as a policy says, and a store
 /// keeps it until it has ended.
@@ -296,9 +295,28 @@ impl<D> Workflow<D> {
     /// the store already has from an earlier process are not added or handled again. For a job that
     /// runs every night, give each night a [`job_id`](Self::job_id).
     ///
-    /// Items are owned (`String`, not `&str`), because they come back from the store. Handlers are
-    /// `'static`: clone an `Arc` of what they share into each call. If the compiler cannot infer
-    /// the error, end the handler with `Ok::<_, Error>(())`.
+    /// Items are owned (`String`, not `&str`), because they come back from the store. If the
+    /// compiler cannot infer the error, end the handler with `Ok::<_, Error>(())`.
+    ///
+    /// Each attempt runs its own clone of the handler, which owns what it captures. Clients and
+    /// pools are cheap to clone; share anything else through an `Arc`:
+    ///
+    /// ```
+    /// # use std::collections::HashMap;
+    /// # use std::sync::Arc;
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let prices = Arc::new(HashMap::from([(17, 3), (23, 5)]));
+    /// let report = Workflow::new("invoice")
+    ///     .run([17, 23], move |order: u32, _| async move {
+    ///         prices.get(&order).map(|price| println!("{price}")).ok_or("no price")
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.succeeded(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
@@ -328,25 +346,31 @@ impl<D> Workflow<D> {
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
-    pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, TextKind>(
+    pub fn run<'a, Src, SrcKind, I, H, Fut, T, E, DeciderKind, TextKind>(
         self,
         items: Src,
         handler: H,
-    ) -> Result<JobReport, WorkflowError>
+    ) -> Pin<Box<dyn Future<Output = Result<JobReport, WorkflowError>> + Send + 'a>>
     where
-        Src: Items<SrcKind, Item = I>,
-        I: Serialize + DeserializeOwned + Send + 'static,
-        H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
+        Src: Items<SrcKind, Item = I> + 'a,
+        SrcKind: 'a,
+        I: Payload,
+        // rustc quotes this line, with its comment, if a handler captures what it cannot own.
+        H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display,
-        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
+        D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,
     {
-        self.check()?;
-        let Self { runner, retrier } = self;
-        let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
-        runner.run(JsonItems::new(items.into_source()), work).await
+        // Not an `async fn`: its future would repeat each bound, and rustc would report a mistake
+        // here once more at the call, and once more at the `.await`.
+        let source = JsonItems::new(items.into_source());
+        Box::pin(async move {
+            self.check()?;
+            let Self { runner, retrier } = self;
+            let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
+            runner.run(source, work).await
+        })
     }
 
     /// Resumes a job with the items that are in the store: attempt numbers, due times, budgets and
@@ -377,24 +401,26 @@ impl<D> Workflow<D> {
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
-    pub async fn resume<I, H, Fut, T, E, DeciderKind, TextKind>(
+    pub fn resume<I, H, Fut, T, E, DeciderKind, TextKind>(
         self,
         job: &str,
         handler: H,
-    ) -> Result<JobReport, WorkflowError>
+    ) -> Pin<Box<dyn Future<Output = Result<JobReport, WorkflowError>> + Send>>
     where
         I: DeserializeOwned + Send + 'static,
-        H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
+        H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display,
-        D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
+        D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,
     {
-        self.check()?;
-        let Self { runner, retrier } = self;
-        let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
-        runner.resume(job, work).await
+        let job = job.to_owned();
+        Box::pin(async move {
+            self.check()?;
+            let Self { runner, retrier } = self;
+            let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
+            runner.resume(&job, work).await
+        })
     }
 
     fn check(&self) -> Result<(), WorkflowError> {

@@ -17,12 +17,12 @@ pub async fn refresh(
         .max_parallel(4)
         .store(SqliteStore::open(config.database.with_extension("jobs.db"))?)
         .classified()
-        .run(keyed(currencies, |currency| currency.clone()), move |currency: String, _| {
-            let service = Arc::clone(&service);
-            async move {
+        .run(
+            keyed(currencies, |currency| currency.clone()),
+            move |currency: String, _| async move {
                 let rate = service.upstream.ask(&currency).await?;
                 service.database.keep(&currency, rate).await
-            }
-        })
+            },
+        )
         .await
 }

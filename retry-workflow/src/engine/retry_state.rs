@@ -1,7 +1,6 @@
 //! [`RetryState`]: a call that has failed and will be retried, as it waits in the store. The
 //! runtime's session decides.
 
-use std::fmt::Display;
 use std::time::Duration;
 
 use retry_runtime::durable::{CallState, Decision, Failed};
@@ -103,7 +102,6 @@ impl RetryState {
     ) -> NextStep
     where
         M: Decider<E, Kind>,
-        E: Display,
     {
         let now = Timestamp::now();
         let first_failed = state.as_ref().map_or(now, |state| state.first_failed);

@@ -62,7 +62,7 @@ impl<H> Task<H> {
     pub fn new<Fut: Future>(name: impl Into<String>, handler: H) -> Self
     where
         // Bound here, so that the closure's argument needs no type annotation.
-        H: Fn(ItemContext) -> Fut,
+        H: FnOnce(ItemContext) -> Fut,
     {
         let name = name.into();
         Self {

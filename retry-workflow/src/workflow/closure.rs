@@ -1,6 +1,5 @@
 //! [`Closure`]: work that is a closure of the caller's, with its policy.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -8,12 +7,51 @@ use std::sync::Arc;
 use retry_runtime::durable::Describes;
 use retry_runtime::retrier::Decider;
 use retry_runtime::{Interrupted, Reason, Retrier};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::retry_state::RetryState;
 use crate::engine::work::{AttemptReport, AttemptTimer, Work, WorkItem, WorkOutcome};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
+
+/// An item as the store keeps it, and the handler gets it back.
+///
+/// Implemented for every type that is `Serialize + DeserializeOwned + Send + 'static`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an item of a job: it cannot be stored as JSON and read back",
+    label = "the items are of type `{Self}`",
+    note = "if it is your own type, write `#[derive(serde::Serialize, serde::Deserialize)]` above it",
+    note = "if it is a reference, pass owned items: `orders` or `orders.iter().cloned()` instead of \
+            `&orders`, `String` instead of `&str`",
+    note = "if it is a `Result`, handle its error first: a job has items only"
+)]
+pub trait Payload: Serialize + DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {}
+
+/// A way to read errors of type `E`, for a decision and for the history. The kinds are inferred.
+///
+/// Implemented for everything that is both a [`Decider`] and [`Describes`] such errors.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot fail with `{E}`, whose text or class cannot be read",
+    label = "the handler fails with `{E}`",
+    note = "implement `std::error::Error` for `{E}`, for example with `#[derive(Debug, \
+            thiserror::Error)]`",
+    note = "or add `.opaque()` to the workflow, if `{E}` has nothing but a text (`Display`)",
+    note = "after `.classified()`, `{E}` must also implement `retry_workflow::Classify`"
+)]
+pub trait ReadsErrors<E, DeciderKind, TextKind>:
+    Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static
+{
+}
+
+#[diagnostic::do_not_recommend]
+impl<D, E, DeciderKind, TextKind> ReadsErrors<E, DeciderKind, TextKind> for D where
+    D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static
+{
+}
 
 /// A closure that handles items of type `I`. `Kinds` are the kinds of its errors for the decider
 /// and for their [descriptions](Describes).
@@ -32,10 +70,9 @@ impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
 impl<I, H, D, Fut, T, E, DeciderKind, TextKind> Work for Closure<I, H, D, (DeciderKind, TextKind)>
 where
     I: DeserializeOwned + Send + 'static,
-    H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
+    H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<T, E>> + Send,
-    E: Display,
-    D: Decider<E, DeciderKind> + Describes<E, TextKind> + Send + Sync + 'static,
+    D: ReadsErrors<E, DeciderKind, TextKind>,
     DeciderKind: 'static,
     TextKind: 'static,
 {
@@ -61,7 +98,7 @@ where
                 return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }
         };
-        let handling = (self.handler)(item, context);
+        let handling = (self.handler.clone())(item, context);
         let result = match self.retrier.policy().get_timeout() {
             None => handling.await.map_err(Ok),
             Some(limit) => match tokio::time::timeout(limit, handling).await {

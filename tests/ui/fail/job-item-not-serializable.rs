@@ -1,0 +1,17 @@
+use retry_workflow::{Workflow, WorkflowError};
+
+struct Order {
+    id: u32,
+}
+
+async fn ship(orders: Vec<Order>) -> Result<(), WorkflowError> {
+    Workflow::new("ship")
+        .run(orders, |order: Order, _| async move {
+            println!("{}", order.id);
+            Ok::<_, std::io::Error>(())
+        })
+        .await?;
+    Ok(())
+}
+
+fn main() {}

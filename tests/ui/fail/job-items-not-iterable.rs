@@ -1,0 +1,18 @@
+use retry_workflow::{Workflow, WorkflowError};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Order {
+    id: u32,
+}
+
+async fn ship(order: Order) -> Result<(), WorkflowError> {
+    Workflow::new("ship")
+        .run(order, |order: Order, _| async move {
+            println!("{}", order.id);
+            Ok::<_, std::io::Error>(())
+        })
+        .await?;
+    Ok(())
+}
+
+fn main() {}

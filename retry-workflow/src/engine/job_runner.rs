@@ -39,6 +39,8 @@ pub struct JobRunner {
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
     pub(crate) start: Option<BoxFuture<'static, ()>>,
     pub(crate) finish: Option<Finish>,
+    /// The first setting that is not valid.
+    invalid: Option<WorkflowError>,
 }
 
 /// What is called with the report of a job.
@@ -69,6 +71,7 @@ impl JobRunner {
             stop: None,
             start: None,
             finish: None,
+            invalid: None,
         }
     }
 }
@@ -172,7 +175,8 @@ macro_rules! settings {
         /// Limits how many attempts start per unit of time, of all processes that work on the job
         /// together. Default: no limit.
         ///
-        /// They are spread evenly, and each is counted: retries too. A worker reserves its starts in
+        /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is not
+        /// a rate. The starts are spread evenly, and each is counted: retries too. A worker reserves its starts in
         /// the store, up to 250 ms ahead, and one that comes more than 50 ms late is lost.
         ///
         /// ```
@@ -182,15 +186,16 @@ macro_rules! settings {
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
         /// let began = tokio::time::Instant::now();
         /// let report = Workflow::new("import")
-        ///     .rate("10/s".parse()?)
+        ///     .rate("10/s")
         ///     .run(1..=31_u32, |_: u32, _| async { Ok::<_, String>(()) })
         ///     .await?;
         /// assert!(report.is_success() && began.elapsed() >= Duration::from_secs(3));
         /// # Ok(())
         /// # }
         /// ```
-        pub fn rate(mut self, rate: $crate::job::rate::Rate) -> Self {
-            self$(.$runner)?.options.rate = Some(rate);
+        pub fn rate(mut self, rate: impl $crate::job::rate::IntoRate) -> Self {
+            let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
+            self$(.$runner)?.options.rate = rate;
             self
         }
 
@@ -211,7 +216,7 @@ macro_rules! settings {
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
         /// let began = tokio::time::Instant::now();
         /// let report = Workflow::new("import")
-        ///     .rate_per(|n| Some(format!("host {}", n.as_u64()? % 2)), "5/s".parse()?)
+        ///     .rate_per(|n| Some(format!("host {}", n.as_u64()? % 2)), "5/s")
         ///     .run(1..=21_u32, |_: u32, _| async { Ok::<_, String>(()) })
         ///     .await?;
         /// assert!(report.is_success() && began.elapsed() >= Duration::from_secs(2));
@@ -221,10 +226,13 @@ macro_rules! settings {
         pub fn rate_per(
             mut self,
             key: impl Fn(&serde_json::Value) -> Option<String> + Send + Sync + 'static,
-            rate: $crate::job::rate::Rate,
+            rate: impl $crate::job::rate::IntoRate,
         ) -> Self {
-            let (of, bound) = (std::sync::Arc::new(key), $crate::engine::Bound::Rate(rate));
-            self$(.$runner)?.options.key_limits.push($crate::engine::KeyLimit { of, bound });
+            let rate = self$(.$runner)?.checked(rate.into_rate(), WorkflowError::Rate);
+            let bound = rate.map($crate::engine::Bound::Rate);
+            let of = std::sync::Arc::new(key);
+            let limit = bound.map(|bound| $crate::engine::KeyLimit { of, bound });
+            self$(.$runner)?.options.key_limits.extend(limit);
             self
         }
 
@@ -386,8 +394,8 @@ macro_rules! settings {
             self
         }
 
-        /// Begins no item before this time: a [`Timestamp`](crate::Timestamp), or a `Duration` since
-        /// the job was created. Default: at once.
+        /// Begins no item before this time: a [`Timestamp`](crate::Timestamp), a `Duration` since
+        /// the job was created, or the text of one: `"6h"`. Default: at once.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -402,13 +410,14 @@ macro_rules! settings {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn not_before(mut self, moment: impl Into<$crate::job::moment::Moment>) -> Self {
-            self$(.$runner)?.options.not_before = Some(moment.into());
+        pub fn not_before(mut self, moment: impl $crate::job::moment::IntoMoment) -> Self {
+            let moment = self$(.$runner)?.checked(moment.into_moment(), WorkflowError::Moment);
+            self$(.$runner)?.options.not_before = moment;
             self
         }
 
-        /// Skips items that have not begun by this time: a [`Timestamp`](crate::Timestamp), or a
-        /// `Duration` since the job was created. Their class is `late`, and they count as failed,
+        /// Skips items that have not begun by this time: a [`Timestamp`](crate::Timestamp), a
+        /// `Duration` since the job was created, or the text of one: `"6h"`. Their class is `late`, and they count as failed,
         /// as all that is skipped. What has begun continues, and what is re-driven later begins.
         /// Default: never.
         ///
@@ -429,8 +438,9 @@ macro_rules! settings {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn skip_after(mut self, moment: impl Into<$crate::job::moment::Moment>) -> Self {
-            self$(.$runner)?.options.skip_after = Some(moment.into());
+        pub fn skip_after(mut self, moment: impl $crate::job::moment::IntoMoment) -> Self {
+            let moment = self$(.$runner)?.checked(moment.into_moment(), WorkflowError::Moment);
+            self$(.$runner)?.options.skip_after = moment;
             self
         }
 
@@ -536,6 +546,15 @@ impl JobRunner {
     #[cfg(not(doctest))]
     settings!();
 
+    /// Returns the value of a setting, or keeps the error until the job is run.
+    pub(crate) fn checked<T, E>(
+        &mut self,
+        value: Result<T, E>,
+        error: fn(E) -> WorkflowError,
+    ) -> Option<T> {
+        value.map_err(|invalid| self.invalid.get_or_insert(error(invalid))).ok()
+    }
+
     /// Checks that the settings are valid.
     #[track_caller]
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
@@ -543,6 +562,9 @@ impl JobRunner {
             tokio::runtime::Handle::try_current().is_ok(),
             "a job needs a Tokio runtime: await it under #[tokio::main], or in Runtime::block_on"
         );
+        if let Some(invalid) = &self.invalid {
+            return Err(invalid.clone());
+        }
         for name in [&self.name].into_iter().chain(&self.job_id) {
             let named = |source| WorkflowError::Name { name: name.clone(), source };
             name::check(name).map_err(named)?;

@@ -10,7 +10,9 @@ use retry_runtime::Invalid;
 use crate::item::sanitize::OneLine;
 use crate::job::dependencies::InvalidGraph;
 use crate::job::error_policy::InvalidErrorPolicy;
+use crate::job::moment::InvalidMoment;
 use crate::job::name::InvalidName;
+use crate::job::rate::InvalidRate;
 use crate::store::StoreError;
 
 /// Why a job cannot run, or cannot continue. A failed item is not an error: it is in the
@@ -38,6 +40,10 @@ pub enum WorkflowError {
     Policy(Invalid),
     /// The error policy is not valid.
     ErrorPolicy(InvalidErrorPolicy),
+    /// The text of a `rate` or a `rate_per` is not a rate.
+    Rate(InvalidRate),
+    /// The text of a `not_before` or a `skip_after` is not a moment.
+    Moment(InvalidMoment),
     /// The policy has a `deadline`, which can only limit a call within one process.
     Deadline,
     /// The policy has a `hedge`, and an item is worked on once at a time.
@@ -105,6 +111,10 @@ impl fmt::Display for WorkflowError {
             Self::Store(error) => error.fmt(f),
             Self::Policy(invalid) => write!(f, "the retry policy is not valid: {invalid}"),
             Self::ErrorPolicy(invalid) => invalid.fmt(f),
+            Self::Rate(invalid) => write!(f, "the rate of the job is not valid: {invalid}"),
+            Self::Moment(invalid) => {
+                write!(f, "`not_before` or `skip_after` is not valid: {invalid}")
+            }
             Self::Deadline => f.write_str(
                 "a `deadline` bounds a call in one process, but an item may wait in its store for \
                  days: use a `budget` or a `max_elapsed`, which still apply after a restart",

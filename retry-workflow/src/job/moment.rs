@@ -48,6 +48,63 @@ impl From<Duration> for Moment {
     }
 }
 
+/// What `not_before` and `skip_after` take: a [`Moment`], a [`Timestamp`], a `Duration` since the job
+/// was created, or the text of one of these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a moment",
+    label = "not a moment",
+    note = "pass a `std::time::Duration` since the job was created, or a \
+            `retry_workflow::Timestamp`",
+    note = "or write a text such as `\"6h\"` or `\"2026-11-25T06:00:00Z\"`"
+)]
+pub trait IntoMoment: sealed::Sealed {
+    /// Returns the moment.
+    ///
+    /// # Errors
+    /// The text is not a moment.
+    fn into_moment(self) -> Result<Moment, InvalidMoment>;
+}
+
+impl IntoMoment for Moment {
+    fn into_moment(self) -> Result<Moment, InvalidMoment> {
+        Ok(self)
+    }
+}
+
+impl IntoMoment for Timestamp {
+    fn into_moment(self) -> Result<Moment, InvalidMoment> {
+        Ok(self.into())
+    }
+}
+
+impl IntoMoment for Duration {
+    fn into_moment(self) -> Result<Moment, InvalidMoment> {
+        Ok(self.into())
+    }
+}
+
+impl IntoMoment for &str {
+    fn into_moment(self) -> Result<Moment, InvalidMoment> {
+        self.parse()
+    }
+}
+
+impl IntoMoment for String {
+    fn into_moment(self) -> Result<Moment, InvalidMoment> {
+        self.parse()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for super::Moment {}
+    impl Sealed for super::Timestamp {}
+    impl Sealed for super::Duration {}
+    impl Sealed for &str {}
+    impl Sealed for String {}
+}
+
 /// A text that is not a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidMoment(String);

@@ -102,6 +102,47 @@ impl fmt::Display for Rate {
     }
 }
 
+/// What a limit takes as its rate: a [`Rate`], or the text of one, such as `"30/s"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a rate",
+    label = "not a rate",
+    note = "write a text such as `\"30/s\"`, `\"600/m\"` or `\"100/h\"`, or pass a \
+            `retry_workflow::Rate`"
+)]
+pub trait IntoRate: sealed::Sealed {
+    /// Returns the rate.
+    ///
+    /// # Errors
+    /// The text is not a rate.
+    fn into_rate(self) -> Result<Rate, InvalidRate>;
+}
+
+impl IntoRate for Rate {
+    fn into_rate(self) -> Result<Rate, InvalidRate> {
+        Ok(self)
+    }
+}
+
+impl IntoRate for &str {
+    fn into_rate(self) -> Result<Rate, InvalidRate> {
+        self.parse()
+    }
+}
+
+impl IntoRate for String {
+    fn into_rate(self) -> Result<Rate, InvalidRate> {
+        self.parse()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for super::Rate {}
+    impl Sealed for &str {}
+    impl Sealed for String {}
+}
+
 /// A text that is not a rate, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRate {

@@ -433,7 +433,7 @@ async fn a_backlog_that_is_worked_on_is_not_overdue() {
 #[tokio::test(start_paused = true)]
 async fn a_job_that_may_not_start_yet_is_not_overdue() {
     let early = Workflow::new("orders").not_before(secs(3_600));
-    let slow = Workflow::new("orders").rate("1/h".parse().unwrap());
+    let slow = Workflow::new("orders").rate("1/h");
     for job in [early, slow] {
         let recorder = DebuggingRecorder::new();
         let seen = recorder.snapshotter();

@@ -17,6 +17,11 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
     for (workflow, said) in [
         (new().max_parallel(0), "write at least 1"),
         (new().lease(Duration::ZERO), "at least 100ms"),
+        (new().rate("30"), "\"30\" has no unit: write \"30/s\""),
+        (new().rate_per(|_| None, "often"), "does not begin with a whole number"),
+        (new().not_before("noon"), "\"noon\" is neither a time after the job was created"),
+        (new().skip_after("noon".to_owned()), "\"noon\" is neither a time after"),
+        (new().rate("0/s").rate("1/s"), "at least 1"),
         (new().retry(Policy::new().attempts(0)), "at least 1"),
         (new().retry(Policy::new().deadline(Duration::from_secs(60))), "use a `budget`"),
         (new().error_policy(ErrorPolicy::new().failure_threshold(1.5)), "such as 0.25"),

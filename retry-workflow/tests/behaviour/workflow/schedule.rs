@@ -41,7 +41,7 @@ async fn told(store: &MemoryStore, job: &str) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_resumed_job_counts_from_its_creation() {
     let store = MemoryStore::new();
-    let job = || Workflow::new("later").store(store.clone()).not_before(HOUR);
+    let job = || Workflow::new("later").store(store.clone()).not_before("1h");
     let stopped = job()
         .stop_on(tokio::time::sleep(HOUR / 2))
         .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
@@ -64,7 +64,7 @@ async fn what_has_not_begun_in_time_is_skipped_and_what_has_goes_on() {
             .max_parallel(1)
             .retry(policy!(attempts = 3, initial_delay = "1h", backoff = fixed))
             .skip_after(HOUR / 2)
-            .rate("1/s".parse().unwrap())
+            .rate("1/s")
     };
     let handled = calls.clone();
     let report = job()

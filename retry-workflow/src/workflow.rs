@@ -30,7 +30,7 @@ use crate::workflow::closure::{Closure, Payload, ReadsErrors};
 /// | [`max_parallel`](Self::max_parallel) | 10 |
 /// | [`rate`](Self::rate), [`rate_per`](Self::rate_per), [`concurrency_per`](Self::concurrency_per): how many attempts start or run, of all or of those that share a key | no limit |
 /// | [`priority`](Self::priority): which items come first | as they come |
-/// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
+/// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
 ///

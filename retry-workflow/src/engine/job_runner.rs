@@ -6,9 +6,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::warn;
+
 use crate::engine::source::{DynSource, Source, StoredItems};
 use crate::engine::work::{BoxFuture, DynWork, Work};
 use crate::engine::{self, Bound, Handlers, KeyLimit, Options, Signals};
+use crate::item::sanitize::OneLine;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
@@ -27,7 +30,7 @@ use crate::store::{IntoStore, MemoryStore, Store};
 /// | [`max_parallel`](Self::max_parallel) | 10 |
 /// | [`rate`](Self::rate), [`rate_per`](Self::rate_per), [`concurrency_per`](Self::concurrency_per): how many attempts start or run, of all or of those that share a key | no limit |
 /// | [`priority`](Self::priority): which items come first | as they come |
-/// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
+/// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
 #[must_use = "a job does nothing until it is run"]
@@ -35,6 +38,8 @@ pub struct JobRunner {
     pub(crate) name: String,
     pub(crate) job_id: Option<String>,
     pub(crate) store: Arc<dyn Store>,
+    /// Whether the store is the default one.
+    is_store_default: bool,
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
     pub(crate) start: Option<BoxFuture<'static, ()>>,
@@ -67,6 +72,7 @@ impl JobRunner {
             name: name.into(),
             job_id: None,
             store: MemoryStore::new().into_store(),
+            is_store_default: true,
             options,
             stop: None,
             start: None,
@@ -133,7 +139,8 @@ macro_rules! settings {
             self
         }
 
-        /// Sets where the job lives. Default: in memory.
+        /// Sets where the job lives. Default: in memory, with a warning, because the job is lost with
+        /// its process.
         ///
         /// ```
         /// # use retry_workflow::{MemoryStore, Store, Workflow};
@@ -149,7 +156,7 @@ macro_rules! settings {
         /// # }
         /// ```
         pub fn store(mut self, store: impl $crate::store::IntoStore) -> Self {
-            self$(.$runner)?.store = store.into_store();
+            self$(.$runner)?.set_store(store.into_store());
             self
         }
 
@@ -546,6 +553,11 @@ impl JobRunner {
     #[cfg(not(doctest))]
     settings!();
 
+    pub(crate) fn set_store(&mut self, store: Arc<dyn Store>) {
+        self.store = store;
+        self.is_store_default = false;
+    }
+
     /// Returns the value of a setting, or keeps the error until the job is run.
     pub(crate) fn checked<T, E>(
         &mut self,
@@ -564,6 +576,15 @@ impl JobRunner {
         );
         if let Some(invalid) = &self.invalid {
             return Err(invalid.clone());
+        }
+        if self.is_store_default {
+            warn!(
+                target: "retry_workflow",
+                job = %OneLine(&self.name),
+                "this job is kept in memory, and is lost when its process ends: add \
+                 `.store(SqliteStore::open(\"jobs.db\")?)`, or `.store(MemoryStore::new())` if that \
+                 is intended"
+            );
         }
         for name in [&self.name].into_iter().chain(&self.job_id) {
             let named = |source| WorkflowError::Name { name: name.clone(), source };

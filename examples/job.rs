@@ -89,7 +89,7 @@ async fn run(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
     }
 
     service.0.lock().expect("no call panics").insert("UK".to_owned());
-    let taken = letters.retry(&[of_this_job], Redrive::new()).await?;
+    let taken = letters.retry(of_this_job, Redrive::new()).await?;
     println!("the cause is fixed, and {taken} dead letters are re-driven\n");
 
     let report = Workflow::new("import-customers")

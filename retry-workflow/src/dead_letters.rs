@@ -17,7 +17,7 @@ use crate::store::Store;
 
 /// The dead letters of a store.
 ///
-/// A [`Filter`](crate::Filter) selects them; the default one selects all.
+/// A [`Filter`](crate::Filter) selects them; [`Filter::all`](crate::Filter::all) selects all.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -37,7 +37,7 @@ use crate::store::Store;
 ///
 /// let timeouts = Filter::job("orders").class("timeout");
 /// let redrive = Redrive::new().max(100).rate("10/s".parse()?);
-/// assert_eq!(letters.retry(&[timeouts], redrive).await?, 1);
+/// assert_eq!(letters.retry(timeouts, redrive).await?, 1);
 /// # Ok(())
 /// # }
 /// ```

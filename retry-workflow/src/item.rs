@@ -7,6 +7,7 @@ pub mod sanitize;
 pub(crate) mod signature;
 pub(crate) mod output;
 pub(crate) mod failure;
+pub(crate) mod names;
 pub(crate) mod context;
 pub(crate) mod priority;
 pub(crate) mod record;

@@ -33,7 +33,7 @@
 //! assert_eq!(groups[0].signature.as_str(), "<n> has no address");
 //!
 //! // The cause is fixed: re-drive them, and resume.
-//! letters.retry(&[Filter::job("import-1")], Redrive::new()).await?;
+//! letters.retry(Filter::job("import-1"), Redrive::new()).await?;
 //! let report = Workflow::new("import")
 //!     .store(store.clone())
 //!     .resume("import-1", |_: u32, _| async { Ok::<_, String>(()) })
@@ -132,6 +132,7 @@ pub mod work {
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
+    pub use crate::item::names::{Names, One, Several};
     pub use crate::item::record::StepTime;
     pub use crate::workflow::closure::{Payload, ReadsErrors};
 }

@@ -96,7 +96,7 @@ impl DeadLetters {
     /// let here = DeadLetters::new(MemoryStore::new());
     /// let there = DeadLetters::new(MemoryStore::new());
     /// let mut file = Vec::new();
-    /// here.export(&Filter::default(), &mut file).await?;
+    /// here.export(&Filter::all(), &mut file).await?;
     /// there.import(file.as_slice(), None).await?;
     /// # Ok(())
     /// # }

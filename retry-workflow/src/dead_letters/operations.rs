@@ -20,7 +20,7 @@ impl DeadLetters {
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
-    /// assert_eq!(letters.count(&Filter::default()).await?, 1);
+    /// assert_eq!(letters.count(&Filter::all()).await?, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -85,7 +85,7 @@ impl DeadLetters {
     /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
-    /// let page = letters.list(&Filter::default(), None, 1).await?;
+    /// let page = letters.list(&Filter::all(), None, 1).await?;
     /// let letter = letters.show("orders-1", &page.items[0].id).await?.unwrap();
     /// assert_eq!(letter.history.len(), 1);
     /// # Ok(())
@@ -155,7 +155,7 @@ impl DeadLetters {
     /// let letters = DeadLetters::new(store);
     /// let gently = Redrive::new().rate("10/s".parse()?);
     /// assert_eq!(
-    ///     letters.preview(&[Filter::job("orders-1")], gently).await?.to_string(),
+    ///     letters.preview(Filter::job("orders-1"), gently).await?.to_string(),
     ///     "2 dead letters would be re-driven; at 10/s, the last one is due after 100ms",
     /// );
     /// # Ok(())
@@ -164,9 +164,13 @@ impl DeadLetters {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn preview(&self, filters: &[Filter], redrive: Redrive) -> StoreResult<Preview> {
+    pub async fn preview(
+        &self,
+        filters: impl AsRef<[Filter]>,
+        redrive: Redrive,
+    ) -> StoreResult<Preview> {
         let mut selected: u64 = 0;
-        for filter in filters {
+        for filter in filters.as_ref() {
             selected = selected.saturating_add(self.count(filter).await?);
         }
         Ok(redrive.preview(selected))
@@ -176,7 +180,7 @@ impl DeadLetters {
     /// and a fresh budget, and keeps its history and its correlation id. A worker of the
     /// job, now or later, does the rest.
     ///
-    /// What several filters select is re-driven one after another, as a whole at the rate.
+    /// What several filters (`&[…]`) select is re-driven one after another, as a whole at the rate.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
@@ -187,7 +191,7 @@ impl DeadLetters {
     /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
     /// let letters = DeadLetters::new(store);
     /// let gently = Redrive::new().max(1_000).rate("10/s".parse()?);
-    /// assert_eq!(letters.retry(&[Filter::job("orders-1")], gently).await?, 1);
+    /// assert_eq!(letters.retry(Filter::job("orders-1"), gently).await?, 1);
     /// assert_eq!(letters.count(&Filter::job("orders-1")).await?, 0);
     /// # Ok(())
     /// # }
@@ -195,10 +199,10 @@ impl DeadLetters {
     ///
     /// # Errors
     /// The store cannot be written.
-    pub async fn retry(&self, filters: &[Filter], redrive: Redrive) -> StoreResult<u64> {
+    pub async fn retry(&self, filters: impl AsRef<[Filter]>, redrive: Redrive) -> StoreResult<u64> {
         let now = self.store.now();
         let mut taken: u64 = 0;
-        for filter in filters {
+        for filter in filters.as_ref() {
             let left = redrive.max.map(|max| max.saturating_sub(taken));
             if left == Some(0) {
                 break;

@@ -103,7 +103,7 @@ impl Preview {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), retry_workflow::StoreError> {
     /// # let letters = DeadLetters::new(MemoryStore::new());
-    /// let preview = letters.preview(&[Filter::default()], Redrive::new()).await?;
+    /// let preview = letters.preview(&[Filter::all()], Redrive::new()).await?;
     /// assert_eq!(preview.items(), 0);
     /// # Ok(())
     /// # }

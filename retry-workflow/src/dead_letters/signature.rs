@@ -84,7 +84,7 @@ impl DeadLetters {
     /// # async fn main() {
     /// # use retry_workflow::*;
     /// let letters = DeadLetters::new(MemoryStore::new());
-    /// let error = letters.signature(&Filter::default(), "3f9a").await.unwrap_err();
+    /// let error = letters.signature(&Filter::all(), "3f9a").await.unwrap_err();
     /// assert!(error.to_string().contains("there are no dead letters"));
     /// # }
     /// ```

@@ -10,6 +10,7 @@ use retry_runtime::retrier::Readable;
 use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
+use crate::item::names::Names;
 
 /// A task: a name, a handler, what it needs, and how often it is tried.
 ///
@@ -94,7 +95,7 @@ impl<H> Task<H> {
 }
 
 impl<H, D> Task<H, D> {
-    /// Starts the task only once all of these have succeeded.
+    /// Starts the task only once all of these have succeeded: one task, or several.
     ///
     /// ```
     /// # use retry_workflow::{Graph, Task};
@@ -102,15 +103,15 @@ impl<H, D> Task<H, D> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let report = Graph::new("publish")
     ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }))
-    ///     .task(Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on(["render"]))
+    ///     .task(Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on("render"))
     ///     .run()
     ///     .await?;
     /// assert_eq!(report.succeeded(), 2);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn depends_on<T: Into<String>>(mut self, tasks: impl IntoIterator<Item = T>) -> Self {
-        self.needs.extend(tasks.into_iter().map(Into::into));
+    pub fn depends_on<Kind>(mut self, tasks: impl Names<Kind>) -> Self {
+        self.needs.extend(tasks.into_names());
         self
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::json::{embedded, seconds};
+use crate::item::names::Names;
 
 /// The state of an item.
 ///
@@ -628,7 +629,24 @@ pub struct Filter {
     pub until: Option<Timestamp>,
 }
 
+/// One filter, where several are possible: [`DeadLetters::retry`](crate::DeadLetters::retry).
+impl AsRef<[Self]> for Filter {
+    fn as_ref(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+}
+
 impl Filter {
+    /// Creates a filter that selects the dead letters of all jobs: the default one.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// assert_eq!(Filter::all(), Filter::default());
+    /// ```
+    pub fn all() -> Self {
+        Self::default()
+    }
+
     /// Creates a filter that selects all dead letters of a job.
     ///
     /// ```
@@ -639,15 +657,16 @@ impl Filter {
         Self { job: Some(job.into()), ..Self::default() }
     }
 
-    /// Selects only these items.
+    /// Selects only these items: one, or several.
     ///
     /// ```
     /// # use retry_workflow::Filter;
+    /// let one = Filter::job("import-1").ids("17");
     /// let two = Filter::job("import-1").ids(["17", "23"]);
-    /// # let _ = two;
+    /// # let _ = (one, two);
     /// ```
-    pub fn ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
-        self.ids = Some(ids.into_iter().map(Into::into).collect());
+    pub fn ids<Kind>(mut self, ids: impl Names<Kind>) -> Self {
+        self.ids = Some(ids.into_names());
         self
     }
 
@@ -679,7 +698,7 @@ impl Filter {
     ///
     /// ```
     /// # use retry_workflow::Filter;
-    /// let timeouts = Filter::default().class("timeout");
+    /// let timeouts = Filter::all().class("timeout");
     /// # let _ = timeouts;
     /// ```
     pub fn class(mut self, class: impl Into<String>) -> Self {
@@ -692,7 +711,7 @@ impl Filter {
     /// ```
     /// # use retry_workflow::Filter;
     /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
-    /// let today = Filter::default().since("2026-11-22T00:00:00Z".parse()?);
+    /// let today = Filter::all().since("2026-11-22T00:00:00Z".parse()?);
     /// # let _ = today;
     /// # Ok(())
     /// # }
@@ -707,7 +726,7 @@ impl Filter {
     /// ```
     /// # use retry_workflow::Filter;
     /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
-    /// let old = Filter::default().until("2026-01-01T00:00:00Z".parse()?);
+    /// let old = Filter::all().until("2026-01-01T00:00:00Z".parse()?);
     /// # let _ = old;
     /// # Ok(())
     /// # }

@@ -34,6 +34,20 @@ pub struct Signature(String);
 /// The longest signature, in characters: enough to recognise a failure.
 const LONGEST: usize = 200;
 
+/// The signature as a text, for [`Filter::signature`](crate::Filter::signature).
+impl From<Signature> for String {
+    fn from(signature: Signature) -> Self {
+        signature.0
+    }
+}
+
+/// The signature as a text, for [`Filter::signature`](crate::Filter::signature).
+impl From<&Signature> for String {
+    fn from(signature: &Signature) -> Self {
+        signature.0.clone()
+    }
+}
+
 impl Signature {
     /// Creates the signature of a message.
     ///

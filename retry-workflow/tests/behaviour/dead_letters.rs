@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use retry_workflow::dead_letters::{ImportError, Imported};
-use retry_workflow::{DeadLetters, Filter, ItemState, MemoryStore, Signature, Store};
+use retry_workflow::{DeadLetters, Filter, ItemState, MemoryStore, Redrive, Signature, Store};
 
 /// A line as written by `export`.
 fn line(id: &str) -> String {
@@ -115,4 +115,21 @@ async fn a_signature_in_full_is_meant_before_an_id() {
         let found = letters.signature(&Filter::default(), given).await.unwrap();
         assert_eq!(found.as_str(), given);
     }
+}
+
+#[tokio::test]
+async fn one_filter_selects_as_a_list_of_one_and_takes_a_signature_from_a_group() {
+    let letters = DeadLetters::new(MemoryStore::new());
+    letters.import(lines(3).as_bytes(), None).await.unwrap();
+    let groups = letters.stats(&Filter::all()).await.unwrap();
+    let [group] = &groups[..] else { panic!("{groups:?}") };
+    let alike = Filter::all().signature(&group.signature);
+    assert_eq!(letters.count(&alike).await.unwrap(), 3);
+
+    let (none, one) = (Redrive::new().max(0), Filter::job("orders").ids("1"));
+    assert_eq!(letters.preview(&one, Redrive::new()).await.unwrap().items(), 1);
+    assert_eq!(letters.retry(&alike, none).await.unwrap(), 0);
+    assert_eq!(letters.retry(one, Redrive::new()).await.unwrap(), 1);
+    assert_eq!(letters.retry([alike.clone(), Filter::job("none")], Redrive::new()).await.unwrap(), 2);
+    assert_eq!(letters.count(&alike).await.unwrap(), 0);
 }

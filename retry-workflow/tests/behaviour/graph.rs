@@ -46,7 +46,7 @@ async fn ready_tasks_run_in_parallel_and_others_after_what_they_need() {
     };
     let report = Graph::new("diamond")
         .task(task("d").depends_on(["b", "c"]))
-        .task(task("b").depends_on(["a"]))
+        .task(task("b").depends_on("a"))
         .task(task("c").depends_on(["a"]))
         .task(task("a"))
         .run()

@@ -107,7 +107,7 @@ impl Graph {
     pub fn task<H, D, Fut, T, E, DeciderKind, TextKind>(mut self, task: Task<H, D>) -> Self
     where
         H: FnOnce(ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,           // `async move { …; Ok(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,

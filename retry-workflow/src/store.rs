@@ -365,11 +365,19 @@ pub trait Store: Send + Sync + 'static {
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
 /// let workflow = Workflow::new("import").store(Arc::clone(&store));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store",
+    label = "not a store",
+    note = "open one first: `SqliteStore::open(\"jobs.db\")?`, or `MemoryStore::new()` for tests",
+    note = "to share a store, pass a clone: `store.clone()` is another handle to the same store",
+    note = "a store that is chosen at runtime is an `Arc<dyn Store>`"
+)]
 pub trait IntoStore: sealed::Sealed {
     /// Returns the store, for everyone who shares it.
     fn into_store(self) -> Arc<dyn Store>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Store> IntoStore for S {
     fn into_store(self) -> Arc<dyn Store> {
         Arc::new(self)

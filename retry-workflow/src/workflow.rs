@@ -355,9 +355,9 @@ impl<D> Workflow<D> {
         Src: Items<SrcKind, Item = I> + 'a,
         SrcKind: 'a,
         I: Payload,
-        // rustc quotes this line, with its comment, if a handler captures what it cannot own.
+        // rustc quotes these lines, with their comments, if a handler is not as they say.
         H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,
@@ -409,7 +409,7 @@ impl<D> Workflow<D> {
     where
         I: DeserializeOwned + Send + 'static,
         H: FnOnce(I, ItemContext) -> Fut + Clone + Send + Sync + 'static, // share through an `Arc`
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static, // `async move { …; Ok(()) }`
         D: ReadsErrors<E, DeciderKind, TextKind>,
         DeciderKind: 'static,
         TextKind: 'static,

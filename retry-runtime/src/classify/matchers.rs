@@ -189,9 +189,11 @@ impl core::error::Error for InvalidPattern {}
 ///
 /// Sealed: it is implemented for every `IntoIterator<Item = Matcher>`.
 #[diagnostic::on_unimplemented(
-    message = "this is no list of matchers, but a `{Self}`",
+    message = "`{Self}` is not a list of matchers",
     label = "expected a list, such as `[network, timeout]`",
-    note = "to retry the errors for which a closure returns true, write `.when(|error| …)` instead"
+    note = "the matchers are in `retry_runtime::matchers`, and without quotation marks",
+    note = "to retry the errors for which a closure returns true, write `.when(|error| …)` instead, or \
+            `.retry_when(|error| …)` for a `Workflow`"
 )]
 pub trait Matchers {
     /// Collects them.

@@ -9,7 +9,8 @@ use futures_core::Stream;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not provide items",
     label = "neither an iterator nor a stream",
-    note = "pass anything that implements `IntoIterator`, or a `futures_core::Stream`"
+    note = "pass anything that implements `IntoIterator`, such as a `Vec` or `[item]`, or a \
+            `futures_core::Stream`"
 )]
 pub trait Items<Kind> {
     /// The type of an item.
@@ -151,6 +152,7 @@ impl<N: NextItem, F: Fn(&N::Item) -> String> NextItem for FromKeyed<N, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, F, Kind> Items<ByKey<Kind>> for Keyed<T, F>
 where
     T: Items<Kind>,

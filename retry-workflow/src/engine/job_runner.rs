@@ -519,7 +519,7 @@ macro_rules! settings {
         pub fn on_finish<F, Fut>(mut self, finish: F) -> Self
         where
             F: FnOnce($crate::job::report::JobReport) -> Fut + Send + 'static,
-            Fut: std::future::Future<Output = ()> + Send + 'static,
+            Fut: std::future::Future<Output = ()> + Send + 'static, // `async move { … }`
         {
             let finish: $crate::engine::job_runner::Finish =
                 Box::new(move |report| Box::pin(finish(report)));
@@ -527,20 +527,18 @@ macro_rules! settings {
             self
         }
 
-        /// Stops the job when this future ends: no further item is started, running ones
-        /// finish, and the rest stays in the store.
+        /// Stops the job when this future ends, whatever it returns: no further item is started,
+        /// running ones finish, and the rest stays in the store.
         ///
         /// ```no_run
         /// # use retry_workflow::Workflow;
-        /// let workflow = Workflow::new("import").stop_on(async {
-        ///     tokio::signal::ctrl_c().await.ok();
-        /// });
+        /// let workflow = Workflow::new("import").stop_on(tokio::signal::ctrl_c());
         /// ```
         pub fn stop_on(
             mut self,
-            stop: impl std::future::Future<Output = ()> + Send + 'static,
+            stop: impl std::future::Future + Send + 'static,
         ) -> Self {
-            self$(.$runner)?.stop = Some(Box::pin(stop));
+            self$(.$runner)?.stop = Some(Box::pin(async { drop(stop.await) }));
             self
         }
     };

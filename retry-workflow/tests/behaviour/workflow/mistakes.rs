@@ -37,7 +37,7 @@ impl Subscriber for Warnings {
 
         impl Visit for Text {
             fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                write!(self.0, "{field}: {value:?}\n").unwrap();
+                writeln!(self.0, "{field}: {value:?}").unwrap();
             }
         }
 

@@ -208,3 +208,13 @@ async fn the_last_worker_to_leave_reports_the_end_once() {
     assert_eq!((one.unwrap().succeeded(), two.unwrap().succeeded()), (30, 30));
     assert_eq!(*heard.lock().unwrap(), [30]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_stops_when_its_future_ends_whatever_that_returns() {
+    let report = Workflow::new("stopped")
+        .stop_on(std::future::ready(std::io::Result::Ok(())))
+        .run([1], |_: u32, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap();
+    assert_eq!((report.stopped(), report.succeeded()), (Some(&StopReason::Requested), 0));
+}

@@ -132,7 +132,7 @@ pub mod work {
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
-    pub use crate::item::names::{Names, One, Several};
+    pub use crate::item::one_or_many::{Many, One, OneOrMany};
     pub use crate::item::record::StepTime;
     pub use crate::workflow::closure::{Payload, ReadsErrors};
 }

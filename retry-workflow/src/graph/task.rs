@@ -10,7 +10,7 @@ use retry_runtime::retrier::Readable;
 use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
-use crate::item::names::Names;
+use crate::item::one_or_many::OneOrMany;
 
 /// A task: a name, a handler, what it needs, and how often it is tried.
 ///
@@ -110,8 +110,8 @@ impl<H, D> Task<H, D> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn depends_on<Kind>(mut self, tasks: impl Names<Kind>) -> Self {
-        self.needs.extend(tasks.into_names());
+    pub fn depends_on<Kind>(mut self, tasks: impl OneOrMany<String, Kind>) -> Self {
+        self.needs.extend(tasks.into_list());
         self
     }
 

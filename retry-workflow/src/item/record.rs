@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::json::{embedded, seconds};
-use crate::item::names::Names;
+use crate::item::one_or_many::OneOrMany;
 
 /// The state of an item.
 ///
@@ -665,20 +665,20 @@ impl Filter {
     /// let two = Filter::job("import-1").ids(["17", "23"]);
     /// # let _ = (one, two);
     /// ```
-    pub fn ids<Kind>(mut self, ids: impl Names<Kind>) -> Self {
-        self.ids = Some(ids.into_names());
+    pub fn ids<Kind>(mut self, ids: impl OneOrMany<String, Kind>) -> Self {
+        self.ids = Some(ids.into_list());
         self
     }
 
-    /// Selects items in one of these states, instead of dead letters.
+    /// Selects items in one of these states, or in this one, instead of dead letters.
     ///
     /// ```
     /// # use retry_workflow::{Filter, ItemState};
     /// let failed = Filter::job("import-1").states([ItemState::Dead, ItemState::Skipped]);
     /// assert!(failed.wants_state(ItemState::Skipped));
     /// ```
-    pub fn states(mut self, states: impl IntoIterator<Item = ItemState>) -> Self {
-        self.states = Some(states.into_iter().collect());
+    pub fn states<Kind>(mut self, states: impl OneOrMany<ItemState, Kind>) -> Self {
+        self.states = Some(states.into_list());
         self
     }
 

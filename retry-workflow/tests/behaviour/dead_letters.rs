@@ -123,13 +123,16 @@ async fn one_filter_selects_as_a_list_of_one_and_takes_a_signature_from_a_group(
     letters.import(lines(3).as_bytes(), None).await.unwrap();
     let groups = letters.stats(&Filter::all()).await.unwrap();
     let [group] = &groups[..] else { panic!("{groups:?}") };
-    let alike = Filter::all().signature(&group.signature);
+    let alike = Filter::all().signature(&group.signature).states(ItemState::Dead);
     assert_eq!(letters.count(&alike).await.unwrap(), 3);
 
     let (none, one) = (Redrive::new().max(0), Filter::job("orders").ids("1"));
     assert_eq!(letters.preview(&one, Redrive::new()).await.unwrap().items(), 1);
     assert_eq!(letters.retry(&alike, none).await.unwrap(), 0);
     assert_eq!(letters.retry(one, Redrive::new()).await.unwrap(), 1);
-    assert_eq!(letters.retry([alike.clone(), Filter::job("none")], Redrive::new()).await.unwrap(), 2);
+    assert_eq!(
+        letters.retry([alike.clone(), Filter::job("none")], Redrive::new()).await.unwrap(),
+        2
+    );
     assert_eq!(letters.count(&alike).await.unwrap(), 0);
 }

@@ -146,7 +146,8 @@ async fn a_job_may_change_its_thread() {
     }
 
     let store = MemoryStore::new();
-    let workflow = || Workflow::new("moves").store(store.clone()).stop_on(std::future::pending::<()>());
+    let workflow =
+        || Workflow::new("moves").store(store.clone()).stop_on(std::future::pending::<()>());
     let handler = |_: u32, _: retry_workflow::ItemContext| async { Ok::<_, String>(()) };
     can_move(workflow().run([1, 2], handler)).await.unwrap();
     can_move(workflow().resume("moves-1", handler)).await.unwrap();

@@ -222,14 +222,20 @@ pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
 }
 
 /// What is wrong with a shared policy on a function that makes one attempt at a time.
-pub const fn complaint_about_hedge(policy: &Policy) -> Option<&'static str> {
-    if policy.is_hedged() {
+pub const fn complaint_about_hedge(policy: &Policy, is_async: bool) -> Option<&'static str> {
+    if !policy.is_hedged() {
+        None
+    } else if is_async {
         Some(
             "this policy has a `hedge`, which runs the body twice at once: write `hedge` beside \
              `policy` if the body allows that, or `hedge = unlimited` for none",
         )
     } else {
-        None
+        Some(
+            "this policy has a `hedge`, which runs the body twice at once, and a function that is \
+             not `async` makes one attempt after another: make it an `async fn`, or use a policy \
+             without a hedge",
+        )
     }
 }
 

@@ -72,7 +72,8 @@ impl Expansion<'_> {
             items.extend(policy::assertion(base, self.generic, &complaint));
         }
         if let (false, Some(base)) = (self.is_hedged(), self.args.policy.constant_base()) {
-            let complaint = quote!(__retry::complaint_about_hedge(#checked));
+            let is_async = self.is_async;
+            let complaint = quote!(__retry::complaint_about_hedge(#checked, #is_async));
             items.extend(policy::assertion(base, self.generic, &complaint));
         }
         if let Some(HedgedBy::Percentile(percent)) = self.hedged_by {

@@ -445,6 +445,12 @@ impl Args {
         self.hedge().is_some()
     }
 
+    /// Returns whether a macro of the library has set `crate` to its own `$crate`.
+    fn is_crate_known(&self) -> bool {
+        let first = self.krate.as_ref().and_then(|path| path.segments.first());
+        first.is_some_and(|segment| segment.ident == "$crate")
+    }
+
     /// The name of this option, if it was written.
     pub(crate) fn written(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| *name == option)
@@ -472,6 +478,12 @@ impl Args {
             return Err(syn::Error::new(name.span(), unknown(&word, &value, syntax)));
         }
         if let Some(first) = self.written(&word) {
+            if word == "crate" && self.is_crate_known() {
+                return Err(syn::Error::new(
+                    name.span(),
+                    "`retrying!` and `policy!` find their library by themselves: remove `crate`",
+                ));
+            }
             return Err(set_twice(first, &name));
         }
         self.names.push(name.clone());
@@ -837,6 +849,10 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
         "sleep" | "pause" if !value.is_empty() => format!(
             "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
              `budget = {value}` for all waits of a call together"
+        ),
+        "max_hedges" | "hedges" | "max_hedged_attempts" | "MaxHedgedAttempts" => format!(
+            "unknown option `{word}`: write `hedge(after = \"200ms\", max = {value})`",
+            value = if value.is_empty() { "2" } else { &value },
         ),
         "reraise" | "raise_last" | "rethrow" => format!(
             "unknown option `{word}`: remove it, because the caller gets the last error anyway; \

@@ -33,8 +33,9 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
         V: Values<T>,
-        Op: FnMut() -> Fut,
-        Fut: Future<Output = Result<T, E>>,
+        // rustc quotes these lines, with their comments, if an operation is not as they say.
+        Op: FnMut() -> Fut,                 // `|| fetch(&url)`
+        Fut: Future<Output = Result<T, E>>, // if it is not async: `run_sync(|| …)`
     {
         self.prepare(operation)
     }

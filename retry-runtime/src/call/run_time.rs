@@ -82,6 +82,7 @@ pub trait WholeNumber {
 
 macro_rules! whole_numbers {
     ($($N:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl WholeNumber for $N {
             fn saturating(&self) -> u32 {
                 u32::try_from(*self).unwrap_or(if *self < 1 { 0 } else { u32::MAX })
@@ -92,12 +93,14 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 
+#[diagnostic::do_not_recommend]
 impl WholeNumber for core::num::NonZeroU32 {
     fn saturating(&self) -> u32 {
         self.get()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl WholeNumber for core::num::NonZeroUsize {
     fn saturating(&self) -> u32 {
         self.get().saturating()
@@ -123,12 +126,14 @@ pub trait Number {
     fn number(&self) -> f64;
 }
 
+#[diagnostic::do_not_recommend]
 impl Number for f64 {
     fn number(&self) -> f64 {
         *self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Number for f32 {
     fn number(&self) -> f64 {
         f64::from(*self)
@@ -154,6 +159,7 @@ pub trait Delay {
     fn delay(&self) -> Duration;
 }
 
+#[diagnostic::do_not_recommend]
 impl Delay for Duration {
     fn delay(&self) -> Duration {
         *self
@@ -178,6 +184,7 @@ pub trait MaybeBound {
     fn bound(&self) -> Option<Duration>;
 }
 
+#[diagnostic::do_not_recommend]
 impl MaybeBound for Duration {
     #[inline(always)]
     fn bound(&self) -> Option<Duration> {
@@ -185,6 +192,7 @@ impl MaybeBound for Duration {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl MaybeBound for Option<Duration> {
     #[inline(always)]
     fn bound(&self) -> Option<Duration> {

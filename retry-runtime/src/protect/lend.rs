@@ -45,6 +45,7 @@ pub trait LendsQuota {
 
 macro_rules! lends {
     ($lends:ident $lent:ident) => {
+        #[diagnostic::do_not_recommend]
         impl $lends for $lent {
             #[inline(always)]
             fn lend(&self) -> &$lent {

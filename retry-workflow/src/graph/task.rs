@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use retry_runtime::file::TaskStyle;
-use retry_runtime::matchers::Matcher;
+use retry_runtime::matchers::Matchers;
 use retry_runtime::retrier::Readable;
 use retry_runtime::{Policy, Retrier};
 
@@ -89,7 +89,7 @@ impl<H> Task<H> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+    pub fn retry_on(self, matchers: impl Matchers) -> Self {
         Self { retrier: self.retrier.retry_on(matchers), ..self }
     }
 }

@@ -60,7 +60,9 @@
 //!   program leaves open for hours keeps vacuum from its work, here as everywhere.
 //! - **Back it up** like the rest of the database: with a dump, or for point-in-time recovery. When
 //!   it is restored, the leases held at that time have expired, and their items run again.
-//! - **Failover.** Name all hosts, with `target_session_attrs=read-write`. Whatever an asynchronous
+//! - **Failover.** Name all hosts, with `target_session_attrs=read-write`. A server that becomes
+//!   read-only under a running worker is waited for, as any outage; one that is read-only from the
+//!   start is refused, with the advice to name the primary. Whatever an asynchronous
 //!   standby had not yet received is done again; with `synchronous_commit` on a synchronous one,
 //!   nothing is.
 //! - **Versions.** The first program with a newer layout that opens the tables migrates them; older

@@ -23,6 +23,7 @@ use retry_workflow::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket, Statement};
@@ -49,7 +50,7 @@ pub(crate) type Alone =
 /// A server, and a pool of connections to it.
 ///
 /// [`run`](Self::run) retries an operation if a connection is lost, or the server is restarting,
-/// busy or being replaced.
+/// busy or being replaced. A server that becomes read-only is being replaced.
 ///
 /// ```no_run
 /// use retry_workflow_postgres::PostgresStore;
@@ -76,6 +77,9 @@ pub struct Server {
     began: Instant,
     /// When plans were last discarded, in seconds since `began`.
     planned: AtomicU64,
+    /// Whether the server has accepted writes of this process. From then on, a server that rejects
+    /// them is an outage.
+    was_writable: AtomicBool,
 }
 
 /// An operation on a connection, with its arguments. The last one is `true` if an earlier attempt
@@ -153,6 +157,7 @@ impl Server {
             runtime,
             began: Instant::now(),
             planned: AtomicU64::new(0),
+            was_writable: AtomicBool::new(false),
         })
     }
 
@@ -227,12 +232,14 @@ impl Server {
     {
         let _guard = ClockGuard::if_paused();
         self.expire_plans();
-        let mut client = PooledClient {
-            client: Some(self.pool.get().await.map_err(PostgresError::pool)?),
-            is_sound: false,
-        };
+        let pooled = self.pool.get().await.map_err(|error| self.read_only(PostgresError::pool(error)))?;
+        if self.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite {
+            self.has_written();
+        }
+        let mut client = PooledClient { client: Some(pooled), is_sound: false };
         let maybe_done = begun.swap(true, Ordering::Relaxed);
         let done = operation(&mut client, arguments, maybe_done).await;
+        let done = done.map_err(|error| self.read_only(error));
         match &done {
             Ok(_) => client.is_sound = true,
             Err(error) => {
@@ -242,6 +249,15 @@ impl Server {
             }
         }
         done
+    }
+
+    /// Records that the server has accepted a write.
+    pub(crate) fn has_written(&self) {
+        self.was_writable.store(true, Ordering::Relaxed);
+    }
+
+    fn read_only(&self, error: PostgresError) -> PostgresError {
+        error.with_read_only(self.was_writable.load(Ordering::Relaxed))
     }
 
     /// Opens a connection outside the pool, which the caller has to poll.

@@ -199,6 +199,7 @@ impl PostgresStore {
                     })
                 })
                 .await;
+            store.wrote(claimed.as_ref().is_ok_and(|leases| !leases.is_empty()));
             if let Err(Ok(leases)) = reply.send(claimed)
                 && !leases.is_empty()
             {
@@ -211,8 +212,16 @@ impl PostgresStore {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// Records that the server accepts writes, if something has changed.
+    fn wrote(&self, is_changed: bool) {
+        if is_changed {
+            self.0.server.has_written();
+        }
+    }
+
     /// Wakes those who wait for changes to this job, if it has changed.
     async fn notify(&self, job: &str, is_changed: bool) {
+        self.wrote(is_changed);
         if is_changed {
             listening::notify(&self.0, job).await;
         }
@@ -220,6 +229,7 @@ impl PostgresStore {
 
     /// As [`notify`](Self::notify), for the job that a filter names, or for all jobs.
     async fn notify_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
+        self.wrote(changed.as_ref().is_ok_and(|changed| *changed > 0));
         match (&filter.job, changed) {
             (_, Ok(0) | Err(_)) => {}
             (Some(job), _) => listening::notify(&self.0, job).await,
@@ -229,6 +239,7 @@ impl PostgresStore {
 
     /// As [`notify`](Self::notify), for the job that a key belongs to.
     async fn notify_by_key(&self, key: &str, is_changed: bool) {
+        self.wrote(is_changed);
         if let Some((_, job)) = key.split_once('/') {
             self.notify(job, is_changed).await;
         }
@@ -354,6 +365,7 @@ impl Store for PostgresStore {
                 self.rewind_to(due);
             }
             let (settled, put_back) = settled?;
+            self.wrote(settled.contains(&true));
             for job in put_back {
                 match self.0.name_of(job) {
                     Some(job) => listening::notify_soon(&self.0, &job),

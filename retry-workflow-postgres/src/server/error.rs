@@ -19,6 +19,8 @@ pub struct PostgresError(Cause);
 enum Cause {
     /// From the server, or from the connection to it.
     Server(Arc<tokio_postgres::Error>),
+    /// From a server that rejects writes. It is an outage if the server has accepted writes before.
+    ReadOnly { error: Arc<tokio_postgres::Error>, is_outage: bool },
     /// The policy cut the attempt off, or the breaker did not let it begin.
     Interrupted(Interrupted),
     /// An error of the store itself, such as a schema that holds something else.
@@ -61,8 +63,19 @@ impl PostgresError {
 
     fn server(&self) -> Option<&tokio_postgres::Error> {
         match &self.0 {
-            Cause::Server(error) => Some(error),
+            Cause::Server(error) | Cause::ReadOnly { error, .. } => Some(error),
             _ => None,
+        }
+    }
+
+    /// Marks an error of a server that rejects writes. `was_writable` is `true` if the server has
+    /// accepted writes of this process before.
+    pub(super) fn with_read_only(self, was_writable: bool) -> Self {
+        match self.0 {
+            Cause::Server(error) if rejects_writes(&error) => {
+                Self(Cause::ReadOnly { error, is_outage: was_writable })
+            }
+            _ => self,
         }
     }
 
@@ -84,11 +97,9 @@ impl PostgresError {
     /// Whether the connection can still be used.
     pub(crate) fn leaves_connection(&self) -> bool {
         match &self.0 {
-            // A read-only server may be one that is no longer the primary, so reconnect.
-            Cause::Server(_) => {
-                self.is_answer() && self.code() != Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
-            }
-            Cause::Interrupted(_) => false,
+            Cause::Server(_) => self.is_answer(),
+            // A read-only server may no longer be the primary, so reconnect.
+            Cause::ReadOnly { .. } | Cause::Interrupted(_) => false,
             Cause::Store(_) | Cause::Other(_) => true,
         }
     }
@@ -113,10 +124,12 @@ impl PostgresError {
             })
     }
 
-    /// Returns `true` if the server could not be reached.
+    /// Returns `true` if the server could not be reached, or if it has become read-only, as during a
+    /// failover.
     pub fn is_unreachable(&self) -> bool {
         match &self.0 {
             Cause::Interrupted(Interrupted::CircuitOpen { .. }) => true,
+            Cause::ReadOnly { is_outage, .. } => *is_outage,
             Cause::Server(error) => match error.as_db_error() {
                 Some(answer) => {
                     self.ends_connection() || *answer.code() == SqlState::TOO_MANY_CONNECTIONS
@@ -134,18 +147,13 @@ impl PostgresError {
         match &self.0 {
             Cause::Store(error) => return error.clone(),
             Cause::Interrupted(Interrupted::Value) | Cause::Other(_) => {}
-            Cause::Interrupted(_) => return StoreError::access(path(), self),
+            Cause::Interrupted(_) | Cause::ReadOnly { .. } => {
+                return StoreError::access(path(), self);
+            }
             Cause::Server(error) => {
                 let Some(code) = error.code() else { return StoreError::access(path(), self) };
                 if *code == SqlState::DISK_FULL {
                     return StoreError::Full { path: path() };
-                }
-                if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-                    return why(
-                        "the server is read-only, because it is a standby or is configured so: \
-                         name the primary (with several hosts in the address, add \
-                         target_session_attrs=read-write)",
-                    );
                 }
                 let pooled = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
                 if pooled.contains(code) {
@@ -163,6 +171,19 @@ impl PostgresError {
         }
         StoreError::access(path(), self)
     }
+}
+
+/// Returns whether the server rejects writes, in its answer to a statement or (with
+/// `target_session_attrs=read-write`) to a connection.
+fn rejects_writes(error: &tokio_postgres::Error) -> bool {
+    if let Some(code) = error.code() {
+        return *code == SqlState::READ_ONLY_SQL_TRANSACTION;
+    }
+    // The client library creates this error itself. An error of the system has a number.
+    let source = error.source().and_then(|error| error.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| {
+        error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+    })
 }
 
 /// Whether the connection was lost. A certificate that is not trusted, or an answer in another
@@ -191,6 +212,10 @@ impl fmt::Display for PostgresError {
                 }
                 None => write!(f, "{error}"),
             },
+            Cause::ReadOnly { .. } => f.write_str(
+                "the server is read-only, because it is a standby or is configured so: name the \
+                 primary (with several hosts in the address, add target_session_attrs=read-write)",
+            ),
             Cause::Interrupted(interrupted) => write!(f, "{interrupted}"),
             Cause::Store(error) => write!(f, "{error}"),
             Cause::Other(error) => write!(f, "{error}"),
@@ -203,7 +228,7 @@ impl Error for PostgresError {
         match &self.0 {
             Cause::Server(error) => error.source(),
             Cause::Store(error) => error.source(),
-            Cause::Interrupted(_) => None,
+            Cause::Interrupted(_) | Cause::ReadOnly { .. } => None,
             Cause::Other(error) => error.source(),
         }
     }

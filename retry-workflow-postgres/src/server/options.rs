@@ -84,6 +84,9 @@ impl PostgresOptions {
     /// Sets how long operations are retried while the server cannot be reached, is restarted or is
     /// being replaced; 2 min by default. Opening the store is retried for a few seconds at most.
     ///
+    /// A read-only server is one that is being replaced, once it has accepted a write of this
+    /// process; before, it is an error at once.
+    ///
     /// ```
     /// # use std::time::Duration;
     /// # use retry_workflow_postgres::PostgresStore;

@@ -1,11 +1,12 @@
 //! Lost, delayed and refused connections: each request takes effect once, and its answer is right.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{
     AttemptOutcome, AttemptRecord, Lease, LeaseKey, NewItem, Selection, Settled, Settlement,
 };
-use retry_workflow::{Failure, ItemState, Store, StoreError, Timestamp};
+use retry_workflow::{Failure, ItemState, Store, StoreError, Timestamp, Workflow, keyed};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, Place, execute, server};
@@ -308,6 +309,93 @@ async fn a_read_only_server_is_told_of_as_one() {
     let error = store.cas("k", 0, "one").await.unwrap_err();
     let why = error.to_string();
     assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
+}
+
+#[tokio::test]
+async fn opening_a_read_only_server_names_the_primary() {
+    if server().is_none() {
+        return;
+    }
+    let Some((url, _server)) = OwnServer::start(&["default_transaction_read_only=on"]) else {
+        return;
+    };
+    for url in [url.clone(), format!("{url}&target_session_attrs=read-write")] {
+        let begun = Instant::now();
+        let why = PostgresStore::connect(&url).await.unwrap_err().to_string();
+        assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{url}: {:?}", begun.elapsed());
+    }
+}
+
+/// Makes a server read-only, or writable again.
+async fn set_read_only(url: &str, is_read_only: bool) {
+    let value = if is_read_only { "on" } else { "off" };
+    execute(url, &format!("ALTER SYSTEM SET default_transaction_read_only = {value}")).await;
+    execute(url, "SELECT pg_reload_conf()").await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_read_only_for_seconds_is_waited_for() {
+    if server().is_none() {
+        return;
+    }
+    let Some((url, _server)) = OwnServer::start(&["fsync=off"]) else { return };
+    for (job, own) in [("any", ""), ("read-write", "&target_session_attrs=read-write")] {
+        let store = PostgresStore::connect(&format!("{url}{own}")).await.expect("a store");
+        let failover = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            set_read_only(&url, true).await;
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            set_read_only(&url, false).await;
+        };
+        let begun = Instant::now();
+        let worker = Workflow::new(job).store(store).max_parallel(4).run(
+            keyed(0..60_u32, u32::to_string),
+            |_: u32, _| async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Ok::<_, String>(())
+            },
+        );
+        let (report, ()) = tokio::join!(worker, failover);
+        let report = report.expect("the worker waited");
+        assert_eq!((report.succeeded(), report.dead()), (60, 0), "{own}: {report}");
+        let took = begun.elapsed();
+        assert!((Duration::from_secs(3)..Duration::from_secs(15)).contains(&took), "{took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wait_for_a_read_only_server_says_so_and_ends_with_the_patience() {
+    if server().is_none() {
+        return;
+    }
+    let Some((url, _server)) = OwnServer::start(&["fsync=off"]) else { return };
+    for own in ["", "&target_session_attrs=read-write"] {
+        let options = PostgresStore::options().patience(Duration::from_millis(700));
+        let store = options.connect(&format!("{url}{own}")).await.expect("a store");
+        let (revision, _) = store.get("k").await.unwrap().unwrap_or_default();
+        assert_eq!(store.cas("k", revision, "one").await, Ok(true));
+        set_read_only(&url, true).await;
+        // The configuration arrives at the sessions a little later.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let waits = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&waits);
+        let listening = retry_workflow::retry_runtime::on_event(move |event| {
+            if event.name() == "retry_workflow_postgres" {
+                heard.lock().unwrap().push(event.to_string());
+            }
+        });
+        let begun = Instant::now();
+        let why = store.cas("k", revision + 1, "two").await.unwrap_err().to_string();
+        listening.stop();
+        set_read_only(&url, false).await;
+        assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
+        assert!(begun.elapsed() > Duration::from_millis(300), "{:?}", begun.elapsed());
+        let waits = waits.lock().unwrap();
+        let says = |line: &&String| line.contains("read-only") && line.contains("name the primary");
+        assert!(waits.iter().filter(says).count() >= 2, "{own}: {waits:#?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// A server and its address.

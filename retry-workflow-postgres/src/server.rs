@@ -232,7 +232,8 @@ impl Server {
     {
         let _guard = ClockGuard::if_paused();
         self.expire_plans();
-        let pooled = self.pool.get().await.map_err(|error| self.read_only(PostgresError::pool(error)))?;
+        let pooled =
+            self.pool.get().await.map_err(|error| self.read_only(PostgresError::pool(error)))?;
         if self.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite {
             self.has_written();
         }

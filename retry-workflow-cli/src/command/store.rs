@@ -213,10 +213,14 @@ async fn connect(
     server: &postgres::Server,
     must_exist: bool,
 ) -> Result<PostgresStore, CommandError> {
-    server.connect(must_exist).await.map_err(|error| match error {
+    let opened = server.connect(must_exist).await.map_err(|error| match error {
         StoreError::Missing { .. } => missing(server),
         error => CommandError::opening(&error),
-    })
+    });
+    if opened.is_ok() {
+        postgres::report_outages(report_wait);
+    }
+    opened
 }
 
 /// Opens a file.
@@ -259,16 +263,22 @@ fn options(path: &Path) -> SqliteOptions {
                 one_line(&path)
             )
         });
-        match (&*listener(), line) {
-            (Some(listener), line) => listener(line.as_deref()),
-            (None, Some(line)) => {
-                // Ignore errors, because standard error may be closed.
-                let _ = writeln!(std::io::stderr(), "{line}");
-            }
-            (None, None) => {}
-        }
+        report_wait(line.as_deref());
     };
     SqliteStore::options().busy_timeout(most).on_wait(tell)
+}
+
+/// Reports a wait for a store, the first time with a line, to the job that is running or to
+/// standard error.
+fn report_wait(line: Option<&str>) {
+    match (&*listener(), line) {
+        (Some(listener), line) => listener(line),
+        (None, Some(line)) => {
+            // Ignore errors, because standard error may be closed.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+        (None, None) => {}
+    }
 }
 
 /// Called every second during a wait for a store, the first time with a message to show.

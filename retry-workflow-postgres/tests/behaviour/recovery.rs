@@ -391,7 +391,7 @@ async fn a_wait_for_a_read_only_server_says_so_and_ends_with_the_patience() {
         set_read_only(&url, false).await;
         assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
         assert!(begun.elapsed() > Duration::from_millis(300), "{:?}", begun.elapsed());
-        let waits = waits.lock().unwrap();
+        let waits = std::mem::take(&mut *waits.lock().unwrap());
         let says = |line: &&String| line.contains("read-only") && line.contains("name the primary");
         assert!(waits.iter().filter(says).count() >= 2, "{own}: {waits:#?}");
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -34,7 +34,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     Job(WaitReason),
-    /// Another process has locked the store.
+    /// Another process has locked the store, or its server cannot be used.
     Store,
 }
 
@@ -42,7 +42,7 @@ impl Waiting {
     /// Describes the wait; `running` is the number of handlers that run here.
     fn describe(self, running: usize) -> Option<String> {
         let what = match self {
-            Self::Store => "waiting for the store, which another process has locked".to_owned(),
+            Self::Store => "waiting for the store".to_owned(),
             Self::Job(WaitReason::Due { wait, .. }) => {
                 format!("next attempt in {}", in_seconds(wait))
             }
@@ -215,7 +215,7 @@ impl ProgressReporter {
         self.heard.lock()
     }
 
-    /// Shows, until the next event, that another process has locked the store.
+    /// Shows, until the next event, that the job waits for the store.
     pub(super) fn waits_for_store(&self) {
         let mut heard = self.heard();
         let progress = Progress { waits_for: Some(Waiting::Store), ..heard.progress };

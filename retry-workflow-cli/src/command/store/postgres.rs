@@ -1,9 +1,52 @@
 //! The address of a store on a Postgres server.
 
 use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use retry_runtime::{Event, Listening, on_event};
 use retry_workflow::StoreError;
 use retry_workflow_postgres::{PostgresOptions, PostgresStore};
+
+use crate::terminal::text::one_line;
+
+/// How long operations wait for a server that cannot be reached or is being replaced.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The first attempts of an operation fail in silence: conflicts end sooner than this one.
+const REPORTED_FROM: u32 = 3;
+
+/// The shortest time between two lines about outages, because each operation has its own attempts.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Calls `report` with each failed attempt of an operation that waits for the server: at first, and
+/// once a minute, with a line to show.
+pub(super) fn report_outages(report: fn(Option<&str>)) {
+    static LISTENING: OnceLock<Listening> = OnceLock::new();
+    LISTENING.get_or_init(|| {
+        let reported = Mutex::new(None::<Instant>);
+        on_event(move |event| {
+            let Event::Retry { name, attempt, error, .. } = event else { return };
+            if name.as_str() != "retry_workflow_postgres" || *attempt < REPORTED_FROM {
+                return;
+            }
+            let is_due = {
+                let mut reported = reported.lock();
+                let is_due = reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL);
+                if is_due {
+                    *reported = Some(Instant::now());
+                }
+                is_due
+            };
+            let line = is_due.then(|| {
+                let most = retry_rules::duration::format(PATIENCE);
+                format!("waiting up to {most} for the store: {}", one_line(&error.to_string()))
+            });
+            report(line.as_deref());
+        })
+    });
+}
 
 /// `postgres://user:password@host/database?schema=jobs`
 #[derive(Clone, PartialEq, Eq)]
@@ -39,7 +82,7 @@ impl Server {
     }
 
     fn options(&self) -> PostgresOptions {
-        let options = PostgresStore::options();
+        let options = PostgresStore::options().patience(PATIENCE);
         match &self.schema {
             Some(schema) => options.schema(schema),
             None => options,

@@ -5,7 +5,7 @@
 #[path = "../../../../retry-workflow-postgres/tests/behaviour/fixture.rs"]
 mod fixture;
 
-use super::support::Place;
+use super::support::{Place, Running};
 use super::upkeep::{place, run, seen};
 
 /// The address of a new schema; `None` if there is no server.
@@ -55,4 +55,33 @@ fn no_password_is_ever_shown() {
     place.ends(2, &["store", "sql", "--store", store]).says("--role NAME");
     let sql = place.ends(0, &["store", "sql", "--store", store, "--role", "worker"]).out;
     assert!(sql.contains("CREATE SCHEMA") && sql.contains("worker") && !sql.contains("s3cret"));
+}
+
+#[test]
+fn a_server_that_is_read_only_for_seconds_is_waited_for_with_a_line() {
+    if fixture::server().is_none() {
+        return;
+    }
+    let Some((url, _own)) = fixture::OwnServer::start(&["fsync=off"]) else { return };
+    let set_read_only = |value: &str| {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let set = format!("ALTER SYSTEM SET default_transaction_read_only = {value}");
+            fixture::execute(&url, &set).await;
+            fixture::execute(&url, "SELECT pg_reload_conf()").await;
+        });
+    };
+    let job = "name: job\nmode: mapreduce\nmap:\n  input: items.json\n  json_path: '$[*]'\n  \
+               max_parallel: 2\n  agent_template:\n    - shell: 'sleep 1; : ${item.id}'\n";
+    let place = Place::with(job).items(&["1", "2", "3", "4", "5", "6"]);
+    let mut running: Running = place.spawn(&["run", "job.yml", "--store", &url]);
+    running.line_with(" of 6 items").unwrap();
+    set_read_only("on");
+    let line = running.line_with("waiting up to 2m for the store: ").unwrap();
+    set_read_only("off");
+    assert!(line.contains("read-only") && line.contains("name the primary"), "{line}");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(ran.err.matches("waiting up to").count(), 0, "one line: {ran:#?}");
+    ran.says("6 succeeded");
 }

@@ -7,6 +7,8 @@ pub(crate) mod once;
 pub(crate) mod overrides;
 pub(crate) mod requests;
 
+use std::hash::{Hash, Hasher};
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -21,6 +23,8 @@ use crate::request::{RequestContext, Wants, json};
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {
     pub(crate) context: RequestContext,
+    /// The last part of the path, which is the same for a page and its JSON form.
+    action: String,
     csrf: Option<String>,
     key: Option<String>,
 }
@@ -39,16 +43,29 @@ impl<S: Sync> FromRequestParts<S> for Actor {
         };
         let csrf = text(&parts.headers, "x-csrf-token");
         let key = text(&parts.headers, "idempotency-key");
-        Ok(Self { context, csrf, key })
+        let path = parts.uri.path();
+        let action = path.rsplit_once('/').map_or(path, |(_, action)| action).to_owned();
+        Ok(Self { context, action, csrf, key })
     }
 }
 
 /// The hidden fields that prove where a form comes from.
+///
+/// Two requests with the same fields otherwise are the same request, so none of it is hashed.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(crate) struct Proof {
     csrf: Option<String>,
     once: Option<String>,
+}
+
+impl Hash for Proof {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// The fields of an action. Their hash identifies the request that an idempotency key belongs to.
+pub(crate) trait ActionForm: Hash {
+    fn proof(&self) -> &Proof;
 }
 
 impl Actor {
@@ -62,18 +79,19 @@ impl Actor {
     pub(crate) async fn act<F>(
         &self,
         once: &Once,
-        proof: &Proof,
+        form: &impl ActionForm,
         back: Address,
         work: impl FnOnce() -> F,
     ) -> Result<Response, Problem>
     where
         F: Future<Output = Result<Done, Problem>>,
     {
+        let proof = form.proof();
         self.context.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
         let key = self.key.clone().or_else(|| proof.once.clone());
         // Scope the key to the visitor, so that visitors cannot collide.
-        let key = key.map(|key| format!("{}/{key}", self.context.csrf()));
-        let done = once.run(key.as_deref(), work).await?;
+        let key = key.map(|key| format!("{}/{}/{key}", self.who(), self.context.csrf()));
+        let done = once.run(key.as_deref(), (&self.action, form), work).await?;
         Ok(match self.context.wants {
             Wants::Json => json(&done.json),
             Wants::Html => {
@@ -135,7 +153,7 @@ pub(crate) fn loose<'de, D: Deserializer<'de>>(
 }
 
 /// A field that is read with [`loose`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Field(pub(crate) Option<String>);
 
 impl<'de> Deserialize<'de> for Field {

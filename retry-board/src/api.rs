@@ -186,8 +186,8 @@ fn operation(method: &str, summary: &str, fields: &[(&str, &str)]) -> Value {
         operation["parameters"] = json!([
             { "name": "x-csrf-token", "in": "header", "description": "`csrf` of the session, with its \
                 cookie; not needed with a bearer token", "schema": { "type": "string" } },
-            { "name": "idempotency-key", "in": "header", "description": "Sent twice, it is done \
-                once", "schema": { "type": "string" } },
+            { "name": "idempotency-key", "in": "header", "description": "The same request \
+                with the same key is done once; with another request, the key is refused (422)", "schema": { "type": "string" } },
         ]);
         operation["requestBody"] = json!({
             "required": true, "content": { "application/json": { "schema": schema } },

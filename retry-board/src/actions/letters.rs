@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::once::Done;
-use super::{Field, Proof};
+use super::{ActionForm, Field, Proof};
 use crate::data::letters::FilterFields;
 use crate::data::search::Search;
 use crate::request::problem::Problem;
 
 /// Which dead letters to act on, and how.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Hash)]
 #[serde(default)]
 pub(crate) struct LettersForm {
     #[serde(flatten)]
@@ -69,6 +69,12 @@ pub(crate) async fn select(
             filter.ids = Some(ids);
             return Ok(filter);
         }
+    }
+}
+
+impl ActionForm for LettersForm {
+    fn proof(&self) -> &Proof {
+        &self.proof
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Once`]: performs an action once even if its form is sent twice; both requests get the same
-//! answer.
+//! answer. A key that comes back with another request is refused.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +32,10 @@ impl Done {
 /// How many forms are remembered.
 const REMEMBERED: usize = 1_000;
 
-type Remembered = VecDeque<(Option<String>, Arc<OnceCell<Done>>)>;
+/// An action that was performed, with the fingerprint of its request.
+type Performed = OnceCell<(u64, Done)>;
+
+type Remembered = VecDeque<(Option<String>, Arc<Performed>)>;
 
 /// Remembers the most recent forms.
 #[derive(Debug, Default)]
@@ -41,33 +45,39 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// Performs the action, unless it has been done for this key. A failed action can be repeated.
+    /// Performs the action, unless it has been done for this key and this request. A failed action
+    /// can be repeated, also with another request: a form that was corrected has the same key.
     pub(crate) async fn run<F>(
         &self,
         key: Option<&str>,
+        request: impl Hash,
         work: impl FnOnce() -> F,
     ) -> Result<Done, Problem>
     where
         F: Future<Output = Result<Done, Problem>>,
     {
         let cell = self.cell(key);
-        let done = cell
+        let fingerprint = fingerprint(request);
+        let (performed, done) = cell
             .get_or_try_init(async || {
                 let mut done = work().await?;
                 done.number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-                Ok::<_, Problem>(done)
+                Ok::<_, Problem>((fingerprint, done))
             })
             .await?;
+        if *performed != fingerprint {
+            return Err(Problem::other_request());
+        }
         Ok(done.clone())
     }
 
-    fn cell(&self, key: Option<&str>) -> Arc<OnceCell<Done>> {
+    fn cell(&self, key: Option<&str>) -> Arc<Performed> {
         let mut sent = self.sent();
         let known = sent.iter().find(|(known, _)| key.is_some() && known.as_deref() == key);
         if let Some((_, cell)) = known {
             return Arc::clone(cell);
         }
-        let cell = Arc::<OnceCell<Done>>::default();
+        let cell = Arc::<Performed>::default();
         sent.push_back((key.map(str::to_owned), Arc::clone(&cell)));
         if sent.len() > REMEMBERED {
             sent.pop_front();
@@ -79,12 +89,18 @@ impl Once {
     pub(crate) fn said(&self, number: u64) -> Option<String> {
         let sent = self.sent();
         let mut done = sent.iter().filter_map(|(_, cell)| cell.get());
-        done.find(|done| done.number == number).map(|done| done.said.clone())
+        done.find(|(_, done)| done.number == number).map(|(_, done)| done.said.clone())
     }
 
     fn sent(&self) -> MutexGuard<'_, Remembered> {
         self.sent.lock()
     }
+}
+
+fn fingerprint(request: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -97,7 +113,7 @@ mod tests {
     async fn what_is_sent_twice_is_done_once_and_what_failed_again() {
         let (once, times) = (Once::default(), AtomicU64::new(0));
         let run = |key| {
-            once.run(key, || async {
+            once.run(key, "re-drive", || async {
                 tokio::task::yield_now().await;
                 match times.fetch_add(1, Ordering::Relaxed) {
                     0 => Err(Problem::bad("not yet")),
@@ -116,11 +132,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_key_belongs_to_the_first_request_that_was_performed() {
+        let once = Once::default();
+        let run = |request, done: Result<u32, ()>| {
+            once.run(Some("a"), request, move || async move {
+                tokio::task::yield_now().await;
+                done.map(|n| Done::new("done", json!(n))).map_err(|()| Problem::bad("no"))
+            })
+        };
+        assert_eq!(run("purge 1", Err(())).await.unwrap_err().status, 400);
+        // At the same time, too: the second one waits for the first, and gets none of its answer.
+        let (first, second) = tokio::join!(run("purge 2", Ok(2)), run("purge 3", Ok(3)));
+        assert_eq!((first.unwrap().json, second.unwrap_err().status.as_u16()), (json!(2), 422));
+        assert_eq!(run("purge 2", Ok(9)).await.unwrap().json, 2);
+        assert_eq!(run("purge 1", Ok(9)).await.unwrap_err().status, 422);
+    }
+
+    #[tokio::test]
     async fn so_many_are_remembered_and_no_more() {
         let once = Once::default();
         for n in 0..2 * REMEMBERED {
             let key = n.to_string();
-            once.run(Some(&key), || async { Ok(Done::new("", json!(0))) }).await.unwrap();
+            once.run(Some(&key), n, || async { Ok(Done::new("", json!(0))) }).await.unwrap();
         }
         assert_eq!(once.sent().len(), REMEMBERED);
     }

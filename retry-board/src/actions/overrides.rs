@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::once::Done;
-use super::{Field, Proof};
+use super::{ActionForm, Field, Proof};
 use crate::request::problem::Problem;
 
 /// A key of a function's policy, and its new value.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Hash)]
 #[serde(default)]
 pub(crate) struct OverrideForm {
     /// The function, or `*` for all functions.
@@ -20,6 +20,12 @@ pub(crate) struct OverrideForm {
     pub(crate) value: Field,
     #[serde(flatten)]
     pub(crate) proof: Proof,
+}
+
+impl ActionForm for OverrideForm {
+    fn proof(&self) -> &Proof {
+        &self.proof
+    }
 }
 
 type Pairs = Vec<(String, String, String)>;

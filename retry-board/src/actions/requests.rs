@@ -10,13 +10,13 @@ use retry_workflow::{Job, JobStatus, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Proof;
 use super::once::Done;
+use super::{ActionForm, Proof};
 use crate::parts::text::line;
 use crate::request::problem::Problem;
 use retry_workflow::words::cut;
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Hash)]
 #[serde(default)]
 pub(crate) struct JobForm {
     pub(crate) job: String,
@@ -28,6 +28,12 @@ pub(crate) struct JobForm {
 const EACH: Duration = Duration::from_secs(1);
 /// How many times to poll before giving up; the request can then be repeated.
 const PATIENCE: u32 = 3_600;
+
+impl ActionForm for JobForm {
+    fn proof(&self) -> &Proof {
+        &self.proof
+    }
+}
 
 impl JobForm {
     async fn unfinished(&self, store: &dyn Store) -> Result<String, Problem> {

@@ -28,7 +28,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const MESSAGE: usize = 300;
 
 /// A filter, with the fields of an address or a form.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Hash)]
 #[serde(default)]
 pub(crate) struct FilterFields {
     pub(crate) job: Option<String>,

@@ -133,6 +133,17 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "Invalid request", text)
     }
 
+    /// An idempotency key that was used before, for another action or another body.
+    pub(crate) fn other_request() -> Self {
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The key belongs to another request",
+            "Nothing was changed: this idempotency-key was sent before, with another action or \
+             another body. Send a new key with each new request, and the same one only to repeat it. \
+             In a browser: reload the page, and send its form again.",
+        )
+    }
+
     /// What was to be changed is no longer in the state that the form was made for.
     pub(crate) fn changed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "Already changed", text)

@@ -252,19 +252,19 @@ async fn redrive(State(here): State<Here>, actor: Actor, Sent(form): Sent<Letter
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form.proof, back, || form.redrive(&letters, actor.who())).await
+    actor.act(&here.once, &form, back, || form.redrive(&letters, actor.who())).await
 }
 
 async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form.proof, back, || form.purge(&letters, actor.who())).await
+    actor.act(&here.once, &form, back, || form.purge(&letters, actor.who())).await
 }
 
 async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.pause(&*here.store, actor.who())).await
+    actor.act(&here.once, &form, back, || form.pause(&*here.store, actor.who())).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -291,7 +291,7 @@ async fn before_cancel(
 
 async fn cancel(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.cancel(&here.store, actor.who())).await
+    actor.act(&here.once, &form, back, || form.cancel(&here.store, actor.who())).await
 }
 
 async fn openapi(State(here): State<Here>) -> Response {

@@ -135,7 +135,7 @@ async fn change(
     let context = &actor.context;
     let mut refused = None;
     let answer = actor
-        .act(&here.0.once, &form.proof, Address::new("policies"), || async {
+        .act(&here.0.once, &form, Address::new("policies"), || async {
             // One that is refused changes nothing, and is not written down.
             Changes::check(&form).map_err(|error| refuse(&mut refused, &error))?;
             let begun = written(&actor, &form, "override").await?;
@@ -162,7 +162,7 @@ async fn reset(
         begun.done().await?;
         Ok(done)
     };
-    actor.act(&here.0.once, &form.proof, back, work).await
+    actor.act(&here.0.once, &form, back, work).await
 }
 
 /// Keeps why a change is refused, for the page with the form.

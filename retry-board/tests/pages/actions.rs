@@ -164,6 +164,40 @@ async fn the_api_does_the_same_with_the_same_checks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_idempotency_key_is_bound_to_its_request() {
+    let (app, store) = acting().await;
+    let (cookie, csrf) = session(&app).await;
+    let with_key = |key| {
+        [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str()), ("idempotency-key", key)]
+    };
+    let first = r#"{"job":"import-1","item":"3"}"#;
+    // A dry run is another request, too.
+    let dry = r#"{"job":"import-1","item":"3","dry_run":true}"#;
+    assert_eq!(call(&app, "/api/re-drive", &with_key("a"), first).await.json()["retried"], 1);
+    for (path, body) in [
+        ("/api/re-drive", r#"{"job":"import-1","item":"6"}"#),
+        ("/api/re-drive", dry),
+        ("/api/purge", first),
+        ("/api/purge", r#"{"job":"import-1","item":"6","confirm":"purge 1"}"#),
+        ("/api/cancel", r#"{"job":"import-1"}"#),
+    ] {
+        let other = call(&app, path, &with_key("a"), body).await;
+        assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{path} {body}");
+        other.says("idempotency-key").says("new key");
+    }
+    assert_eq!(dead(&store).await, 1);
+    // The order of the fields, and the form in which they come, make no other request.
+    let same =
+        call(&app, "/api/re-drive", &with_key("a"), r#"{"item":"3","job":"import-1"}"#).await;
+    assert_eq!(same.json()["retried"], 1);
+    // What failed has used up no key: it is corrected and sent again.
+    let purge = |n| format!(r#"{{"job":"import-1","confirm":"purge {n}"}}"#);
+    let wrong = call(&app, "/api/purge", &with_key("b"), &purge(9)).await;
+    assert_eq!(wrong.status, StatusCode::CONFLICT);
+    assert_eq!(call(&app, "/api/purge", &with_key("b"), &purge(1)).await.json()["purged"], 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_condition_that_is_misspelt_does_not_select_everything() {
     let (app, store) = acting().await;
     let (cookie, csrf) = session(&app).await;

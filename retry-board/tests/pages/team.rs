@@ -56,6 +56,28 @@ async fn who_reads_sees_everything_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_idempotency_key_is_that_of_its_visitor() {
+    let tokens = [("ada", ADA), ("eve", "token of eve, who acts")];
+    let board = tokens.iter().fold(Board::new().allow_actions(), |board, (name, token)| {
+        board.token(Token::new(*token).unwrap().named(*name))
+    });
+    let app = board.jobs(store().await);
+    let mut retried = Vec::new();
+    for (_, token) in tokens {
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("idempotency-key", "1"),
+        ];
+        let body = json!({ "job": "import-1" }).to_string();
+        let answer = ask(&app, Method::POST, "/api/re-drive", &headers, &body).await;
+        retried.push(answer.json()["retried"].clone());
+    }
+    assert_eq!(retried, [2, 0], "the second visitor's own request found nothing left");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_is_that_of_the_token_that_began_it() {
     let (app, _) = team().await;
     for (token, says) in [(ADA, "as ada"), (BOB, "as bob")] {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use http::request::Parts;
+use parking_lot::Mutex;
 use retry_runtime::{Breakers, CircuitBreaker, RetryQuota, Shared, Snapshot};
 use retry_workflow::Store;
 
@@ -14,6 +15,7 @@ use crate::safety::identity::{ActorOf, Identity};
 use crate::safety::public_url::{InvalidUrl, PublicUrl};
 use crate::safety::secret::Secret;
 use crate::safety::token::Token;
+use crate::streams::Streams;
 
 /// The settings of the pages, and the pages themselves: [`jobs`](Self::jobs) and
 /// [`policies`](Self::policies). Mount both in the same place, because they link to each other.
@@ -67,7 +69,13 @@ pub(crate) struct Mounted {
     jobs: AtomicBool,
     store: OnceLock<Arc<dyn Store>>,
     policies: AtomicBool,
+    policies_poll: Mutex<Option<PolicyPoll>>,
+    /// The event streams of all pages.
+    pub(crate) streams: Arc<Streams>,
 }
+
+/// Returns a hash of what the page of policies shows, or an error once its router is gone.
+pub(crate) type PolicyPoll = Box<dyn Fn() -> Result<u64, ()> + Send + Sync>;
 
 impl Mounted {
     pub(crate) fn add_jobs(&self, store: &Arc<dyn Store>) {
@@ -83,6 +91,16 @@ impl Mounted {
 
     pub(crate) fn add_policies(&self) {
         self.policies.store(true, Ordering::Release);
+    }
+
+    /// Sets how to poll the policies, so that the streams of the jobs can report them as well.
+    pub(crate) fn set_policies_poll(&self, poll: PolicyPoll) {
+        // All pages of policies show the same process; the newest ones are there the longest.
+        *self.policies_poll.lock() = Some(poll);
+    }
+
+    pub(crate) fn poll_policies(&self) -> Result<u64, ()> {
+        self.policies_poll.lock().as_ref().map_or(Err(()), |poll| poll())
     }
 
     pub(crate) fn has_jobs(&self) -> bool {

@@ -52,6 +52,7 @@
 mod page_group;
 mod safety;
 mod assets;
+mod streams;
 mod board;
 mod request;
 mod live;

@@ -4,20 +4,24 @@
 //! A page is notified that it has changed, and then requests itself again. A client that does not
 //! read costs nothing: no events are queued for it, it keeps no poll running, and its stream ends
 //! when it reads again.
+//!
+//! A stream has the topics of all tabs of a browser. Its events contain the number of the topic.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_util::Stream;
+use futures_util::future::select_all;
 use futures_util::stream::unfold;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::streams::StreamPermit;
 
 /// The poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -25,8 +29,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// A client that has not read for this long no longer counts.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest number of clients; further ones are refused, and reload the page instead.
-const MOST_CLIENTS: usize = 4_096;
+/// The largest number of topics of a stream.
+pub(crate) const MAX_TOPICS: usize = 32;
 
 /// Polls a topic: returns a hash, which differs once the topic has changed.
 type PollFn = Arc<dyn Fn(String) -> Polling + Send + Sync>;
@@ -39,7 +43,6 @@ pub(crate) struct Live(Arc<Watched>);
 struct Watched {
     poll: PollFn,
     topics: Mutex<HashMap<String, Arc<Topic>>>,
-    clients: AtomicUsize,
 }
 
 /// Something that pages show.
@@ -57,13 +60,20 @@ struct Seen {
     is_stale: bool,
 }
 
-/// A client, which watches its topic until it is dropped.
+/// A client, which watches its topics until it is dropped.
 struct Client {
-    live: Live,
-    topic: Arc<Topic>,
-    seen: watch::Receiver<Seen>,
+    topics: Vec<WatchedTopic>,
     read: Instant,
     is_new: bool,
+    _permit: StreamPermit,
+}
+
+/// A topic of a client.
+struct WatchedTopic {
+    /// The number of the topic in the client's request.
+    number: usize,
+    topic: Arc<Topic>,
+    seen: watch::Receiver<Seen>,
 }
 
 impl Live {
@@ -74,23 +84,23 @@ impl Live {
         Self(Arc::new(Watched {
             poll: Arc::new(move |topic| Box::pin(poll(topic))),
             topics: Mutex::default(),
-            clients: AtomicUsize::new(0),
         }))
     }
 
-    /// The events of a topic from now on; `None` if there are too many clients.
-    pub(crate) fn watch(&self, name: String) -> Option<impl Stream<Item = Event> + Send + use<>> {
-        let clients = &self.0.clients;
-        if clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
-            clients.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        let topic = self.topic(name);
-        let seen = topic.seen.subscribe();
+    /// Returns the events of topics, each with its number, from now on.
+    pub(crate) fn watch(
+        &self,
+        names: Vec<(usize, String)>,
+        permit: StreamPermit,
+    ) -> impl Stream<Item = Event> + Send + use<> {
         let now = Instant::now();
-        let client = Client { live: self.clone(), topic, seen, read: now, is_new: true };
-        client.topic.is_read(now);
-        Some(unfold(client, Client::next))
+        let topics = names.into_iter().map(|(number, name)| {
+            let topic = self.topic(name);
+            topic.is_read(now);
+            WatchedTopic { number, seen: topic.seen.subscribe(), topic }
+        });
+        let client = Client { topics: topics.collect(), read: now, is_new: true, _permit: permit };
+        unfold(client, Client::next)
     }
 
     /// The topic with this name, which is polled from now on.
@@ -155,34 +165,48 @@ impl Client {
     async fn next(mut self) -> Option<(Event, Self)> {
         if self.is_new {
             self.is_new = false;
-            return Some((event("hello").retry(Duration::from_secs(1)), self));
+            return Some((event("hello", None).retry(Duration::from_secs(1)), self));
         }
-        let changed = timeout_at(Instant::now() + HEARTBEAT, self.seen.changed()).await;
+        let changed = timeout_at(Instant::now() + HEARTBEAT, self.changed()).await;
         let now = Instant::now();
         if now.duration_since(self.read) > READ_TIMEOUT {
             // It has not read for long, so polling may have stopped in between.
             return None;
         }
         self.read = now;
-        self.topic.is_read(now);
-        let word = match changed {
-            Err(_) => "beat",
-            Ok(Err(_)) => return None,
-            Ok(Ok(())) if self.seen.borrow_and_update().is_stale => "stale",
-            Ok(Ok(())) => "change",
+        for watched in &self.topics {
+            watched.topic.is_read(now);
+        }
+        let event = match changed {
+            Err(_) => event("beat", None),
+            Ok(None) => return None,
+            Ok(Some(place)) => {
+                let watched = &mut self.topics[place];
+                let is_stale = watched.seen.borrow_and_update().is_stale;
+                event(if is_stale { "stale" } else { "change" }, Some(watched.number))
+            }
         };
-        Some((event(word), self))
+        Some((event, self))
+    }
+
+    /// Waits until one of the topics changes, and returns its place; `None` if none can change.
+    async fn changed(&mut self) -> Option<usize> {
+        if self.topics.is_empty() {
+            return None;
+        }
+        let changes = self.topics.iter_mut().map(|watched| Box::pin(watched.seen.changed()));
+        let (changed, place, _) = select_all(changes).await;
+        changed.ok().map(|()| place)
     }
 }
 
-/// An event; browsers ignore events without data.
-fn event(word: &str) -> Event {
-    Event::default().event(word).data(word)
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.live.0.clients.fetch_sub(1, Ordering::Relaxed);
+/// An event, about the topic with this number or about the whole stream. Browsers ignore events
+/// without data.
+fn event(word: &str, topic: Option<usize>) -> Event {
+    let event = Event::default().event(word);
+    match topic {
+        Some(number) => event.data(number.to_string()),
+        None => event.data(word),
     }
 }
 
@@ -192,8 +216,16 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use futures_util::StreamExt as _;
+    use std::sync::atomic::Ordering;
 
     use super::*;
+    use crate::streams::Streams;
+
+    /// Watches topics with these names.
+    fn watch(live: &Live, names: &[&str]) -> impl Stream<Item = Event> + Send + use<> {
+        let names = names.iter().map(|name| (*name).to_owned()).enumerate().collect();
+        live.watch(names, Arc::<Streams>::default().open(None).expect("the first one"))
+    }
 
     struct Watched {
         live: Live,
@@ -223,7 +255,7 @@ mod tests {
         let watched = watched();
         let clients: Vec<_> = (0..1_000)
             .map(|_| {
-                let events = watched.live.watch("jobs".to_owned()).unwrap();
+                let events = watch(&watched.live, &["jobs"]);
                 tokio::spawn(async move {
                     let mut events = pin!(events);
                     assert_eq!(word(&events.next().await.unwrap()), "hello");
@@ -243,7 +275,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_looks_while_nobody_watches() {
         let watched = watched();
-        let events = watched.live.watch("jobs".to_owned()).unwrap();
+        let events = watch(&watched.live, &["jobs"]);
         sleep(Duration::from_secs(1)).await;
         drop(events);
         sleep(Duration::from_secs(1)).await;
@@ -251,13 +283,12 @@ mod tests {
         assert!(looks > 0 && watched.live.topics().is_empty());
         sleep(Duration::from_secs(60)).await;
         assert_eq!(watched.looks.load(Ordering::Relaxed), 0);
-        assert_eq!(watched.live.0.clients.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_reads_keeps_no_look_alive_and_is_dropped() {
         let watched = watched();
-        let mut stuck = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
+        let mut stuck = Box::pin(watch(&watched.live, &["jobs"]));
         assert_eq!(word(&stuck.next().await.unwrap()), "hello");
         sleep(READ_TIMEOUT + Duration::from_secs(1)).await;
         let looks = watched.looks.load(Ordering::Relaxed);
@@ -271,7 +302,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_hears_of_changes_of_trouble_and_of_its_end() {
         let watched = watched();
-        let mut events = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
+        let mut events = Box::pin(watch(&watched.live, &["jobs"]));
         assert_eq!(word(&events.next().await.unwrap()), "hello");
         // Nothing happens for minutes, but heartbeats still arrive.
         for _ in 0..12 {
@@ -284,12 +315,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn more_clients_than_can_be_served_are_told_so() {
-        let watched = watched();
-        let all: Vec<_> =
-            (0..MOST_CLIENTS).map(|_| watched.live.watch("jobs".to_owned()).unwrap()).collect();
-        assert!(watched.live.watch("jobs".to_owned()).is_none());
-        drop(all);
-        assert!(watched.live.watch("jobs".to_owned()).is_some());
+    async fn a_stream_reports_the_number_of_the_topic_that_changed() {
+        let values = Arc::new(Mutex::new(HashMap::<String, u64>::new()));
+        let shown = Arc::clone(&values);
+        let live = Live::new(move |topic| {
+            let value = shown.lock().get(&topic).copied().unwrap_or(0);
+            async move { Ok(value) }
+        });
+        let mut events = Box::pin(watch(&live, &["a", "b", "c"]));
+        assert_eq!(word(&events.next().await.unwrap()), "hello");
+        sleep(POLL_INTERVAL * 2).await;
+        for (name, number) in [("c", "2"), ("a", "0"), ("b", "1"), ("b", "1")] {
+            *values.lock().entry(name.to_owned()).or_default() += 1;
+            let event = events.next().await.unwrap();
+            let text = format!("{event:?}");
+            assert_eq!(word(&event), "change");
+            assert!(text.contains(&format!("data: {number}")), "{text}");
+        }
+        drop(events);
+        sleep(POLL_INTERVAL * 2).await;
+        assert!(live.topics().is_empty(), "nothing is polled any more");
     }
 }

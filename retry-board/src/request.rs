@@ -4,8 +4,10 @@
 pub(crate) mod problem;
 pub(crate) mod query;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::extract::FromRequestParts;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
@@ -19,6 +21,7 @@ use crate::safety::identity::Identity;
 use crate::safety::public_url::PublicUrl;
 use crate::safety::session::Session;
 use crate::safety::{host, origin};
+use crate::streams::Visitor;
 
 /// The form of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +208,18 @@ impl RequestContext {
     /// Whether forms are shown.
     pub(crate) fn shows_forms(&self) -> bool {
         self.board.allows_actions && self.identity.acts
+    }
+}
+
+/// The visitor of an event stream.
+pub(crate) struct Watcher(pub(crate) Option<Visitor>);
+
+impl<S: Sync> FromRequestParts<S> for Watcher {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let context = parts.extensions.get::<RequestContext>();
+        Ok(Self(context.and_then(|context| Visitor::of(&context.identity, parts))))
     }
 }
 

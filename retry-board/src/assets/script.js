@@ -1,17 +1,126 @@
-// Makes pages live: hears that one has changed, asks for it again, and puts it in the place of
-// what is shown. Without it every page works, and is renewed by reloading.
+// Makes pages live: is notified that one has changed, fetches it again, and replaces what is shown.
+// Without it every page works, and is renewed by reloading.
+//
+// All tabs of a browser share one stream of events, because a browser opens six connections to a
+// host at most. The file is therefore also the script of a worker that all tabs are connected to.
 "use strict";
 
 (() => {
+  // The longest time without an event from the board, in milliseconds.
+  const silence = 35000;
+  // The largest number of topics of a stream; later tabs reload themselves.
+  const mostTopics = 32;
+
+  // Opens one stream for the topics of all tabs. A tab repeats its topic every second or two while it
+  // is visible, and withdraws it when it is hidden.
+  const hub = () => {
+    const tabs = new Map();
+    let address = "";
+    // The stream in use, and the one that replaces it because the topics have changed.
+    let current;
+    let next;
+    let failures = 0;
+    let retryAt = 0;
+
+    const send = (word, topic) => {
+      for (const [port, tab] of tabs) {
+        if (topic === undefined || tab.topic === topic) port.postMessage(word);
+      }
+    };
+    const close = () => {
+      for (const stream of [current, next]) if (stream) stream.source.close();
+      current = next = undefined;
+    };
+    const open = (topics) => {
+      const query = topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join("&");
+      const stream = { topics, source: new EventSource(`${address}?${query}`), heard: Date.now() };
+      const on = (word, then) => {
+        stream.source.addEventListener(word, (event) => {
+          stream.heard = Date.now();
+          then(event);
+        });
+      };
+      on("hello", () => {
+        stream.isOpen = true;
+        failures = 0;
+        if (stream === next) {
+          if (current) current.source.close();
+          current = next;
+          next = undefined;
+        }
+        for (const topic of topics) send("hello", topic);
+      });
+      for (const word of ["change", "stale"]) on(word, ({ data }) => send(word, topics[data]));
+      on("beat", () => {
+        for (const topic of topics) send("beat", topic);
+      });
+      stream.source.addEventListener("error", () => {
+        stream.isOpen = false;
+        const isRefused = stream.source.readyState === EventSource.CLOSED;
+        if (isRefused) {
+          failures += 1;
+          retryAt = Date.now() + Math.min(1000 * 2 ** failures, 30000);
+          if (stream === current) current = undefined;
+          if (stream === next) next = undefined;
+        }
+        if (!current || !current.isOpen) send(isRefused ? "refused" : "lost");
+      });
+      return stream;
+    };
+    const update = () => {
+      const now = Date.now();
+      for (const [port, tab] of tabs) if (now - tab.at > 60000) tabs.delete(port);
+      const topics = [...new Set([...tabs.values()].map((tab) => tab.topic))].slice(0, mostTopics);
+      const newest = next || current;
+      if (newest && now - newest.heard > silence) {
+        // A connection that carries nothing for long is lost.
+        close();
+        send("lost");
+        return;
+      }
+      topics.sort();
+      if (topics.length === 0) close();
+      else if (newest && newest.topics.join("\n") === topics.join("\n")) return;
+      else if (now >= retryAt) {
+        if (next) next.source.close();
+        next = open(topics);
+      }
+    };
+    setInterval(update, 1000);
+
+    return (port) => {
+      port.onmessage = ({ data }) => {
+        const known = tabs.get(port);
+        if (!data.topic) {
+          tabs.delete(port);
+        } else {
+          address = data.address;
+          tabs.set(port, { topic: data.topic, at: Date.now() });
+          if (known && known.topic === data.topic) return;
+          if (current && current.isOpen && current.topics.includes(data.topic)) {
+            port.postMessage("hello");
+          }
+        }
+        update();
+      };
+    };
+  };
+
+  if (typeof document === "undefined") {
+    const join = hub();
+    self.onconnect = ({ ports }) => join(ports[0]);
+    return;
+  }
+
   const status = document.getElementById("live");
   const words = {
     loading: "loading",
     live: "live",
+    polling: "every 10 s",
     reconnecting: "reconnecting",
     stale: "stale",
   };
   let state = "";
-  let lastHeard = Date.now();
   let lastShown = Date.now();
   let lastAsked = 0;
   let isLoading = false;
@@ -26,7 +135,9 @@
     status.title =
       next === "live"
         ? "This page updates itself"
-        : next === "reconnecting"
+        : next === "polling"
+          ? "There is no stream of events for this page, so it is fetched every ten seconds"
+          : next === "reconnecting"
           ? "The board does not answer; trying again"
           : next === "stale"
             ? "What is shown may be out of date"
@@ -115,6 +226,10 @@
     prepare(main);
   };
 
+  // Whether events arrive, and whether some may have been missed before.
+  let isConnected = false;
+  let isBehind = false;
+
   const refresh = async () => {
     if (isLoading || document.hidden || isBusy()) {
       isWanted = true;
@@ -157,59 +272,83 @@
       } else {
         isWanted = true;
       }
-      say("live");
+      say(isConnected ? "live" : "polling");
     } catch {
-      say("stale");
+      say(isConnected ? "stale" : "reconnecting");
       isWanted = true;
     } finally {
       isLoading = false;
     }
   };
 
-  let events;
-  const heard = () => {
-    lastHeard = Date.now();
+  const address = new URL(status.dataset.url, location.href);
+  const topic = address.searchParams.get("topic");
+  address.search = "";
+  let port;
+
+  // Connects to the worker that all tabs share. Without one, the tab has a stream of its own.
+  const connect = (join) => {
+    if (join) {
+      const { port1, port2 } = new MessageChannel();
+      join(port2);
+      port = port1;
+    } else {
+      const worker = new SharedWorker(new URL(status.dataset.worker, location.href));
+      worker.onerror = () => connect(hub());
+      port = worker.port;
+    }
+    port.onmessage = ({ data: word }) => {
+      if (word === "hello") {
+        isConnected = true;
+        if (isBehind) refresh();
+        else say("live");
+        isBehind = false;
+      } else if (word === "change") {
+        refresh();
+      } else if (word === "stale") {
+        say("stale");
+        isBehind = true;
+      } else if (word === "beat") {
+        if (Date.now() - lastShown > 30000) refresh();
+      } else {
+        isConnected = false;
+        isBehind = true;
+        // The board answers, but has no stream left: this page is as new as its last fetch.
+        if (word === "refused" && state === "loading") say("polling");
+        else if (word === "refused" && state !== "polling") refresh();
+        else if (state !== "polling") say("reconnecting");
+      }
+    };
+    watch();
   };
-  const connect = () => {
-    if (events) events.close();
-    events = new EventSource(status.dataset.url);
-    events.addEventListener("hello", () => {
-      heard();
-      // What happened while nobody was connected is not heard of.
-      if (state === "reconnecting" || state === "stale") refresh();
-      else say("live");
-    });
-    events.addEventListener("change", () => {
-      heard();
-      refresh();
-    });
-    events.addEventListener("stale", () => {
-      heard();
-      say("stale");
-    });
-    events.addEventListener("beat", () => {
-      heard();
-      if (Date.now() - lastShown > 30000) refresh();
-    });
-    events.addEventListener("error", () => say("reconnecting"));
+  const watch = () => {
+    // A hidden tab shows nothing, so it needs no events.
+    if (!document.hidden) port.postMessage({ topic, address: address.href });
+  };
+  const leave = () => {
+    isConnected = false;
+    isBehind = true;
+    port.postMessage({});
   };
 
   say("loading");
-  connect();
+  try {
+    connect();
+  } catch {
+    connect(hub());
+  }
+  const began = Date.now();
   setInterval(() => {
-    if (isWanted) refresh();
-    // A connection that says nothing for long is none; one that has given up begins anew.
-    if (Date.now() - lastHeard > 35000 || events.readyState === EventSource.CLOSED) {
-      say("reconnecting");
-      heard();
-      connect();
-    }
+    watch();
+    const isAlone = !isConnected && Date.now() - Math.max(lastAsked, began) > 10000;
+    if (isWanted || isAlone) refresh();
   }, 1500);
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && isWanted) refresh();
+    if (document.hidden) leave();
+    else watch();
   });
-  addEventListener("pagehide", () => events.close());
+  addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => {
-    if (event.persisted) connect();
+    if (event.persisted) watch();
   });
 })();

@@ -15,6 +15,7 @@ use crate::parts::layout::{Page, Place};
 use crate::parts::text::line;
 use crate::parts::{badge, form, time, waits};
 use crate::request::RequestContext;
+use crate::request::query::Address;
 
 /// A form that was rejected.
 pub(crate) struct Refused<'a> {
@@ -29,11 +30,13 @@ pub(crate) fn page(
     notice: Option<String>,
     refused: Option<&Refused<'_>>,
 ) -> Response {
+    // The stream of the jobs, if there is one: a browser has one stream for all pages.
+    let route = if context.board.mounted.has_jobs() { "live" } else { "live-policies" };
     answer(context, policies, || Page {
         title: "Policies",
         place: Place::Policies,
         // Do not reload, so that the contents of the form are kept.
-        live: refused.is_none().then(|| "live-policies".to_owned()),
+        live: refused.is_none().then(|| Address::new(route).with("topic", "policies").text()),
         notice,
         main: main(context, policies, refused),
     })

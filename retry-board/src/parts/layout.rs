@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::form;
 use super::text::line;
 use crate::assets::{ICON, SCRIPT, STYLE};
+use crate::page_group::PageGroup;
 use crate::request::RequestContext;
 use crate::request::problem::Problem;
 
@@ -35,6 +36,9 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
     let root = &context.root;
     let mounted = &context.board.mounted;
     let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(context.page_group));
+    // One for all pages of a browser, so that these share a stream.
+    let shared = if mounted.has_jobs() { PageGroup::Jobs } else { context.page_group };
+    let worker = format!("{root}{}", SCRIPT.path(shared));
     let link = |place: Place, address: &str, word: &str| {
         html! {
             a href=(format!("{root}{address}")) aria-current=[(page.place == place).then_some("page")] { (word) }
@@ -71,7 +75,7 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
                             }
                         }
                         @if let Some(live) = &page.live {
-                            span #live.live data-url=(live) data-live="loading" role="status" hidden { "loading" }
+                            span #live.live data-url=(live) data-worker=(worker) data-live="loading" role="status" hidden { "loading" }
                         }
                     }
                 }

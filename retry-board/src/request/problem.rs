@@ -153,7 +153,8 @@ impl Problem {
         let mut problem = Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "Too many viewers",
-            "So many people watch this board already that this page does not update itself. Reload it for newer numbers.",
+            "So many pages are open already that no stream of events is left: this page is reloaded \
+             every ten seconds instead.",
         );
         problem.retry_after = Some(10);
         problem

@@ -21,18 +21,18 @@ use crate::actions::letters::{LettersForm, select};
 use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
 use crate::actions::{Actor, export};
-use crate::board::Board;
+use crate::board::{Board, Mounted};
 use crate::data::audit::{AuditPage, NEWEST};
 use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
-use crate::live::Live;
+use crate::live::{Live, MAX_TOPICS};
 use crate::page_group::PageGroup;
 use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
 use crate::request::problem::Problem;
 use crate::request::query::{Address, Params, Sent};
-use crate::request::{RequestContext, Wants, json};
+use crate::request::{RequestContext, Wants, Watcher, json};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]
@@ -44,9 +44,9 @@ struct Here {
 }
 
 pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
-    let looked_at = store.clone();
+    let (looked_at, mounted) = (store.clone(), Arc::clone(&board.mounted));
     let here = Here {
-        live: Live::new(move |topic| look(looked_at.clone(), topic)),
+        live: Live::new(move |topic| look(looked_at.clone(), Arc::clone(&mounted), topic)),
         store,
         board: Arc::clone(board),
         once: Arc::default(),
@@ -302,27 +302,44 @@ async fn openapi(State(here): State<Here>) -> Response {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LiveQuery {
-    topic: String,
-}
-
-async fn live(State(here): State<Here>, Params(query): Params<LiveQuery>) -> Answer {
-    if query.topic != "jobs" && !query.topic.starts_with("job/") {
-        return Err(Problem::bad("A topic is `jobs`, or `job/` and the id of a job."));
+/// The events of the topics in the query: those of all tabs of a browser. Jobs that do not exist
+/// are left out if another topic is watched as well.
+async fn live(
+    State(here): State<Here>,
+    Watcher(visitor): Watcher,
+    Params(query): Params<Vec<(String, String)>>,
+) -> Answer {
+    let named = query.into_iter().filter(|(key, _)| key == "topic").map(|(_, topic)| topic);
+    let (mut topics, mut missing) = (Vec::new(), None);
+    for (number, topic) in named.enumerate() {
+        let id = topic.strip_prefix("job/");
+        if number >= MAX_TOPICS {
+            return Err(Problem::bad(format!("A stream has {MAX_TOPICS} topics at most.")));
+        } else if id.is_none() && topic != "jobs" && topic != "policies" {
+            return Err(Problem::bad(
+                "A topic is `jobs`, `policies`, or `job/` and the id of a job.",
+            ));
+        } else if let Some(id) = id
+            && Job::find(&*here.store, id).await?.is_none()
+        {
+            missing.get_or_insert_with(|| Problem::no_job(id));
+        } else {
+            topics.push((number, topic));
+        }
     }
-    if let Some(id) = query.topic.strip_prefix("job/")
-        && Job::find(&*here.store, id).await?.is_none()
-    {
-        return Err(Problem::no_job(id));
+    if topics.is_empty() {
+        return Err(missing.unwrap_or_else(|| Problem::bad("Name a topic, such as `jobs`.")));
     }
-    let events = here.live.watch(query.topic).ok_or_else(Problem::too_many_watch)?;
+    let permit = here.board.mounted.streams.open(visitor).ok_or_else(Problem::too_many_watch)?;
+    let events = here.live.watch(topics, permit);
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
 }
 
-/// Polls a job, or the newest of all jobs.
-async fn look(store: Arc<dyn Store>, topic: String) -> Result<u64, ()> {
+/// Polls a job, the newest of all jobs, or the policies.
+async fn look(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Result<u64, ()> {
+    if topic == "policies" {
+        return mounted.poll_policies();
+    }
     let seen = async {
         Ok::<_, StoreError>(match topic.strip_prefix("job/") {
             Some(id) => format!("{:?}", (Job::find(&*store, id).await?, store.counts(id).await?)),

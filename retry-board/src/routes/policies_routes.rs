@@ -28,7 +28,7 @@ use crate::pages::confirm;
 use crate::pages::policies::{Refused, page};
 use crate::request::problem::Problem;
 use crate::request::query::{Address, Params, Sent};
-use crate::request::{RequestContext, Wants, json};
+use crate::request::{RequestContext, Wants, Watcher, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
@@ -58,9 +58,11 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     }));
     // A weak reference, so that polling does not keep the state alive.
     let looked_at = Arc::downgrade(&here.0);
+    let poll = move || looked_at.upgrade().map(|shared| look(&Here(shared))).ok_or(());
+    board.mounted.set_policies_poll(Box::new(poll.clone()));
     here.0.live.get_or_init(|| {
         Live::new(move |_| {
-            let seen = looked_at.upgrade().map(|shared| look(&Here(shared))).ok_or(());
+            let seen = poll();
             async move { seen }
         })
     });
@@ -197,8 +199,10 @@ async fn written(actor: &Actor, form: &OverrideForm, action: &str) -> Result<Wri
     Ok(Written(Some((begun, Arc::clone(store)))))
 }
 
-async fn live(State(here): State<Here>) -> Result<Response, Problem> {
+async fn live(State(here): State<Here>, Watcher(visitor): Watcher) -> Result<Response, Problem> {
     let live = here.0.live.get().ok_or_else(Problem::no_page)?;
-    let events = live.watch("policies".to_owned()).ok_or_else(Problem::too_many_watch)?;
+    let streams = &here.0.board.mounted.streams;
+    let permit = streams.open(visitor).ok_or_else(Problem::too_many_watch)?;
+    let events = live.watch(vec![(0, "policies".to_owned())], permit);
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
 }

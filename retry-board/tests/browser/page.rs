@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -32,9 +32,15 @@ pub(crate) fn are_pictures_wanted() -> bool {
 /// A tab with its own cookies, which is closed when dropped.
 pub(crate) struct Page {
     tools: DevTools,
-    /// The browser discards the tab when this connection closes.
-    _context: DevTools,
-    _browser: Arc<Chromium>,
+    context: Arc<Context>,
+    browser: Arc<Chromium>,
+}
+
+/// A browser with its own cookies.
+struct Context {
+    /// The browser discards all tabs when this connection closes.
+    tools: Mutex<DevTools>,
+    id: Value,
 }
 
 /// A way to look at a page.
@@ -71,14 +77,34 @@ impl Page {
             must(context.call("Target.createBrowserContext", json!({ "disposeOnDetach": true })));
         let target = json!({ "url": "about:blank", "browserContextId": id["browserContextId"] });
         let target = must(context.call("Target.createTarget", target));
-        let path = format!("/devtools/page/{}", target["targetId"].as_str().expect("an id"));
-        let mut tools = DevTools::connect(&browser.address, &path);
-        for part in ["Page.enable", "Runtime.enable", "Log.enable"] {
-            must(tools.call(part, json!({})));
-        }
-        let mut page = Self { tools, _context: context, _browser: browser };
+        let tools = attach(&browser, &target);
+        let context =
+            Arc::new(Context { tools: Mutex::new(context), id: id["browserContextId"].clone() });
+        let mut page = Self { tools, context, browser };
         page.look(Look::ALL[0]);
         Some(page)
+    }
+
+    /// Opens another window of the same browser, with the same cookies. Both are visible.
+    pub(crate) fn open_beside(&self) -> Self {
+        let target = json!({
+            "url": "about:blank", "browserContextId": self.context.id, "newWindow": true,
+        });
+        let mut context = self.context.tools.lock().expect("no test has panicked with it");
+        let target = must(context.call("Target.createTarget", target));
+        drop(context);
+        let (browser, context) = (Arc::clone(&self.browser), Arc::clone(&self.context));
+        let mut page = Self { tools: attach(&browser, &target), context, browser };
+        page.look(Look::ALL[0]);
+        page
+    }
+
+    /// Hides the page, as a tab behind another one is, or shows it again.
+    pub(crate) fn set_hidden(&mut self, is_hidden: bool) {
+        self.eval(&format!(
+            "Object.defineProperty(document, 'hidden', {{ value: {is_hidden}, configurable: true }});
+            document.dispatchEvent(new Event('visibilitychange'))"
+        ));
     }
 
     /// Goes to an address, and waits until the page has loaded.
@@ -86,6 +112,12 @@ impl Page {
         let gone = must(self.tools.call("Page.navigate", json!({ "url": url })));
         assert!(gone["errorText"].is_null(), "{url}: {}", gone["errorText"]);
         self.wait_for_load();
+    }
+
+    /// Runs a script before those of each page from now on.
+    pub(crate) fn before_scripts(&mut self, script: &str) {
+        let source = json!({ "source": script });
+        must(self.tools.call("Page.addScriptToEvaluateOnNewDocument", source));
     }
 
     /// Waits until the next page has loaded.
@@ -326,6 +358,16 @@ impl Page {
         let troubles = self.troubles();
         assert!(troubles.is_empty(), "\n{}", troubles.join("\n"));
     }
+}
+
+/// Connects to a tab.
+fn attach(browser: &Chromium, target: &Value) -> DevTools {
+    let path = format!("/devtools/page/{}", target["targetId"].as_str().expect("an id"));
+    let mut tools = DevTools::connect(&browser.address, &path);
+    for part in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        must(tools.call(part, json!({})));
+    }
+    tools
 }
 
 #[track_caller]

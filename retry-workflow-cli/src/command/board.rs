@@ -4,8 +4,10 @@ mod serve;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 
+use axum::extract::ConnectInfo;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -39,8 +41,9 @@ pub(super) async fn board(
     if let (Some(header), Some(proxy)) = (arguments.user_header.clone(), arguments.proxy) {
         board = board.actor(move |request| {
             // Anybody else could write anything there.
-            let serve::Peer(peer) = request.extensions.get()?;
-            let name = request.headers.get(&header).filter(|_| *peer == proxy)?;
+            let ConnectInfo(peer) = request.extensions.get::<ConnectInfo<SocketAddr>>()?;
+            let is_proxy = peer.ip().to_canonical() == proxy;
+            let name = request.headers.get(&header).filter(|_| is_proxy)?;
             name.to_str().ok().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
         });
     }

@@ -109,6 +109,41 @@ fn clients_that_never_finish_their_requests_make_it_deaf_for_seconds_only() {
     }
 }
 
+/// More than the board has connections; none of them ends by itself.
+#[test]
+fn streams_of_events_leave_connections_to_pages() {
+    let folder = orders();
+    let board = Board::start(folder.path(), &[]);
+    let mut open: Vec<TcpStream> = (0..600)
+        .map(|_| {
+            let mut socket = TcpStream::connect(&board.address).unwrap();
+            write!(socket, "GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            socket
+        })
+        .collect();
+    let begun = std::time::Instant::now();
+    let page = board.ask("GET /jobs", "", "");
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let mut served = 0;
+    for socket in &mut open {
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).unwrap();
+        if &status == b"HTTP/1.1 200" {
+            served += 1;
+            continue;
+        }
+        assert_eq!(String::from_utf8_lossy(&status), "HTTP/1.1 503");
+        // A client that is refused gives its connection back.
+        let mut rest = String::new();
+        socket.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains("retry-after: 10"), "{rest}");
+    }
+    // All of them come from one address.
+    assert_eq!(served, 64);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_client_that_reads_nothing_is_let_go() {

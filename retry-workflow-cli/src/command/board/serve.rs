@@ -1,11 +1,11 @@
 //! Serves pages to a limited number of connections, none of which can be held for nothing.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
 /// How many connections there are at a time: fewer than the files that a process may have open, of
-/// which 1,024 is a common limit. Others wait.
+/// which 1,024 is a common limit. Others wait. Streams of events take half of them at most.
 const MAX_CONNECTIONS: usize = 512;
 
 /// How long the head of a request may take. A connection on which none arrives is closed.
@@ -32,10 +32,6 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after a connection could not be accepted, because there are too many files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(pub(super) IpAddr);
-
 pub(super) async fn serve(listener: TcpListener, app: Router) {
     let app = app.layer(from_fn(in_time));
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -46,8 +42,7 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service =
-            TowerToHyperService::new(app.clone().layer(Extension(Peer(peer.ip().to_canonical()))));
+        let service = TowerToHyperService::new(app.clone().layer(Extension(ConnectInfo(peer))));
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(WRITE_TIMEOUT));
         tokio::spawn(async move {
@@ -64,5 +59,10 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
 
 async fn in_time(request: Request, next: Next) -> Response {
     let answered = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
-    answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response())
+    let mut response = answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response());
+    // A client that is refused a stream must not keep its connection for nothing.
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

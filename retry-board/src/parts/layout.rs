@@ -94,7 +94,7 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
                         span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
                     }
                     @if context.is_signed_in() {
-                        form.sign-out method="post" action=(context.sign_out()) {
+                        " " form.sign-out method="post" action=(context.sign_out()) {
                             (form::hidden([("csrf", context.csrf())]))
                             button { "Sign out" }
                         }

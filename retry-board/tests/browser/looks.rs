@@ -63,6 +63,42 @@ fn pages_of_dead_letters_are_for_everybody() {
     ]);
 }
 
+#[test]
+fn checkboxes_buttons_and_names_have_room_beside_each_other() {
+    let Some(mut page) = Page::open() else { return };
+    let store = MemoryStore::new();
+    let token = retry_board::Token::new("correct horse battery staple").unwrap().named("ada");
+    let server = Server::start(Board::new().allow_actions().token(token).jobs(store.clone()));
+    import(&server, &store);
+    page.go(&server.url("/dead-letters?job=import-1"));
+    page.click("#token");
+    page.type_text("correct horse battery staple");
+    page.press("Enter");
+    page.wait_for_text("#items", "has no address");
+    look_at(&mut page, &server.url("/dead-letters?job=import-1"), "selection");
+    for look in Look::ALL {
+        page.look(look);
+        // The checkbox, the id beside it in the same line, and the two buttons below.
+        let boxes = page.eval(
+            "(() => {
+                const box = element => element.getBoundingClientRect();
+                const pick = document.querySelector('.pick');
+                const [one, two] = [pick, pick.parentElement.querySelector('a')].map(box);
+                const [left, right] = [...document.querySelectorAll('#picked button')].map(box);
+                const apart = Math.max(right.left - left.right, right.top - left.bottom);
+                return [one.width, two.left - one.right, Math.abs(one.top - two.top), apart];
+            })()",
+        );
+        let [width, gap, shift, apart] =
+            serde_json::from_value::<[f64; 4]>(boxes.clone()).expect("numbers");
+        assert!((13.0..=24.0).contains(&width), "{}: {boxes}", look.name());
+        assert!((4.0..=16.0).contains(&gap) && shift < 8.0, "{}: {boxes}", look.name());
+        assert!(apart >= 8.0, "{}: {boxes}", look.name());
+    }
+    let footer = page.text("footer");
+    assert!(footer.contains("as ada. Sign out"), "{footer}");
+}
+
 /// Looks at pages of a store with a job, a graph, and actions that somebody took.
 #[track_caller]
 fn look_at_jobs(pages: &[(&str, &str)]) {

@@ -27,6 +27,8 @@ use crate::streams::Streams;
 /// | [`actor`](Self::actor) | who has the token |
 /// | [`host`](Self::host) | the names of the machine itself |
 /// | [`public_url`](Self::public_url) | what the request says |
+/// | [`command`](Self::command) | `retry-workflow` |
+/// | [`hide_function`](Self::hide_function) | all functions with `#[retry]` are shown |
 /// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they have been empty |
 ///
 /// ```
@@ -50,6 +52,10 @@ pub struct Board {
     pub(crate) breakers: Vec<Shared<CircuitBreaker>>,
     pub(crate) families: Vec<(String, Family)>,
     pub(crate) quotas: Vec<Shared<RetryQuota>>,
+    /// The command that pages name.
+    pub(crate) command: String,
+    /// Functions that are not shown.
+    pub(crate) hidden: Vec<String>,
     /// The signing key if there is no token.
     secret: Secret,
     pub(crate) mounted: Arc<Mounted>,
@@ -146,6 +152,8 @@ impl Board {
             breakers: Vec::new(),
             families: Vec::new(),
             quotas: Vec::new(),
+            command: "retry-workflow".to_owned(),
+            hidden: Vec::new(),
             secret: Secret::random(),
             mounted: Arc::default(),
         }
@@ -229,6 +237,31 @@ impl Board {
     pub fn public_url(mut self, url: &str) -> Result<Self, InvalidUrl> {
         self.public_url = Some(PublicUrl::new(url)?);
         Ok(self)
+    }
+
+    /// Sets the command that works on this store, which pages name where something is to be done in
+    /// a terminal; `retry-workflow` by default.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// let board = Board::new().command("retry-workflow --store /var/lib/jobs.db");
+    /// ```
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = command.into();
+        self
+    }
+
+    /// Hides a function with `#[retry]` from the page of policies: one that this process does not
+    /// call.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// // Linked into the program, which has its jobs in a file.
+    /// let board = Board::new().hide_function("retry_workflow_postgres");
+    /// ```
+    pub fn hide_function(mut self, name: impl Into<String>) -> Self {
+        self.hidden.push(name.into());
+        self
     }
 
     /// Answers to any host name. Use it only behind a proxy that checks host names, or with a

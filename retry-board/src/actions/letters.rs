@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use retry_workflow::audit::Entry;
 use retry_workflow::words::count;
-use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
+use retry_workflow::{DeadLetters, Filter, Job, Rate, Redrive, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use super::once::Done;
 use super::{ActionForm, Field, Proof};
 use crate::data::letters::FilterFields;
 use crate::data::search::Search;
+use crate::parts::text::how_to_resume;
 use crate::request::problem::Problem;
 
 /// Which dead letters to act on, and how.
@@ -130,7 +131,12 @@ impl LettersForm {
     }
 
     /// Re-drives the dead letters, or only counts them.
-    pub(crate) async fn redrive(&self, letters: &DeadLetters, who: &str) -> Result<Done, Problem> {
+    pub(crate) async fn redrive(
+        &self,
+        letters: &DeadLetters,
+        who: &str,
+        command: &str,
+    ) -> Result<Done, Problem> {
         self.is_meant()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
@@ -144,11 +150,33 @@ impl LettersForm {
         let begun = self.entry(who, "re-drive", &filter, at.trim()).begin(letters.store()).await?;
         let taken = letters.retry(&[filter], redrive).await?;
         begun.done(letters.store(), taken).await?;
+        let next = if taken == 0 { None } else { Some(self.next(letters.store(), command).await?) };
         let said = format!(
-            "{} re-driven{at}. A worker of the job picks them up; if none runs: retry-workflow resume",
-            count(taken, "dead letter")
+            "{} re-driven{at}{}",
+            count(taken, "dead letter"),
+            next.map_or_else(String::new, |next| format!(". {next}"))
         );
         Ok(Done::new(said, json!({ "dry_run": false, "retried": taken })))
+    }
+
+    /// Says which worker picks up re-driven items, or how to start one.
+    async fn next(&self, store: &dyn Store, command: &str) -> Result<String, Problem> {
+        let job = match &self.filter.job {
+            Some(job) => Job::find(store, job).await?,
+            None => None,
+        };
+        Ok(match job {
+            Some(job) if job.is_live(store.now()) => "A worker of the job picks them up".to_owned(),
+            Some(job) => {
+                format!(
+                    "No process is working on the job; to resume: {}",
+                    how_to_resume(command, &job)
+                )
+            }
+            None => format!(
+                "Workers of their jobs pick them up; to resume a job without one: {command} resume JOB"
+            ),
+        })
     }
 
     /// Purges the dead letters, provided that their number is still the one that was typed; or only

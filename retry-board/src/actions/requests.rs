@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::once::Done;
 use super::{ActionForm, Proof};
-use crate::parts::text::line;
+use crate::parts::text::{how_to_resume, line};
 use crate::request::problem::Problem;
 use retry_workflow::words::cut;
 
@@ -36,34 +36,38 @@ impl ActionForm for JobForm {
 }
 
 impl JobForm {
-    async fn unfinished(&self, store: &dyn Store) -> Result<String, Problem> {
+    async fn unfinished(&self, store: &dyn Store) -> Result<Job, Problem> {
         let Some(job) = Job::find(store, &self.job).await? else {
             return Err(Problem::no_job(&self.job));
         };
-        let id = cut(&line(&job.id), 200);
         if job.status == JobStatus::Finished && store.counts(&job.id).await?.unfinished() == 0 {
-            return Err(Problem::changed(format!("{id} has ended")));
+            return Err(Problem::changed(format!("{} has ended", cut(&line(&job.id), 200))));
         }
-        Ok(id)
+        Ok(job)
     }
 
-    pub(crate) async fn pause(&self, store: &dyn Store, who: &str) -> Result<Done, Problem> {
-        let id = self.unfinished(store).await?;
+    pub(crate) async fn pause(
+        &self,
+        store: &dyn Store,
+        who: &str,
+        command: &str,
+    ) -> Result<Done, Problem> {
+        let job = self.unfinished(store).await?;
+        let id = cut(&line(&job.id), 200);
+        let how = how_to_resume(command, &job);
         let begun = Entry::new(who, "pause").job(&self.job).begin(store).await?;
         let is_heard = Job::request(store, &self.job, Request::Pause).await?;
         begun.done(store, 0).await?;
         let said = if is_heard {
-            format!(
-                "{id} stops when its running items have finished; to resume: retry-workflow resume {id}"
-            )
+            format!("{id} stops when its running items have finished; to resume: {how}")
         } else {
-            format!("No process is working on {id}; to resume: retry-workflow resume {id}")
+            format!("No process is working on {id}; to resume: {how}")
         };
         Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
     }
 
     pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {
-        let id = self.unfinished(&**store).await?;
+        let id = cut(&line(&self.unfinished(&**store).await?.id), 200);
         let begun = Entry::new(who, "cancel").job(&self.job).begin(&**store).await?;
         if Job::request(&**store, &self.job, Request::Cancel).await? {
             tokio::spawn(cancel_later(Arc::clone(store), self.job.clone(), begun));

@@ -36,6 +36,9 @@ pub(crate) struct JobLine {
     pub(crate) reason: Option<String>,
     /// Whether a process is working on it, as far as the store knows.
     pub(crate) has_worker: bool,
+    /// The job, to say how it is resumed.
+    #[serde(skip)]
+    pub(crate) record: Job,
     pub(crate) created: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
@@ -90,6 +93,7 @@ impl JobLine {
                 _ => None,
             },
             has_worker: job.is_live(now),
+            record: job.clone(),
             created: job.created,
             ended: job.ended,
             input_complete: job.input_complete,

@@ -249,7 +249,8 @@ impl Policies {
         watch: &Watch,
         changed: Vec<(String, String, String)>,
     ) -> Self {
-        let sites = sites();
+        let is_shown = |site: &&Site| !board.hidden.iter().any(|name| name == site.name());
+        let sites: Vec<_> = sites().into_iter().filter(is_shown).collect();
         let heard = lock(&watch.heard);
         let mut breakers: Vec<_> =
             board.breakers.iter().map(|it| BreakerLine::new(&shared(it).snapshot())).collect();

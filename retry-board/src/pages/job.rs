@@ -13,7 +13,7 @@ use super::{answer, dead_letters, jobs};
 use crate::data::job::{JobPage, SPANS, Tasks};
 use crate::data::steps::Steps;
 use crate::parts::layout::{Page, Place};
-use crate::parts::text::line;
+use crate::parts::text::{how_to_resume, line};
 use crate::parts::{badge, chart, form, graph, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
@@ -78,8 +78,8 @@ fn main(context: &RequestContext, page: &JobPage) -> Markup {
                     div { dt { @if job.status == "stopped" { "stopped" } @else { "ended" } } dd { (time::at(ended)) } }
                 }
             }
-            @if job.status == "running" && !job.has_worker {
-                p #no-worker { "No process is working on it. Resume it with " code { "retry-workflow resume " (line(&job.id)) } "." }
+            @if !job.has_worker && (job.status == "running" || counts.unfinished() > 0) {
+                p #no-worker { "No process is working on it. To resume it: " code { (how_to_resume(&context.board.command, &job.record)) } }
             }
         }
         @if !page.waiting.is_empty() || page.breaker.is_some() {

@@ -49,7 +49,7 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
             h2 #sites-heading { "Functions" }
             @if policies.sites.is_empty() {
                 div.empty #empty {
-                    p { strong { "No function with #[retry] is linked into this process." } }
+                    p { strong { "No function with #[retry] belongs to this process." } }
                     p { "This page shows the functions of the process that serves it. Mount " code { "retry_board::policies()" } " in your service to see its functions." }
                 }
             } @else {

@@ -1,6 +1,7 @@
 //! Untrusted text, made safe and readable: control characters are shown rather than obeyed.
 
 use maud::{Markup, html};
+use retry_workflow::Job;
 use retry_workflow::sanitize::{Lines, OneLine};
 use retry_workflow::words::thousands;
 
@@ -9,6 +10,27 @@ use crate::data::bounded::Bounded;
 /// On one line.
 pub(crate) fn line(text: &str) -> String {
     OneLine(text).to_string()
+}
+
+/// Quoted for a command line, if necessary.
+pub(crate) fn argument(text: &str) -> String {
+    let shown = line(text);
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-+:@".contains(sign);
+    if !shown.is_empty() && !shown.starts_with('-') && shown.chars().all(is_plain) {
+        shown
+    } else {
+        format!("'{}'", shown.replace('\'', r"'\''"))
+    }
+}
+
+/// Describes how to resume a job that no process works on. `command` is the command that works on
+/// its store.
+pub(crate) fn how_to_resume(command: &str, job: &Job) -> String {
+    if job.origin.as_ref().is_some_and(|origin| origin.get("file").is_some()) {
+        format!("{command} resume {}", argument(&job.id))
+    } else {
+        "run its program again".to_owned()
+    }
 }
 
 /// A text of several lines in its own box, with a note on how much is left out.

@@ -252,7 +252,9 @@ async fn redrive(State(here): State<Here>, actor: Actor, Sent(form): Sent<Letter
     let form = form.cleaned();
     let letters = DeadLetters::new(here.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form, back, || form.redrive(&letters, actor.who())).await
+    actor
+        .act(&here.once, &form, back, || form.redrive(&letters, actor.who(), &here.board.command))
+        .await
 }
 
 async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
@@ -264,7 +266,9 @@ async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersF
 
 async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form, back, || form.pause(&*here.store, actor.who())).await
+    actor
+        .act(&here.once, &form, back, || form.pause(&*here.store, actor.who(), &here.board.command))
+        .await
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -24,7 +24,10 @@ pub(super) async fn board(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let BoardArguments { listen, allow_actions, token_file, hosts, public_url, .. } = arguments;
-    let mut board = Board::new();
+    let mut board = Board::new().command(format!("retry-workflow{}", screen.flag));
+    if !address.is_server() {
+        board = board.hide_function("retry_workflow_postgres");
+    }
     if *allow_actions {
         board = board.allow_actions();
     }
@@ -100,7 +103,7 @@ fn tokens(file: &Path) -> Result<Vec<Token>, CommandError> {
     }
     let is_team = lines.len() > 1 || lines.iter().any(|(_, line)| role(line).is_some());
     if !is_team {
-        let token = Token::new(&text);
+        let token = Token::new(lines[0].1);
         return token
             .map(|token| vec![token])
             .map_err(|error| CommandError::Usage(format!("{}: {error}", name())));

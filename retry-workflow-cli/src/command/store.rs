@@ -88,6 +88,12 @@ impl Address {
         }
     }
 
+    /// Whether the store is on a server.
+    #[cfg(feature = "board")]
+    pub(super) const fn is_server(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
     /// The `--store` option for this store, with a leading space; empty if the store is found
     /// without it.
     pub(super) fn flag(&self) -> String {
@@ -202,6 +208,12 @@ fn existing(path: &Path) -> Result<&Path, CommandError> {
 }
 
 fn missing(store: &dyn fmt::Display) -> CommandError {
+    if store.to_string() == STORE {
+        return CommandError::Usage(format!(
+            "no job has run yet: there is no store at {STORE} in this folder, and `retry-workflow run \
+             FILE` creates one; name another with --store STORE, or with {STORE_VARIABLE}"
+        ));
+    }
     CommandError::Usage(format!(
         "there is no store at {store}: `retry-workflow run` creates one; name another with --store \
          STORE, or with {STORE_VARIABLE}"

@@ -73,7 +73,7 @@ fn a_store_is_shown_and_not_changed() {
     assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("orders-1"), "{page}");
     assert!(board.ask("GET /dead-letters", "", "").contains("no customer &lt;n&gt;"));
     let policies = board.ask("GET /policies", "", "");
-    assert!(policies.contains("of the process that serves this page"), "{policies}");
+    assert!(policies.contains("of the process that serves it"), "{policies}");
     let json = "content-type: application/json\r\n";
     let refused = board.ask("POST /api/re-drive", json, r#"{"job":"orders-1"}"#);
     assert!(
@@ -184,6 +184,73 @@ fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
     assert!(done.contains(r#""retried":1"#), "{done}");
     let left = run(folder.path(), &["dlq", "stats", "orders-1"]);
     assert!(String::from_utf8_lossy(&left.stdout).contains("no dead letters"), "{left:?}");
+}
+
+#[test]
+fn a_comment_above_the_token_is_no_part_of_it() {
+    let folder = orders();
+    for text in ["# of the night shift\n\ncorrect horse battery\n", "correct horse battery\n# it\n"]
+    {
+        std::fs::write(folder.path().join("token"), text).unwrap();
+        let board = Board::start(folder.path(), &["--token-file", "token"]);
+        let bearer = "authorization: Bearer correct horse battery\r\n";
+        let page = board.ask("GET /api/jobs", bearer, "");
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    }
+}
+
+#[test]
+fn a_board_of_a_file_offers_no_function_of_a_server() {
+    let folder = orders();
+    let board = Board::start(folder.path(), &[]);
+    let policies = board.ask("GET /api/policies", "", "");
+    assert!(policies.starts_with("HTTP/1.1 200 "), "{policies}");
+    assert!(!policies.contains("retry_workflow_postgres"), "{policies}");
+}
+
+#[test]
+fn a_board_before_the_first_job_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["board", "--listen", "127.0.0.1:0"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("no job has run yet") && told.contains("retry-workflow run FILE"),
+        "{told}"
+    );
+}
+
+/// The store is not the usual one, so the command names it.
+#[test]
+fn a_redrive_without_a_worker_names_the_command_that_resumes_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "name: orders\nmode: mapreduce\nmap:\n  input: items.json\n  json_path: '$[*]'\n  \
+                agent_template:\n    - shell: 'exit 1; : ${item}'\n";
+    std::fs::write(folder.path().join("job.yml"), file).unwrap();
+    std::fs::write(folder.path().join("items.json"), "[1, 2]").unwrap();
+    let ran = run(folder.path(), &["run", "job.yml", "--store", "my jobs.db"]);
+    assert_eq!(ran.status.code(), Some(3), "{ran:?}");
+    let board = Board::start(folder.path(), &["--allow-actions", "--store", "my jobs.db"]);
+    let session = board.ask("GET /jobs", "accept: text/html\r\n", "");
+    let cookie = session.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = format!("cookie: {}\r\n", cookie.split(';').next().unwrap());
+    let form = board.ask("GET /re-drive?job=orders-1", &cookie, "");
+    let field = |name: &str| {
+        let rest = form.split_once(&format!("name=\"{name}\" value=\"")).unwrap().1;
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let sent = format!("job=orders-1&csrf={}&once={}", field("csrf"), field("once"));
+    let headers = format!("{cookie}content-type: application/x-www-form-urlencoded\r\n");
+    let done = board.ask("POST /re-drive", &headers, &sent);
+    let to = done.lines().find_map(|line| line.strip_prefix("location: ")).unwrap_or(&done);
+    let page = board.ask(&format!("GET /{to}"), &cookie, "");
+    let command = "retry-workflow --store 'my jobs.db' resume orders-1";
+    let shown = command.replace('\'', "&#39;");
+    for place in ["id=\"notice\"", "id=\"no-worker\""] {
+        let rest = page.split_once(place).unwrap_or_else(|| panic!("no {place}: {page}")).1;
+        let text = rest.split("</p>").next().unwrap();
+        assert!(text.contains(command) || text.contains(&shown), "{place}: {text}");
+    }
 }
 
 #[test]
@@ -365,6 +432,7 @@ fn a_file_of_tokens_that_cannot_be_read_says_which_line_is_wrong() {
         ("ada act 0123456789abcdef\nbob reads fedcba9876543210\n", "team:2: write NAME ROLE TOKEN"),
         ("ada act short\n", "team:1: a token of 5 characters can be guessed"),
         ("short", "team: a token of 5 characters can be guessed"),
+        ("# a long comment above\nshort", "team: a token of 5 characters can be guessed"),
         ("# nobody yet\n", "team has no token: write one into it"),
         (
             "ada act 0123456789abcdef\nbob read 0123456789abcdef\n",

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::chain::Chain;
+pub(crate) use self::finish::is_due as is_finish_due;
 use self::handlers::add_handlers;
 use self::input::InputItems;
 use self::reducing::{Reducing, summary};
@@ -91,6 +92,8 @@ pub(crate) struct RunSettings {
     /// When to stop.
     pub(crate) deadline: Option<Instant>,
     pub(crate) listener: JobListener,
+    /// Receives messages for the user.
+    pub(crate) tell: Tell,
     /// What names the store on the command line.
     pub(crate) flag: String,
     /// When the first part of the job may begin.
@@ -99,6 +102,9 @@ pub(crate) struct RunSettings {
 
 /// Receives the events of a job.
 pub(crate) type JobListener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
+
+/// Receives messages for the user.
+pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl RunSettings {
     /// The runner for this job, with the settings that all jobs of a file have.
@@ -172,6 +178,33 @@ pub(crate) struct Reports {
     pub(crate) unfinished: Option<String>,
 }
 
+impl Reports {
+    /// Loads the reports of a job of this file that has finished.
+    async fn load(
+        store: &dyn Store,
+        file: &WorkflowFile,
+        job: &str,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(report) = JobReport::load(store, job).await? else { return Ok(None) };
+        let tasks = Tasks::in_file(file);
+        let counted = |report: JobReport, tasks: Option<Tasks>| {
+            let (unit, number) = match tasks {
+                Some(tasks) if tasks.is_chain => (Unit::Step, Some(tasks.number)),
+                Some(_) => (Unit::Task, None),
+                None => (Unit::Item, None),
+            };
+            report.counted_in(unit, number)
+        };
+        let reduce = match find_reduce(store, job).await? {
+            Some(reduce) => JobReport::load(store, &reduce.id).await?,
+            None => None,
+        };
+        let reduce = reduce.map(|report| counted(report, tasks.reduce));
+        let job = counted(report, tasks.own);
+        Ok(Some(Self { job, setup: None, reduce, unfinished: None }))
+    }
+}
+
 /// The default number of tasks that run at a time.
 const PARALLEL: usize = 10;
 
@@ -193,6 +226,20 @@ pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, 
     }
     let reducing = Reducing::find(store, &job.id).await?;
     Ok(reducing.is_some_and(|reducing| !reducing.done))
+}
+
+/// Whether a job is to be resumed: there is work left, or the steps that follow its end have not
+/// run to their end.
+pub(crate) async fn is_open(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
+    Ok(is_unfinished(store, job).await? || is_finish_due(store, job).await?)
+}
+
+/// The process that works on a job or on its latest `reduce`, if it is alive.
+pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u32>, StoreError> {
+    let now = store.now();
+    let reduce = find_reduce(store, &job.id).await?;
+    let mut workers = job.workers.iter().chain(reduce.iter().flat_map(|reduce| &reduce.workers));
+    Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
 }
 
 /// Waits until a job has succeeded with all of its parts: the one with this id, or else the newest
@@ -319,9 +366,15 @@ pub(crate) async fn run(
     let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
     let schedule = Schedule { after, not_before, skip_after };
     let settings = &RunSettings { schedule, ..settings.clone() };
-    let mut reports = run_plan(store, job, file, checked, settings, stop).await?;
-    reports.unfinished = finish::finish(&**store, file, &reports, &settings.flag).await?;
-    Ok(reports)
+    let id = job.id.clone();
+    finish::expect(&**store, file, &id).await?;
+    let reports = if is_unfinished(&**store, &job).await? {
+        run_plan(store, job, file, checked, settings, stop).await?
+    } else {
+        let loaded = Reports::load(&**store, file, &id).await?;
+        loaded.ok_or(WorkflowError::UnknownJob { id, known: Vec::new() })?
+    };
+    Ok(finish::finish(&**store, file, reports, settings).await?)
 }
 
 async fn run_plan(

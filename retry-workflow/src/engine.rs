@@ -810,6 +810,11 @@ impl Engine {
         };
         Job::update(&*self.store, &self.job, |job| {
             self.watch.heartbeat().leave(job);
+            // Of several workers that leave, the first one ends the job. One that was asked to stop
+            // only stops it, and another one may finish it.
+            if job.ended.is_none() || job.status.as_str() != status.as_str() {
+                job.ends = job.ends.saturating_add(1);
+            }
             job.status = status.clone();
             job.ended = Some(self.store.now());
         })

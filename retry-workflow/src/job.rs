@@ -4,6 +4,7 @@
 pub(crate) mod name;
 pub(crate) mod worker_record;
 pub(crate) mod record;
+pub(crate) mod ending;
 pub(crate) mod breaker_record;
 pub(crate) mod moment;
 pub(crate) mod rate;

@@ -99,7 +99,7 @@ pub(super) async fn resume(
         }
         return Ok(Exit::Success);
     };
-    if !runner::is_unfinished(&**store, &job).await? {
+    if !runner::is_open(&**store, &job).await? {
         return report_end(&**store, &job, screen).await;
     }
     let ready = ready(&**store, job, file).await?;
@@ -212,7 +212,7 @@ async fn parent_job(store: &dyn Store, job: Job) -> Result<Job, CommandError> {
 async fn latest(store: &dyn Store) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
         let is_parent = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
-        if is_parent && runner::is_unfinished(store, &job).await? {
+        if is_parent && runner::is_open(store, &job).await? {
             return Ok(Some(job));
         }
     }
@@ -226,9 +226,7 @@ async fn unfinished_job(
 ) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
     for job in Job::all(&**store).await?.into_iter().rev() {
-        if Origin::read(&job).as_ref() == Some(&origin)
-            && runner::is_unfinished(&**store, &job).await?
-        {
+        if Origin::read(&job).as_ref() == Some(&origin) && runner::is_open(&**store, &job).await? {
             return Ok(Some(job.id));
         }
     }
@@ -310,6 +308,10 @@ async fn work(
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
         listener,
+        tell: {
+            let reporter = Arc::clone(&reporter);
+            Arc::new(move |text: &str| reporter.println(text))
+        },
         flag: screen.flag.clone(),
         schedule: Schedule::default(),
     };

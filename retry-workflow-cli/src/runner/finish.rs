@@ -1,49 +1,124 @@
 //! `on_finish`: steps that run once a job has ended or stopped, with its report in a file.
 
+use std::cell::Cell;
+
 use serde_json::{Value, json};
 
-use super::{Reports, handlers};
+use super::{Reports, RunSettings, handlers};
 use crate::file::WorkflowFile;
 use crate::steps::command_env::{ValueFile, Workspace};
+use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use crate::terminal::text::argument;
-use retry_workflow::job::Unit;
+use retry_workflow::job::{Unit, WorkerRecord};
+use retry_workflow::words::in_a_while;
 use retry_workflow::work::WorkOutcome;
-use retry_workflow::{ItemContext, JobReport, JobStatus, StopReason, Store, StoreError};
+use retry_workflow::{ItemContext, Job, JobReport, JobStatus, StopReason, Store, StoreError};
 
 /// The variable with the path of the report.
 const REPORT_FILE: &str = "RETRY_WORKFLOW_REPORT_FILE";
+/// The variable with the key of the end: the same if the steps run again after the same end.
+const FINISH: &str = "RETRY_WORKFLOW_FINISH";
 /// How many groups of dead letters the report names.
 const GROUPS: usize = 3;
 
+/// Records that steps follow the end of the job, if the file has some.
+pub(super) async fn expect(
+    store: &dyn Store,
+    file: &WorkflowFile,
+    job: &str,
+) -> Result<(), StoreError> {
+    match file.on_finish {
+        Some(_) => Job::expect_finish(store, job).await,
+        None => Ok(()),
+    }
+}
+
+/// Whether a job has ended, and the steps of `on_finish` have not run to their end after that.
+pub(crate) async fn is_due(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
+    last_part(store, job).await?.is_finish_due(store, &job.id).await
+}
+
+/// The part of a finished job that ended last.
+async fn last_part(store: &dyn Store, job: &Job) -> Result<Job, StoreError> {
+    Ok(super::find_reduce(store, &job.id).await?.unwrap_or_else(|| job.clone()))
+}
+
 /// Runs the steps of `on_finish`, if there are any, and this process is the last one that worked on
-/// the job; returns what went wrong. `flag` names the store on the command line.
+/// the job; returns what went wrong.
 pub(super) async fn finish(
     store: &dyn Store,
     file: &WorkflowFile,
-    reports: &Reports,
-    flag: &str,
-) -> Result<Option<String>, StoreError> {
-    let Some(steps) = &file.on_finish else { return Ok(None) };
-    let (ended, job) = (reports.ended(), &reports.job.job);
-    if !ended.job.is_last_to_leave(store, &job.id).await? {
-        return Ok(None);
+    mut reports: Reports,
+    settings: &RunSettings,
+) -> Result<Reports, StoreError> {
+    let job = reports.job.job.clone();
+    let part = match &reports.setup {
+        Some(setup) => setup.job.clone(),
+        None => last_part(store, &job).await?,
+    };
+    let Some(steps) = &file.on_finish else {
+        // They have been removed from the file.
+        if part.is_finish_due(store, &job.id).await? {
+            part.finish(store, &job.id, |_| {}, |_| async { Some(()) }).await?;
+        }
+        return Ok(reports);
+    };
+    if reports.ended().job.id != part.id
+        && let Some(loaded) = Reports::load(store, file, &job.id).await?
+    {
+        // Another process has run `reduce` meanwhile.
+        reports = loaded;
     }
-    let text = told(reports, flag).to_string();
-    let report = match ValueFile::new(REPORT_FILE, &text) {
+    let text = told(&reports, &settings.flag).to_string();
+    let waits_for = |worker: &WorkerRecord| {
+        (settings.tell)(&format!(
+            "on_finish waits until process {} has left the job, or is known to be dead: {} at the \
+             latest",
+            worker.process,
+            in_a_while(worker.until, store.now())
+        ));
+    };
+    let is_interrupted = Cell::new(false);
+    let run = async |key| {
+        let outcome = run(file, steps, &job.id, text, key).await;
+        is_interrupted.set(outcome.is_none());
+        outcome
+    };
+    let outcome = part.finish(store, &job.id, waits_for, run).await?;
+    reports.unfinished = outcome.and_then(Result::err);
+    if is_interrupted.get() {
+        let (flag, id) = (&settings.flag, argument(&job.id));
+        reports.unfinished =
+            Some(format!("it was interrupted; to run it again: retry-workflow{flag} resume {id}"));
+    }
+    Ok(reports)
+}
+
+/// Runs the steps; `None` if they were interrupted.
+async fn run(
+    file: &WorkflowFile,
+    steps: &Steps,
+    job: &str,
+    report: String,
+    key: String,
+) -> Option<Result<(), String>> {
+    let report = match ValueFile::new(REPORT_FILE, &report) {
         Ok(report) => report,
-        Err(error) => return Ok(Some(error.to_string())),
+        Err(error) => return Some(Err(error.to_string())),
     };
     // What they print is not output of an item.
     let mut workspace = Workspace { tap: None, ..(*file.workspace).clone() };
-    let variable = (REPORT_FILE.to_owned(), report.path().into());
-    workspace.environment.variables.push(variable);
-    let context = ItemContext::new(job.id.as_str(), "on_finish", "on_finish");
-    let outcome = handlers::run_here(steps, &workspace, &Scope::default(), &context).await;
-    Ok(match outcome {
-        WorkOutcome::Failed { failure, .. } => Some(failure.to_string()),
-        _ => None,
-    })
+    workspace
+        .environment
+        .variables
+        .extend([(REPORT_FILE.to_owned(), report.path().into()), (FINISH.to_owned(), key.into())]);
+    let context = ItemContext::new(job, "on_finish", "on_finish");
+    match handlers::run_here(steps, &workspace, &Scope::default(), &context).await {
+        WorkOutcome::Failed { failure, .. } => Some(Err(failure.to_string())),
+        WorkOutcome::Released => None,
+        _ => Some(Ok(())),
+    }
 }
 
 /// The report, as the steps get it.

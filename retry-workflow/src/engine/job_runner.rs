@@ -501,7 +501,11 @@ macro_rules! settings {
 
         /// Calls `finish` with the report when the job has ended or stopped, in the process that was
         /// the last to leave it: for a mail, a chat, a ticket. It never changes the result; a panic
-        /// is logged. Not called after a crash of the process: only once the job has been resumed.
+        /// is logged.
+        ///
+        /// A worker that was killed is waited for until its lease expires. After a crash of the
+        /// process, `finish` is called once the job has been resumed. If the process is killed
+        /// while `finish` runs, it is called again then: at least once for each end of the job.
         ///
         /// ```
         /// # use retry_workflow::Workflow;
@@ -696,20 +700,25 @@ impl JobRunner {
             });
             let id = job.id.clone();
             let signals = Signals { start, stop: Some(stop) };
+            if finish.is_some() {
+                Job::expect_finish(&*store, &id).await?;
+            }
             engine::run(Arc::clone(&store), job, source, work, options, signals).await?;
             let Some(report) = JobReport::load(&*store, &id).await? else {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };
-            if let Some(finish) = finish
-                && report.job.is_last_to_leave(&*store, &id).await?
-            {
-                // Called inside the future, because it may panic before it returns one.
-                let (job, copy) = (&*id, report.clone());
-                let finished = async { finish(copy).await };
-                if let Err(panic) = engine::catch_panic(finished).await {
-                    let panic = engine::panic_message(&*panic);
-                    tracing::error!(job, panic, "`on_finish` panicked");
-                }
+            if let Some(finish) = finish {
+                let copy = report.clone();
+                let steps = |_| async {
+                    // Called inside the future, because it may panic before it returns one.
+                    let finished = async { finish(copy).await };
+                    if let Err(panic) = engine::catch_panic(finished).await {
+                        let (job, panic) = (&*id, engine::panic_message(&*panic));
+                        tracing::error!(job, panic, "`on_finish` panicked");
+                    }
+                    Some(())
+                };
+                report.job.finish(&*store, &id, |_| {}, steps).await?;
             }
             Ok(report)
         })

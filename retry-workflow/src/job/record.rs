@@ -47,6 +47,9 @@ pub struct Job {
     /// When it ended or stopped for the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
+    /// How many times it has ended or stopped.
+    #[serde(default)]
+    pub(crate) ends: u64,
     /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
     /// No item begins before this time, if one was asked for.
@@ -246,6 +249,7 @@ impl Job {
             status: JobStatus::Running,
             created: now,
             ended: None,
+            ends: 0,
             input_complete: false,
             not_before: None,
             after: None,
@@ -536,45 +540,6 @@ impl Job {
         }
         let all = Self::all(store).await?;
         Ok(all.into_iter().filter(|one| one.name == job).max_by_key(|one| one.created))
-    }
-
-    /// Returns `true` once after each end of a job, in one of the processes that worked on it: the
-    /// one that was the last to leave. `id` is that of the job as a whole, if this is a part of it.
-    ///
-    /// ```
-    /// # use retry_workflow::{MemoryStore, Workflow};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let import = Workflow::new("import").store(store.clone());
-    /// let report = import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
-    /// assert!(report.job.is_last_to_leave(&store, "import-1").await?);
-    /// assert!(!report.job.is_last_to_leave(&store, "import-1").await?, "once");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn is_last_to_leave(&self, store: &dyn Store, id: &str) -> Result<bool, StoreError> {
-        let Some(now) = Self::find(store, &self.id).await? else { return Ok(false) };
-        let Some(ended) = now.ended.filter(|_| !now.is_live(store.now())) else {
-            return Ok(false);
-        };
-        let (key, end) = (Self::end_key(id), format!("{} {}", ended.as_micros(), now.id));
-        loop {
-            let (revision, before) = store.get(&key).await?.unwrap_or_default();
-            if before == end {
-                return Ok(false);
-            }
-            if store.cas(&key, revision, &end).await? {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn end_key(id: &str) -> String {
-        format!("end/{id}")
     }
 
     /// Returns the request to its live workers that has not been carried out yet.

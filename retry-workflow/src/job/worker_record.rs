@@ -49,6 +49,12 @@ impl WorkerRecord {
             && system::started(self.process) != self.started
     }
 
+    /// Whether it is a worker of this process.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        let this = Self::new("", self.until);
+        (self.process, &self.machine, self.started) == (this.process, &this.machine, this.started)
+    }
+
     /// Whether it was reserved for a worker of the same process, which has now begun.
     pub(crate) fn is_begun_by(&self, other: &Self) -> bool {
         self.worker.is_empty() && (self.process, self.started) == (other.process, other.started)

@@ -22,6 +22,10 @@ struct Status {
     job: JobSummary,
     reduce: Option<JobSummary>,
     is_unfinished: bool,
+    /// The job has ended, and the steps of `on_finish` have not run to their end after that.
+    is_finish_due: bool,
+    /// The process that runs them.
+    finishes: Option<u32>,
 }
 
 /// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
@@ -54,13 +58,19 @@ async fn once(store: &dyn Store, id: &str, screen: &mut Screen) -> Result<bool, 
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
         None => None,
     };
+    let is_finish_due = runner::is_finish_due(store, &job).await?;
     let status = Status {
+        finishes: runner::live_worker(store, &job).await?,
+        is_finish_due,
         is_unfinished: runner::is_unfinished(store, &job).await?,
         job: JobSummary::load(store, &job).await?,
         reduce,
     };
     if screen.json {
         let mut object = json!(status.job);
+        if is_finish_due {
+            object["on_finish"] = json!("due");
+        }
         if let Some(reduce) = &status.reduce {
             object["reduce"] = json!(reduce);
         }
@@ -83,7 +93,7 @@ async fn latest(store: &dyn Store, flag: &str) -> Result<Job, CommandError> {
 
 impl Status {
     fn text(&self, screen: &mut Screen) -> Result<(), CommandError> {
-        let Self { job, reduce, is_unfinished } = self;
+        let Self { job, reduce, is_unfinished, is_finish_due, finishes } = self;
         let flag = screen.flag.clone();
         let counts = &job.counts;
         screen.line(format_args!("job       {}", one_line(&job.id)))?;
@@ -122,6 +132,14 @@ impl Status {
             let perhaps =
                 if job.status == "running" { "   (if no process works on it)" } else { "" };
             screen.line(format_args!("resume    retry-workflow{flag} resume {id}{perhaps}"))?;
+        } else if *is_finish_due {
+            let text = match finishes {
+                Some(process) => format!("its steps run in process {process}"),
+                None => {
+                    format!("its steps have not run to their end: retry-workflow{flag} resume {id}")
+                }
+            };
+            screen.line(format_args!("on_finish {text}"))?;
         }
         if counts.dead > 0 && job.unit == Unit::Item {
             screen.line(format_args!("letters   retry-workflow{flag} dlq stats {id}"))?;

@@ -64,7 +64,7 @@ pub(super) async fn choose(
                 if begin.job_id.is_some() {
                     if begin.if_ended == IfEnded::Report
                         && is_of(&job, &origin)
-                        && !runner::is_unfinished(store, &job).await?
+                        && !runner::is_open(store, &job).await?
                     {
                         return Ok(Chosen::Ended(job));
                     }
@@ -117,7 +117,7 @@ async fn check(
             "there is already a job {id}, which belongs to another file: choose another \
                  --job-id"
         )
-    } else if !runner::is_unfinished(store, job).await? {
+    } else if !runner::is_open(store, job).await? {
         format!(
             "{id} has ended: choose another --job-id, have its end reported with --if-ended report, \
              or remove the job and all its data with: retry-workflow{flag} jobs rm {}",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{Place, until};
+use super::support::{Place, Running, stores, until};
 
 /// Five items, those named `bad…` of which fail, and a script that keeps each report.
 fn place(more: &str) -> Place {
@@ -90,4 +90,120 @@ fn graphs_and_steps_have_them_too() {
         (&reports(&graph)[0]["status"], &reports(&graph)[0]["next"]),
         (&"finished".into(), &Value::Null)
     );
+}
+
+/// A job whose `on_finish` waits for a file, and keeps the key of its end each time it begins.
+fn held(store: Option<String>) -> Place {
+    place("")
+        .on(store)
+        .script("keep.sh", "echo $RETRY_WORKFLOW_FINISH >> keys; while [ ! -e on ]; do sleep 0.02; done; cat \"$1\" >> reports; echo >> reports")
+}
+
+fn keys(place: &Place) -> Vec<String> {
+    place.read("keys").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn steps_that_were_killed_run_again_with_the_same_key() {
+    for store in stores() {
+        let place = held(store);
+        let running = place.spawn(&["run", "job.yml"]);
+        until("they run", || keys(&place).len() == 1);
+        place.ends(0, &["status"]).says("on_finish its steps run in process ");
+        running.signal("KILL");
+        assert_eq!(running.ended().code, None);
+        until("it is known", || {
+            let said = place.ends(0, &["status"]).out;
+            said.contains("on_finish its steps have not run to their end: retry-workflow resume")
+        });
+        place.write("on", "");
+        place.ends(3, &["resume"]).says("2 succeeded, 3 dead letters, of 5");
+        assert_eq!(keys(&place), ["import-1/end-1", "import-1/end-1"]);
+        let report = &reports(&place)[0];
+        assert_eq!((&report["counts"]["dead"], &report["status"]), (&3.into(), &"finished".into()));
+        place.ends(0, &["resume"]).says("there is nothing to resume");
+        assert!(!place.ends(0, &["status"]).out.contains("on_finish"));
+        // Another end has another key.
+        place.ends(3, &["dlq", "retry", "import-1"]);
+        assert_eq!(keys(&place)[2..], ["import-1/end-2"]);
+    }
+}
+
+#[test]
+fn steps_that_a_second_signal_ended_run_again() {
+    for store in stores() {
+        let place = held(store);
+        let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+        until("they run", || keys(&place).len() == 1);
+        running.signal("INT");
+        running.line_with("stopping").unwrap();
+        running.signal("INT");
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        ran.says("resume import-1");
+        place.write("on", "");
+        place.ends(3, &["resume", "import-1"]);
+        assert_eq!(keys(&place), ["import-1/end-1", "import-1/end-1"]);
+    }
+}
+
+#[test]
+fn the_steps_of_a_reduce_that_another_process_ran_run_once() {
+    let place = held(None);
+    let text =
+        place.read("job.yml").replace("map:\n", "reduce: { shell: 'echo >> reduced' }\nmap:\n");
+    place.write("job.yml", &text);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("they run", || keys(&place).len() == 1);
+    running.signal("KILL");
+    running.ended();
+    place.write("on", "");
+    place.ends(3, &["resume"]);
+    assert_eq!((keys(&place).len(), place.read("reduced").lines().count()), (2, 1));
+    assert_eq!(reports(&place).len(), 1);
+}
+
+/// A worker with process numbers of its own, as in another container: this machine does not know
+/// whether it is alive. `None` if the system does not allow that.
+#[cfg(target_os = "linux")]
+fn elsewhere(place: &Place, arguments: &[&str]) -> Option<Running> {
+    let apart = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let tried = std::process::Command::new("unshare").args(apart).arg("true").output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        eprintln!("skipped: unshare does not make process numbers of their own here");
+        return None;
+    }
+    let mut command = std::process::Command::new("unshare");
+    let inner = place.command(arguments);
+    command.args(apart).arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(place.path("."));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    Some(Running::spawned(&mut command))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_worker_that_was_killed_elsewhere_is_waited_for() {
+    for store in stores() {
+        let work = "touch ran.$1; case $1 in b) while [ ! -e go ]; do sleep 0.02; done;; esac";
+        let place = place("").on(store).items(&["a", "b"]).script("import.sh", work);
+        let first = place.spawn(&["run", "job.yml"]);
+        until("it works", || place.path("ran.b").exists());
+        let resume = ["resume", "import-1", "--lease", "3s"];
+        let Some(mut other) = elsewhere(&place, &resume) else { return };
+        other.line_with("waiting for another worker, whose lease lasts").unwrap();
+        other.signal("KILL");
+        other.ended();
+        place.write("go", "");
+        let ran = first.ended();
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.says("on_finish waits until process ");
+        assert_eq!(reports(&place).len(), 1, "{ran:#?}");
+    }
 }

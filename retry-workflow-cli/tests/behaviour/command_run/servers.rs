@@ -9,7 +9,7 @@ use super::support::{Place, Running};
 use super::upkeep::{place, run, seen};
 
 /// The address of a new schema; `None` if there is no server.
-fn server() -> Option<String> {
+pub(super) fn server() -> Option<String> {
     let fixture::Place { url, schema } = fixture::Place::new()?;
     Some(format!("{url}&schema={schema}"))
 }

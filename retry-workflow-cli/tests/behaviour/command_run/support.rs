@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A folder that is removed after the test.
-pub(crate) struct Place(tempfile::TempDir);
+/// A folder that is removed after the test, and the store of its commands, if that is not the
+/// default one.
+pub(crate) struct Place(tempfile::TempDir, Option<String>);
 
 /// The output of the command.
 #[derive(Debug)]
@@ -24,12 +25,17 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(tempfile::tempdir().unwrap(), None)
     }
 
     /// Creates a folder with `job.yml`.
     pub(crate) fn with(workflow: &str) -> Self {
         Self::new().file("job.yml", workflow)
+    }
+
+    /// Sets the store of all commands.
+    pub(crate) fn on(self, store: Option<String>) -> Self {
+        Self(self.0, store)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,6 +90,9 @@ impl Place {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(store) = &self.1 {
+            command.env("RETRY_WORKFLOW_STORE", store);
+        }
         command
     }
 
@@ -129,6 +138,15 @@ impl Place {
         let millis = |seconds| Duration::from_secs_f64(seconds).as_millis().try_into().unwrap();
         history.iter().map(|attempt| millis(seconds(attempt))).collect()
     }
+}
+
+/// A file, and a server if there is one.
+pub(crate) fn stores() -> Vec<Option<String>> {
+    #[cfg(feature = "postgres")]
+    if let Some(server) = super::servers::server() {
+        return vec![None, Some(server)];
+    }
+    vec![None]
 }
 
 impl Ran {

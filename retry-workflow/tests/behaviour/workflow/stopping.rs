@@ -218,3 +218,91 @@ async fn a_job_stops_when_its_future_ends_whatever_that_returns() {
         .unwrap();
     assert_eq!((report.stopped(), report.succeeded()), (Some(&StopReason::Requested), 0));
 }
+
+/// Adds a worker of another machine to the record of a job, whose heartbeat is valid for as long as
+/// the one of the worker that is there; or renews it.
+async fn beat_elsewhere(store: &MemoryStore, job: &str) {
+    let key = format!("job/{job}");
+    let (revision, text) = store.get(&key).await.unwrap().unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let workers = record["workers"].as_array_mut().unwrap();
+    let mut other = workers[0].clone();
+    workers.retain(|worker| worker["worker"] != "other");
+    other["worker"] = "other".into();
+    other["machine"] = "elsewhere".into();
+    other["until"] = serde_json::json!(store.now() + Duration::from_secs(20));
+    workers.push(other);
+    assert!(store.cas(&key, revision, &record.to_string()).await.unwrap());
+}
+
+/// A job that calls `on_finish` with its report; while its item runs, another worker begins.
+async fn run_beside(store: &MemoryStore, heard: &Arc<Mutex<Vec<u64>>>) -> Duration {
+    let heard = Arc::clone(heard);
+    let began = Instant::now();
+    let workflow = Workflow::new("shared").job_id("shared").store(store.clone());
+    let workflow = workflow.on_finish(move |report| async move {
+        heard.lock().unwrap().push(report.succeeded());
+    });
+    let other = store.clone();
+    let handler = move |_: u32, _| {
+        let other = other.clone();
+        async move {
+            beat_elsewhere(&other, "shared").await;
+            Ok::<_, String>(())
+        }
+    };
+    workflow.run([1], handler).await.unwrap();
+    began.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_died_elsewhere_does_not_take_the_end_with_it() {
+    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let took = run_beside(&store, &heard).await;
+    assert_eq!(*heard.lock().unwrap(), [1]);
+    assert!((20..22).contains(&took.as_secs()), "until its heartbeat is old: {took:?}");
+    let job = Job::find(&store, "shared").await.unwrap().unwrap();
+    assert!(!job.is_finish_due(&store, "shared").await.unwrap() && !job.is_live(store.now()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_is_left_to_a_worker_that_is_alive() {
+    let (store, heard) = (MemoryStore::new(), Arc::new(Mutex::new(Vec::new())));
+    let renews = async {
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        beat_elsewhere(&store, "shared").await;
+    };
+    let (took, ()) = tokio::join!(run_beside(&store, &heard), renews);
+    assert!(heard.lock().unwrap().is_empty());
+    assert!((6..8).contains(&took.as_secs()), "{took:?}");
+    let job = Job::find(&store, "shared").await.unwrap().unwrap();
+    assert!(job.is_finish_due(&store, "shared").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_an_end_holds_it_for_as_long_as_it_runs_and_runs_again_if_it_is_dropped() {
+    let store = MemoryStore::new();
+    let workflow = Workflow::new("import").store(store.clone());
+    let report = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();
+    let job = &report.job;
+    let lasts = |seconds| {
+        let steps = move |key| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Some(key)
+        };
+        job.finish(&store, "import-1", |_| {}, steps)
+    };
+    // Far longer than its lease.
+    let second = async {
+        tokio::time::sleep(Duration::from_secs(500)).await;
+        lasts(0).await
+    };
+    let dropped = tokio::time::timeout(Duration::from_secs(700), lasts(1_000));
+    let (dropped, second) = tokio::join!(dropped, second);
+    assert!(dropped.is_err());
+    assert_eq!(second.unwrap(), None, "another worker runs it");
+    assert_eq!(lasts(1).await.unwrap().as_deref(), Some("import-1/end-1"), "the same key");
+    assert_eq!(lasts(1).await.unwrap(), None);
+    let interrupted = job.finish(&store, "import-1", |_| {}, |_| async { None::<()> });
+    assert_eq!(interrupted.await.unwrap(), None);
+}

@@ -366,15 +366,28 @@ pub(crate) async fn run(
     let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
     let schedule = Schedule { after, not_before, skip_after };
     let settings = &RunSettings { schedule, ..settings.clone() };
+    let unknown = |id: &str| WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() };
     let id = job.id.clone();
     finish::expect(&**store, file, &id).await?;
-    let reports = if is_unfinished(&**store, &job).await? {
-        run_plan(store, job, file, checked, settings, stop).await?
-    } else {
-        let loaded = Reports::load(&**store, file, &id).await?;
-        loaded.ok_or(WorkflowError::UnknownJob { id, known: Vec::new() })?
-    };
-    Ok(finish::finish(&**store, file, reports, settings).await?)
+    let (mut job, mut checked) = (job, checked);
+    loop {
+        let mut reports = if is_unfinished(&**store, &job).await? {
+            run_plan(store, job, file, checked.take(), settings, stop).await?
+        } else {
+            Reports::load(&**store, file, &id).await?.ok_or_else(|| unknown(&id))?
+        };
+        let is_finished = reports.ended().job.status == JobStatus::Finished;
+        // Items may be re-driven while `reduce` or `on_finish` runs.
+        let has_more =
+            async || Ok::<_, StoreError>(is_finished && store.counts(&id).await?.unfinished() > 0);
+        if !has_more().await? {
+            reports = finish::finish(&**store, file, reports, settings).await?;
+            if !has_more().await? {
+                return Ok(reports);
+            }
+        }
+        job = Job::find(&**store, &id).await?.ok_or_else(|| unknown(&id))?;
+    }
 }
 
 async fn run_plan(

@@ -208,6 +208,15 @@ async fn parent_job(store: &dyn Store, job: Job) -> Result<Job, CommandError> {
     }
 }
 
+/// The job with this id, or the job that it is the `reduce` of; `None` if its items came without a
+/// job.
+pub(super) async fn whole(store: &dyn Store, id: &str) -> Result<Option<Job>, CommandError> {
+    match Job::find(store, id).await? {
+        Some(job) => Ok(Some(parent_job(store, job).await?)),
+        None => Ok(None),
+    }
+}
+
 /// The latest job that was started from a file and has not ended.
 async fn latest(store: &dyn Store) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {

@@ -160,7 +160,7 @@ fn told(reports: &Reports, flag: &str) -> Value {
 
 impl Reports {
     /// The report that says how it ended: of the part that came last.
-    fn ended(&self) -> &JobReport {
+    pub(super) fn ended(&self) -> &JobReport {
         let Self { job, setup, reduce, .. } = self;
         setup.as_ref().or(reduce.as_ref()).unwrap_or(job)
     }

@@ -10,7 +10,7 @@ use crate::command::arguments::RedriveArguments;
 use crate::command::audit;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
-use crate::terminal::text::{count, one_line};
+use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
 
 /// What to do after items have been re-driven.
@@ -68,14 +68,39 @@ pub(super) async fn retry(
         let rate = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         screen.line(format_args!("{} re-driven{rate}", count(taken, "dead letter")))?;
         if taken > 0 && arguments.later {
-            let resume = format!("retry-workflow{} resume", screen.flag);
-            screen
-                .line(format_args!("a running worker picks them up; if there is none: {resume}"))?;
+            let text = run_later(letters, filter, &screen.flag).await?;
+            screen.line(text)?;
         }
     }
     // Let the reader see this before the work begins.
     screen.flush()?;
     Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
+}
+
+/// Says what runs the items of `--later`.
+async fn run_later(
+    letters: &DeadLetters,
+    filter: &Filter,
+    flag: &str,
+) -> Result<String, CommandError> {
+    let store = letters.store();
+    let resume = format!("retry-workflow{flag} resume");
+    let Some(id) = &filter.job else {
+        return Ok(format!("a running worker picks them up; if there is none: {resume}"));
+    };
+    let job = crate::command::run::whole(store, id).await?;
+    let (name, id) = match &job {
+        Some(job) => (one_line(&job.id), argument(&job.id)),
+        None => (one_line(id), argument(id)),
+    };
+    let process = match &job {
+        Some(job) => crate::runner::live_worker(store, job).await?,
+        None => None,
+    };
+    Ok(match process {
+        Some(process) => format!("process {process}, which works on {name}, picks them up"),
+        None => format!("no process works on {name}; to run them: {resume} {id}"),
+    })
 }
 
 /// Replaces the payload of the one selected item with the contents of a file.

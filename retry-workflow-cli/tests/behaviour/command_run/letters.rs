@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::support::{Place, until};
+use super::support::{Place, stores, until};
 
 /// An import of five customers, three of whom cannot be imported until something is repaired.
 fn place() -> Place {
@@ -202,4 +202,57 @@ fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
     place.ends(0, &["resume"]).says("job job-1: finished");
     let third = place.ends(0, &["run", "job.yml"]);
     assert!(!third.err.contains("has not ended"), "{third:#?}");
+}
+
+#[test]
+fn those_that_are_taken_back_during_reduce_or_at_the_end_are_run_by_the_same_process() {
+    for store in stores() {
+        let place = place().on(store);
+        let text = place
+            .read("job.yml")
+            .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.02; done");
+        let end =
+            "on_finish: { shell: 'echo >> ends; while [ ! -e over ]; do sleep 0.02; done' }\n";
+        place.write("job.yml", &format!("{text}{end}"));
+        let running = place.spawn(&["run", "job.yml"]);
+        until("it reduces", || !place.read("summary").is_empty());
+        let later =
+            |item: &str| place.ends(0, &["dlq", "retry", "import-1", "--item", item, "--later"]);
+        let picks = format!("process {}, which works on import-1, picks them up", running.worker());
+        place.write("repaired", "");
+        later("ada-1").says(&picks);
+        place.write("on", "");
+        until("it is at the end", || !place.read("ends").is_empty());
+        assert_eq!(place.read("summary"), "2 3\n3 2\n", "before the end");
+        later("ada-2").says(&picks);
+        place.write("over", "");
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        ran.says("4 succeeded, 1 dead letter, of 5");
+        assert_eq!(place.read("summary"), "2 3\n3 2\n4 1\n");
+        assert_eq!(place.read("ends"), "\n\n");
+        later("bob-1")
+            .says("no process works on import-1; to run them: retry-workflow resume import-1");
+        place.ends(0, &["resume", "import-1"]).says("5 succeeded, of 5");
+    }
+}
+
+#[test]
+fn a_stop_that_comes_during_reduce_leaves_those_that_are_taken_back_to_resume() {
+    let place = place();
+    let text = place
+        .read("job.yml")
+        .replace(">> summary", ">> summary; while [ ! -e on ]; do sleep 0.02; done");
+    place.write("job.yml", &text);
+    let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+    until("it reduces", || !place.read("summary").is_empty());
+    place.write("repaired", "");
+    place.ends(0, &["dlq", "retry", "import-1", "--later"]);
+    running.signal("INT");
+    running.line_with("stopping").unwrap();
+    place.write("on", "");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("resume import-1");
+    place.ends(0, &["resume", "import-1"]).says("5 succeeded, of 5");
 }

@@ -39,7 +39,7 @@ use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Rate,
-    Store, StoreError, WorkflowError,
+    StopReason, Store, StoreError, WorkflowError,
 };
 
 /// What a job records about its workflow file.
@@ -98,6 +98,8 @@ pub(crate) struct RunSettings {
     pub(crate) flag: String,
     /// When the first part of the job may begin.
     pub(crate) schedule: Schedule,
+    /// Nothing new begins: no number of failures stops the items.
+    pub(crate) is_closing: bool,
 }
 
 /// Receives the events of a job.
@@ -148,7 +150,13 @@ impl RunSettings {
         captured: &BTreeMap<String, Captured>,
         stop: &StopSignal,
     ) -> JobRunner {
-        let runner = self.runner(store, job, file.error_policy().clone(), stop);
+        let mut policy = file.error_policy().clone();
+        if self.is_closing {
+            // What is skipped as late counts as failed.
+            policy =
+                policy.continue_on_failure(true).max_failures(u64::MAX).minimum_items(u64::MAX);
+        }
+        let runner = self.runner(store, job, policy, stop);
         add_handlers(runner, file, captured)
     }
 }
@@ -179,6 +187,19 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
+    /// Whether the job stopped because somebody, or a deadline, has asked for it.
+    pub(crate) fn is_stop_requested(&self) -> bool {
+        matches!(
+            self.ended().stopped(),
+            Some(
+                StopReason::Requested
+                    | StopReason::Paused
+                    | StopReason::Cancelled
+                    | StopReason::Deadline
+            )
+        )
+    }
+
     /// Loads the reports of a job of this file that has finished.
     async fn load(
         store: &dyn Store,
@@ -374,6 +395,7 @@ pub(crate) async fn run(
         let mut reports = if is_unfinished(&**store, &job).await? {
             run_plan(store, job, file, checked.take(), settings, stop).await?
         } else {
+            Job::cancel_reservation(&**store, &id).await?;
             Reports::load(&**store, file, &id).await?.ok_or_else(|| unknown(&id))?
         };
         let is_finished = reports.ended().job.status == JobStatus::Finished;

@@ -40,6 +40,7 @@ Exit codes:
   2  the arguments or a file are not valid
   3  the job finished and left dead letters
   4  another process is working on a job of the same file
+  5  the job finished without dead letters, but items were skipped as late
 
 Example:
   retry-workflow run job.yml; retry-workflow dlq stats"
@@ -539,7 +540,7 @@ pub(crate) struct FilterArguments {
     #[arg(
         long,
         help = "With this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
-        payload, dependency, other"
+        payload, dependency, late, other"
     )]
     pub(crate) class: Option<String>,
     /// That ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago

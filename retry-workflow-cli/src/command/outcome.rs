@@ -5,8 +5,8 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::terminal::text::chain;
-use retry_workflow::StoreError;
 use retry_workflow::dead_letters::{ExportError, ImportError, SignatureError};
+use retry_workflow::{JobReport, StoreError};
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Stopped,
     /// The job finished, but left dead letters.
     DeadLetters,
+    /// The job finished without dead letters, but it was too late for some of its items.
+    Late,
     /// The store is damaged, which has been reported.
     Unsound,
     /// Files have mistakes, which have been reported as JSON.
@@ -30,7 +32,25 @@ impl Exit {
             Self::Stopped | Self::Unsound => 1,
             Self::BadFiles => 2,
             Self::DeadLetters => 3,
+            Self::Late => 5,
         })
+    }
+
+    /// How a job has ended.
+    pub(crate) fn of(report: &JobReport) -> Self {
+        if report.dead() > 0 {
+            Self::DeadLetters
+        } else if report.is_late() {
+            Self::Late
+        } else {
+            Self::Success
+        }
+    }
+
+    /// The exit of several jobs: the one that matters most.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let order = [Self::Unsound, Self::BadFiles, Self::Stopped, Self::DeadLetters, Self::Late];
+        order.into_iter().find(|exit| [self, other].contains(exit)).unwrap_or(Self::Success)
     }
 }
 

@@ -39,6 +39,15 @@ struct Work {
     checked: Option<CheckedInput>,
     /// The file is not the one that the job was started with.
     is_moved: bool,
+    /// Nothing new begins: no number of failures stops it.
+    is_closing: bool,
+}
+
+/// How the work on a job has ended here.
+struct Ended {
+    exit: Exit,
+    /// Somebody, or a deadline, has asked for it.
+    is_requested: bool,
 }
 
 /// `run FILE`: starts a new job, or continues the one that has not ended.
@@ -51,21 +60,46 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     // Report everything that can be wrong with the file before a job is created.
     let file = files::ready(path)?;
-    let checked = checked_before(&file)?;
+    let mut checked = checked_before(&file)?;
     let store = address.open_or_create().await?;
-    let unfinished = unfinished_job(&store, &file).await?;
-    let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
-    let flag = &screen.flag;
-    let chosen = beginning::choose(&*store, &file, begin, unfinished.clone(), flag, tell);
-    let job = match chosen.await? {
-        Chosen::New(job) => job,
-        Chosen::Unfinished(job) => {
+    let flag = screen.flag.clone();
+    let json = screen.json;
+    let tell = |text: &str| ProgressReporter::new(how, json).println(text);
+    let mut closed = Vec::new();
+    let mut exit = Exit::Success;
+    let (job, begun) = loop {
+        let unfinished = unfinished_job(&store, &file, &closed).await?;
+        let known = (unfinished.clone(), &*closed);
+        let (job, is_shared) =
+            match beginning::choose(&*store, &file, begin, known, &flag, tell).await? {
+                Chosen::New(job) => break (job, unfinished),
+                Chosen::Unfinished(job) => (job, false),
+                Chosen::Shared(job) => (job, true),
+                Chosen::Ended(job) => return report_end(&*store, &job, screen).await,
+            };
+        let closes = match begin {
+            BeginArguments { continues: true, job_id: None, .. } => {
+                Closing::of(&*store, &file, &job).await?
+            }
+            _ => None,
+        };
+        let Some(closing) = closes else {
             let found = ready(&*store, job, None).await?;
-            return work(&store, found, how, screen).await;
+            return Ok(exit.and(work(&store, found, how, screen).await?.exit));
+        };
+        let id = job.id.clone();
+        tell(&closing.describe(&id));
+        let ended = closing.close(&store, job, is_shared, how, screen).await?;
+        exit = exit.and(ended.exit);
+        // After a request to stop, do not start the next job.
+        if ended.is_requested {
+            return Ok(exit);
         }
-        Chosen::Ended(job) => return report_end(&*store, &job, screen).await,
+        closed.push(id);
+        // That took a while.
+        checked = checked_before(&file)?;
     };
-    if let Some(begun) = unfinished {
+    if let Some(begun) = begun {
         tell(&format!(
             "this starts a new job, although {} of this file has not ended; to resume that one: \
              retry-workflow{flag} resume {}",
@@ -73,8 +107,79 @@ pub(super) async fn run(
             argument(&begun)
         ));
     }
-    let new = Work { job, file, checked, is_moved: false };
-    work(&store, new, how, screen).await
+    let new = Work { job, file, checked, is_moved: false, is_closing: false };
+    Ok(exit.and(work(&store, new, how, screen).await?.exit))
+}
+
+/// Why `run --continue` only brings a job to its end, and then starts a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    /// Its `skip_after` has passed, and some of its items have begun or are known.
+    Late,
+    /// The same, and it has no items yet.
+    NeverBegun,
+    /// Nothing is left but the steps of `on_finish`.
+    Finish,
+}
+
+impl Closing {
+    async fn of(
+        store: &dyn Store,
+        file: &WorkflowFile,
+        job: &Job,
+    ) -> Result<Option<Self>, CommandError> {
+        if !runner::is_unfinished(store, job).await? {
+            return Ok(Some(Self::Finish));
+        }
+        let skip_after = file.schedule.skip_after.map(|moment| moment.of(job.created));
+        if skip_after.is_none_or(|late| late > store.now()) {
+            return Ok(None);
+        }
+        let has_items = job.input_complete || store.counts(&job.id).await?.total() > 0;
+        Ok(Some(if has_items { Self::Late } else { Self::NeverBegun }))
+    }
+
+    fn describe(self, id: &str) -> String {
+        let id = one_line(id);
+        match self {
+            Self::Late => format!(
+                "the `skip_after` of {id} has passed: its items that have begun end, the others are \
+                 skipped, and then a new job starts"
+            ),
+            Self::NeverBegun => format!(
+                "the `skip_after` of {id} has passed before it had any items: it ends, and a new job \
+                 starts"
+            ),
+            Self::Finish => {
+                format!("the steps of on_finish of {id} run, and then a new job starts")
+            }
+        }
+    }
+
+    async fn close(
+        self,
+        store: &Arc<dyn Store>,
+        mut job: Job,
+        is_shared: bool,
+        how: &RunArguments,
+        screen: &mut Screen,
+    ) -> Result<Ended, CommandError> {
+        if self != Self::Finish && !is_shared {
+            // Its input is tonight's by now.
+            Job::cut_short(&**store, &job.id).await?;
+            if self == Self::NeverBegun {
+                runner::cancel(&**store, &job.id).await?;
+                Job::cancel_reservation(&**store, &job.id).await?;
+            }
+            job = find(&**store, &job.id).await?;
+        }
+        if self == Self::NeverBegun && !is_shared {
+            report_end(&**store, &job, screen).await?;
+            return Ok(Ended { exit: Exit::Late, is_requested: false });
+        }
+        let found = Work { is_closing: true, ..ready(&**store, job, None).await? };
+        work(store, found, how, screen).await
+    }
 }
 
 /// `resume [JOB]`: resumes a job; with `None`, the latest that has not ended.
@@ -103,7 +208,7 @@ pub(super) async fn resume(
         return report_end(&**store, &job, screen).await;
     }
     let ready = ready(&**store, job, file).await?;
-    work(store, ready, how, screen).await
+    Ok(work(store, ready, how, screen).await?.exit)
 }
 
 /// Reports how a job has ended.
@@ -112,18 +217,19 @@ async fn report_end(
     job: &Job,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let dead = store.counts(&job.id).await?.dead;
+    let unknown = || CommandError::Usage(format!("there is no job {}", one_line(&job.id)));
+    let report = JobReport::load(store, &job.id).await?.ok_or_else(unknown)?;
+    let exit = Exit::of(&report);
     if screen.json {
-        screen.object(&JobReport::load(store, &job.id).await?)?;
+        screen.object(&report)?;
     } else {
         let id = one_line(&job.id);
         screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
-        if dead > 0 {
-            let unit = Origin::read(job).map_or(Unit::Item, |origin| origin.unit());
-            screen.line(letters_left(dead, unit, &argument(&job.id), &screen.flag))?;
-        }
+        let unit = Origin::read(job).map_or(Unit::Item, |origin| origin.unit());
+        let report = report.counted_in(unit, None);
+        what_is_left(&report, screen)?;
     }
-    Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success })
+    Ok(exit)
 }
 
 /// Why nothing can be resumed although jobs have not ended: none of them was started from a file.
@@ -162,11 +268,9 @@ pub(super) async fn run_again(
         let job = parent_job(&**store, find(&**store, id).await?).await?;
         let ended = work(store, ready(&**store, job, file).await?, how, screen).await?;
         // After a request to stop, do not start the next job.
-        if ended == Exit::Stopped {
-            return Ok(ended);
-        }
-        if ended == Exit::DeadLetters {
-            worst = ended;
+        worst = worst.and(ended.exit);
+        if ended.exit == Exit::Stopped {
+            break;
         }
     }
     Ok(worst)
@@ -228,14 +332,18 @@ async fn latest(store: &dyn Store) -> Result<Option<Job>, CommandError> {
     Ok(None)
 }
 
-/// A job of this file that has not ended.
+/// A job of this file that has not ended, and is not one of the `closed` ones.
 async fn unfinished_job(
     store: &Arc<dyn Store>,
     file: &WorkflowFile,
+    closed: &[String],
 ) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
     for job in Job::all(&**store).await?.into_iter().rev() {
-        if Origin::read(&job).as_ref() == Some(&origin) && runner::is_open(&**store, &job).await? {
+        if Origin::read(&job).as_ref() == Some(&origin)
+            && !closed.contains(&job.id)
+            && runner::is_open(&**store, &job).await?
+        {
             return Ok(Some(job.id));
         }
     }
@@ -257,7 +365,7 @@ async fn ready(store: &dyn Store, job: Job, file: Option<&Path>) -> Result<Work,
         return Err(CommandError::Usage(why));
     }
     let checked = if job.input_complete { None } else { checked_before(&file)? };
-    Ok(Work { job, file, checked, is_moved })
+    Ok(Work { job, file, checked, is_moved, is_closing: false })
 }
 
 /// Checks an input ahead of the job, which is possible if it is a file that no `setup` writes.
@@ -276,8 +384,8 @@ async fn work(
     work: Work,
     how: &RunArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
-    let Work { job, mut file, checked, is_moved } = work;
+) -> Result<Ended, CommandError> {
+    let Work { job, mut file, checked, is_moved, is_closing } = work;
     let id = job.id.clone();
     if is_moved {
         runner::adopt(&**store, &id, &file).await?;
@@ -323,6 +431,7 @@ async fn work(
         },
         flag: screen.flag.clone(),
         schedule: Schedule::default(),
+        is_closing,
     };
     let stop = StopSignal(requested);
     let ended = {
@@ -341,7 +450,8 @@ async fn work(
     match ended {
         Some(Ok(reports)) => {
             let again = if reports.job.job.input_complete { "" } else { input_again(&file) };
-            print_reports(&reports, &flag, again, screen)
+            let exit = print_reports(&reports, again, screen)?;
+            Ok(Ended { exit, is_requested: reports.is_stop_requested() })
         }
         Some(Err(WorkflowError::Store(error @ StoreError::Replaced { .. }))) => {
             Err(CommandError::Stopped(chain(&error)))
@@ -408,20 +518,13 @@ async fn wait_for_release(store: &dyn Store, job: &str) {
 /// Reports what became of a job, and what to do next.
 fn print_reports(
     reports: &Reports,
-    flag: &str,
     again: &str,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let Reports { job, setup, reduce, .. } = reports;
     let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
     let stopped = setup.is_some() || is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
-    let exit = if stopped {
-        Exit::Stopped
-    } else if job.dead() > 0 {
-        Exit::DeadLetters
-    } else {
-        Exit::Success
-    };
+    let exit = if stopped { Exit::Stopped } else { Exit::of(job) };
     if screen.json {
         let mut object = json!(job);
         if let Some(setup) = setup {
@@ -439,13 +542,28 @@ fn print_reports(
     for report in reports.printed() {
         screen.line(report)?;
     }
-    let id = argument(&job.job.id);
     if stopped {
-        screen.line(format_args!("to resume: retry-workflow{flag} resume {id}{again}"))?;
-    } else if job.dead() > 0 {
-        screen.line(letters_left(job.dead(), job.unit(), &id, flag))?;
+        let (flag, id) = (&screen.flag, argument(&job.job.id));
+        screen.line(format!("to resume: retry-workflow{flag} resume {id}{again}"))?;
+    } else {
+        what_is_left(job, screen)?;
     }
     Ok(exit)
+}
+
+/// What to do about the items of a job that has ended without them.
+fn what_is_left(report: &JobReport, screen: &mut Screen) -> Result<(), CommandError> {
+    let (flag, id) = (screen.flag.clone(), argument(&report.job.id));
+    if report.dead() > 0 {
+        screen.line(letters_left(report.dead(), report.unit(), &id, &flag))?;
+    }
+    if report.late() > 0 {
+        let late = count(report.late(), "late item");
+        screen.line(format_args!(
+            "to run {late} after all: retry-workflow{flag} dlq retry {id} --class late"
+        ))?;
+    }
+    Ok(())
 }
 
 fn letters_left(dead: u64, unit: Unit, id: &str, flag: &str) -> String {

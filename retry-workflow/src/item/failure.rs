@@ -40,6 +40,9 @@ const LONGEST_MESSAGE: usize = 16 * 1024;
 /// How many of the errors inside an error are kept.
 const LONGEST_CHAIN: usize = 16;
 
+/// The class of items that had not begun in time.
+pub(crate) const LATE: &str = "late";
+
 impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
     /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
@@ -53,7 +56,7 @@ impl Failure {
     /// ```
     pub const CLASSES: [&str; 12] = {
         let mut classes = ["panic"; 12];
-        let own = ["panic", "lost", "payload", "dependency", "cancelled", "late", "other"];
+        let own = ["panic", "lost", "payload", "dependency", "cancelled", LATE, "other"];
         let mut next = 0;
         while next < classes.len() {
             let transient = Class::NAMES.len();

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::item::clock::Timestamp;
-use crate::item::failure::Failure;
-use crate::item::record::{Counts, Cursor, Page};
+use crate::item::failure::{Failure, LATE};
+use crate::item::record::{Counts, Cursor, Filter, ItemState, Page};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
@@ -52,6 +52,10 @@ pub struct Job {
     pub(crate) ends: u64,
     /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
+    /// Whether the rest of its input was not read, because it was too late for it:
+    /// [`Job::cut_short`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut_short: bool,
     /// No item begins before this time, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
@@ -251,6 +255,7 @@ impl Job {
             ended: None,
             ends: 0,
             input_complete: false,
+            is_cut_short: false,
             not_before: None,
             after: None,
             baseline: Baseline::default(),
@@ -465,6 +470,17 @@ impl Job {
         Ok(is_free.into_inner())
     }
 
+    /// Removes a [reservation](Self::reserve) of this process, which is not going to work on the job.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn cancel_reservation(store: &dyn Store, id: &str) -> Result<(), StoreError> {
+        Self::update(store, id, |job| {
+            job.workers.retain(|it| !(it.worker.is_empty() && it.is_of_this_process()));
+        })
+        .await
+    }
+
     /// Checks whether a text can be the name of a job.
     ///
     /// ```
@@ -506,7 +522,7 @@ impl Job {
     }
 
     /// Returns `true` if a job has succeeded with all of its items: the one with this id, or else
-    /// the newest one of this name.
+    /// the newest one of this name. A job of which items were skipped as late has not.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore, Workflow};
@@ -527,7 +543,37 @@ impl Job {
         let Some(job) = Self::find_or_newest(store, job).await? else { return Ok(false) };
         let counts = store.counts(&job.id).await?;
         let is_done = job.status == JobStatus::Finished && counts.unfinished() == 0;
-        Ok(is_done && counts.dead == 0)
+        if !is_done || counts.dead > 0 || job.is_cut_short {
+            return Ok(false);
+        }
+        Ok(counts.skipped == 0 || store.stats(&late(&job.id)).await?.is_empty())
+    }
+
+    /// Records that the rest of the input of a job is not read any more, because it is too late for
+    /// it: the job ends with the items that the store has.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// Job::cut_short(&store, "import-1").await?;
+    /// let import = Workflow::new("import").store(store.clone());
+    /// let report = import.resume("import-1", |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// assert!(report.is_late() && !report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn cut_short(store: &dyn Store, id: &str) -> Result<(), StoreError> {
+        Self::update(store, id, |job| {
+            job.is_cut_short |= !job.input_complete;
+            job.input_complete = true;
+        })
+        .await
     }
 
     /// Finds the job with this id, or else the newest one of this name.
@@ -735,6 +781,11 @@ impl Job {
 }
 
 const PREFIX: &str = "job/";
+
+/// The items of a job that were skipped because they had not begun in time.
+fn late(job: &str) -> Filter {
+    Filter::job(job).states([ItemState::Skipped]).class(LATE)
+}
 
 /// The number of items in one transaction, so that other writers do not wait for long.
 const AT_ONCE: usize = 5_000;

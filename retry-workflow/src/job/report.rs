@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::item::clock::Timestamp;
+use crate::item::failure::LATE;
 use crate::item::json::seconds;
 use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::sanitize::OneLine;
@@ -218,6 +219,32 @@ impl JobReport {
         self.counts.skipped
     }
 
+    /// Returns the number of items that were skipped because they had not begun in time: see
+    /// [`skip_after`](crate::JobRunner::skip_after).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .skip_after(Duration::ZERO)
+    ///     .run([8, 6, 3], |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// assert_eq!((report.late(), report.is_late()), (3, true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn late(&self) -> u64 {
+        self.classes.get(LATE).copied().unwrap_or(0).min(self.counts.skipped)
+    }
+
+    /// Returns `true` if it was too late for some items: they were skipped, or the rest of the input
+    /// was not read.
+    pub fn is_late(&self) -> bool {
+        self.late() > 0 || self.job.is_cut_short
+    }
+
     /// Returns `true` if every item has succeeded.
     ///
     /// ```
@@ -234,7 +261,8 @@ impl JobReport {
     /// # }
     /// ```
     pub fn is_success(&self) -> bool {
-        self.job.status == JobStatus::Finished && self.counts.failed() == 0
+        let is_whole = self.job.status == JobStatus::Finished && !self.job.is_cut_short;
+        is_whole && self.counts.failed() == 0
     }
 
     /// Returns why the job stopped before its end, if it did.
@@ -284,6 +312,9 @@ impl fmt::Display for JobReport {
             }
         }
         writeln!(f, ", of {total}")?;
+        if job.is_cut_short {
+            writeln!(f, "  input     not read to its end, because it was too late for the rest")?;
+        }
         write!(f, "  attempts  {}", counts.attempts)?;
         if counts.lost > 0 {
             write!(f, ", and {} lost with their worker", counts.lost)?;

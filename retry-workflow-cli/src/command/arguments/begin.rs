@@ -16,7 +16,8 @@ pub(crate) struct BeginArguments {
                 name and a number]"
     )]
     pub(crate) job_id: Option<String>,
-    /// Resume the job of this file that has not ended, if there is one
+    /// Resume the job of this file that has not ended, if there is one; if its `skip_after` has
+    /// passed, bring it to its end, and then start a new one
     #[arg(long = "continue")]
     pub(crate) continues: bool,
     /// If another process is working on a job of this file: refuse (exit code 4), wait until it is
@@ -24,7 +25,7 @@ pub(crate) struct BeginArguments {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = IfRunning::Refuse)]
     pub(crate) if_running: IfRunning,
     /// If the job with this --job-id has ended: refuse (exit code 2), or report how it ended, as
-    /// `resume` does (exit code 0, or 3 with dead letters)
+    /// `resume` does (exit code 0, 3 with dead letters, 5 with late items)
     #[arg(
         long,
         value_name = "WHAT",

@@ -46,7 +46,10 @@ impl FilterArguments {
             )));
         }
         let mut filter = Filter::default();
-        filter.states = states;
+        // What was too late is skipped, and never a dead letter.
+        let is_late = self.class.as_deref() == Some("late");
+        let late = is_late.then(|| vec![ItemState::Dead, ItemState::Skipped]);
+        filter.states = states.or(late);
         filter.job = self.job.clone().or_else(|| self.job_option.clone());
         filter.class.clone_from(&self.class);
         filter.since = self.since;

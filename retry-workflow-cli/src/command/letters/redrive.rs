@@ -66,7 +66,9 @@ pub(super) async fn retry(
         }))?;
     } else if !screen.json {
         let rate = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-        screen.line(format_args!("{} re-driven{rate}", count(taken, "dead letter")))?;
+        // Skipped items are selected by their class.
+        let what = if filter.states.is_some() { "item" } else { "dead letter" };
+        screen.line(format_args!("{} re-driven{rate}", count(taken, what)))?;
         if taken > 0 && arguments.later {
             let text = run_later(letters, filter, &screen.flag).await?;
             screen.line(text)?;

@@ -18,20 +18,22 @@ const SHORTEST: Duration = Duration::from_secs(30);
 /// The job of a `run`.
 pub(super) enum Chosen {
     New(Job),
-    /// It has not ended: this process continues it, or joins others.
+    /// It has not ended, and no other process works on it: this one continues it.
     Unfinished(Job),
+    /// Other processes work on it: this one joins them.
+    Shared(Job),
     /// There is nothing to do but to report how it ended.
     Ended(Job),
 }
 
 /// Chooses or creates the job of a `run`. `unfinished` is a job that
-/// has not ended although its record says so; `flag` names the store in hints; `tell` receives
-/// messages about what `run` is waiting for.
+/// has not ended although its record says so; jobs that are `closed` are not continued; `flag` names
+/// the store in hints; `tell` receives messages about what `run` is waiting for.
 pub(super) async fn choose(
     store: &dyn Store,
     file: &WorkflowFile,
     begin: &BeginArguments,
-    unfinished: Option<String>,
+    (unfinished, closed): (Option<String>, &[String]),
     flag: &str,
     tell: impl Fn(&str),
 ) -> Result<Chosen, CommandError> {
@@ -40,13 +42,14 @@ pub(super) async fn choose(
     loop {
         let now = store.now();
         let until = now + SHORTEST;
-        let (mine, unfinished) = (origin.clone(), unfinished.clone());
+        let (mine, unfinished, closed) = (origin.clone(), unfinished.clone(), closed.to_owned());
         let (wanted, continues) = (begin.job_id.clone(), begin.continues);
         let choose = move |jobs: &[Job]| {
             let running = running(jobs, &mine, now).map(|(id, _)| id);
             running.or_else(|| wanted.clone()).or_else(|| {
                 let has_not_ended = |job: &&Job| {
-                    job.status != JobStatus::Finished || unfinished.as_ref() == Some(&job.id)
+                    (job.status != JobStatus::Finished || unfinished.as_ref() == Some(&job.id))
+                        && !closed.contains(&job.id)
                 };
                 let of_file = jobs.iter().rev().filter(|job| is_of(job, &mine));
                 of_file.filter(|_| continues).find(has_not_ended).map(|job| job.id.clone())
@@ -75,7 +78,7 @@ pub(super) async fn choose(
                     return Ok(Chosen::Unfinished(job));
                 }
             }
-            (Some(_), IfRunning::Join) if is_wanted => return Ok(Chosen::Unfinished(job)),
+            (Some(_), IfRunning::Join) if is_wanted => return Ok(Chosen::Shared(job)),
             (Some((id, process)), IfRunning::Join) => {
                 return Err(CommandError::Running(format!(
                     "{} of this file is running in process {process}, and it is not the job of \

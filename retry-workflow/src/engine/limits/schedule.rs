@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::item::clock::Timestamp;
-use crate::item::failure::Failure;
+use crate::item::failure::{Failure, LATE};
 use crate::item::record::Lease;
 use crate::job::moment::Moment;
 use crate::words::moment;
@@ -54,6 +54,6 @@ impl Schedule {
         let late = self.skip_after.filter(|at| *at <= now())?;
         let is_new = lease.run == 0 && lease.attempt == 1;
         let message = || format!("it had not begun by {}, its `skip_after`", moment(late));
-        is_new.then(|| Failure::new("late", message()))
+        is_new.then(|| Failure::new(LATE, message()))
     }
 }

@@ -82,6 +82,8 @@ async fn what_has_not_begun_in_time_is_skipped_and_what_has_goes_on() {
     assert_eq!((report.succeeded(), report.skipped()), (3, 2_997));
     assert!(report.elapsed < 2 * HOUR, "{:?}", report.elapsed);
     assert_eq!(report.classes, [("late".to_owned(), 2_997)].into());
+    assert!(report.late() == 2_997 && report.is_late());
+    assert!(!Job::has_succeeded(&store, "night").await.unwrap(), "no other job may begin after it");
     let item = store.item("night-1", "9").await.unwrap().unwrap();
     assert_eq!((item.state, item.attempt, item.history.len()), (ItemState::Skipped, 1, 0));
     // Whoever re-drives it wants it.

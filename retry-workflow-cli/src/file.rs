@@ -14,6 +14,7 @@
 //! ```
 
 mod shown_value;
+pub(crate) mod after;
 mod environment;
 mod item_path;
 pub(crate) mod input;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use self::after::AfterPlan;
 use self::environment::EnvironmentPlan;
 pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
@@ -39,9 +41,9 @@ use crate::steps::step::{AfterFailure, Steps};
 use crate::template::placeholder::{Scope, Template};
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
-use retry_workflow::job::Moment;
+use retry_workflow::job::{After, Moment};
 use retry_workflow::store::{NewItem, PRIORITIES};
-use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate};
+use retry_workflow::{ErrorPolicy, OnItemFailure, Policy, Rate, Timestamp};
 
 /// A workflow file that has been read and checked.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ pub struct WorkflowFile {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule {
     /// The job that has to succeed first.
-    pub(crate) after: Option<String>,
+    pub(crate) after: Option<AfterPlan>,
     pub(crate) not_before: Option<Moment>,
     pub(crate) skip_after: Option<Moment>,
 }
@@ -273,6 +275,32 @@ impl WorkflowFile {
         Ok(self)
     }
 
+    /// The job that a new job of this file has to wait for, by the environment of this machine.
+    ///
+    /// # Errors
+    /// A variable in its name is not set.
+    pub(crate) fn after(&self) -> Result<Option<After>, FileError> {
+        let Some(plan) = &self.schedule.after else { return Ok(None) };
+        let variables = &self.workspace.environment.variables;
+        let value = |name: &str| {
+            let own = variables.iter().rev().find(|(own, _)| own == name);
+            let value = own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name));
+            value.map(|value| value.to_string_lossy().into_owned())
+        };
+        let is_own = |after: &After| after.of(Timestamp::default()).0 == self.name;
+        let resolved = plan.resolve(value).and_then(|after| {
+            if is_own(&after) {
+                Err("this workflow waits for itself: name another job".to_owned())
+            } else {
+                Ok(Some(after))
+            }
+        });
+        resolved.map_err(|message| {
+            let mistake = Mistake { message, span: Some(plan.span) };
+            FileError::new(Arc::clone(&self.source), vec![mistake])
+        })
+    }
+
     /// Whether steps run before the items.
     pub(crate) fn has_setup(&self) -> bool {
         matches!(&self.plan, Plan::MapReduce(map) if map.setup.is_some())
@@ -305,6 +333,15 @@ impl WorkflowFile {
     pub(crate) fn looked_at(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
         self.environment.read(&self.source, &self.workspace.folder, true)?;
         let mut unseen = self.environment.unseen(&self.workspace.folder);
+        if let Some(after) = &self.schedule.after {
+            let known = self.environment.read(&self.source, &self.workspace.folder, true)?;
+            let is_set = |name: &&str| {
+                known.variables.iter().any(|(known, _)| known == name)
+                    || std::env::var_os(name).is_some()
+            };
+            let unset = after.name.variables().filter(|name| !is_set(name));
+            unseen.extend(unset.map(|name| format!("${name} of `after` is not set here")));
+        }
         let Plan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
         let why = match &map.input.from {
             InputFrom::Command(_) => "the items, because a check runs no commands".to_owned(),

@@ -98,6 +98,8 @@ pub(crate) struct RunSettings {
     pub(crate) flag: String,
     /// When the first part of the job may begin.
     pub(crate) schedule: Schedule,
+    /// The job as a whole, if another one has to succeed first.
+    pub(crate) first: Option<Arc<Job>>,
     /// Nothing new begins: no number of failures stops the items.
     pub(crate) is_closing: bool,
 }
@@ -123,13 +125,13 @@ impl RunSettings {
             Some(at) => runner.deadline(at.saturating_duration_since(Instant::now())),
             None => runner,
         };
-        let Schedule { after, not_before, .. } = &self.schedule;
+        let not_before = &self.schedule.not_before;
         let runner = match not_before {
             Some(moment) => runner.not_before(*moment),
             None => runner,
         };
-        let runner = match after.clone() {
-            Some(after) => runner.start_when(succeeded(Arc::clone(store), after)),
+        let runner = match self.first.clone() {
+            Some(waits) => runner.start_when(awaited_succeeds(Arc::clone(store), waits)),
             None => runner,
         };
         runner
@@ -263,16 +265,29 @@ pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u
     Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
 }
 
-/// Waits until a job has succeeded with all of its parts: the one with this id, or else the newest
-/// one of this name.
-async fn succeeded(store: Arc<dyn Store>, job: String) {
-    let has = async || -> Result<bool, StoreError> {
-        let Some(job) = Job::find_or_newest(&*store, &job).await? else { return Ok(false) };
-        Ok(Job::has_succeeded(&*store, &job.id).await? && !is_unfinished(&*store, &job).await?)
+/// Whether a job has succeeded with all of its parts.
+async fn has_succeeded(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
+    Ok(Job::has_succeeded(store, &job.id).await? && !is_unfinished(store, job).await?)
+}
+
+/// Waits until the job that this one has to wait for has succeeded with all of its parts.
+async fn awaited_succeeds(store: Arc<dyn Store>, waits: Arc<Job>) {
+    let has = async || match waits.awaited(&*store).await? {
+        Some(job) => has_succeeded(&*store, &job).await,
+        None => Ok(false),
     };
     // A store that cannot be read now may be later.
     while !matches!(has().await, Ok(true)) {
         tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// The id of the job that this one has to wait for, unless that has succeeded with all of its
+/// parts; `None` if there is none yet.
+pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
+    match job.awaited(store).await? {
+        Some(first) if !has_succeeded(store, &first).await? => Ok(Some(first.id)),
+        _ => Ok(None),
     }
 }
 
@@ -385,12 +400,24 @@ pub(crate) async fn run(
     let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
     let Schedule { after, not_before, skip_after } = file.schedule.clone();
     let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
-    let schedule = Schedule { after, not_before, skip_after };
-    let settings = &RunSettings { schedule, ..settings.clone() };
+    // What was recorded when the job was created is kept: its variables may have other values now.
+    let after = match after.as_ref().and_then(|plan| plan.recorded(&job)) {
+        None => file.after().map_err(WorkflowError::input)?,
+        recorded => recorded,
+    };
+    let (name, since) = after.as_ref().map(|after| after.of(job.created)).unzip();
+    let mut job = job;
+    if (job.after.as_deref(), job.after_since) != (name, since.flatten()) {
+        Job::set_after(&**store, &job.id, after.as_ref()).await?;
+        job = Job::find(&**store, &job.id).await?.unwrap_or(job);
+    }
+    let first = job.after.is_some().then(|| Arc::new(job.clone()));
+    let schedule = Schedule { after: None, not_before, skip_after };
+    let settings = &RunSettings { schedule, first, ..settings.clone() };
     let unknown = |id: &str| WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() };
     let id = job.id.clone();
     finish::expect(&**store, file, &id).await?;
-    let (mut job, mut checked) = (job, checked);
+    let mut checked = checked;
     loop {
         let mut reports = if is_unfinished(&**store, &job).await? {
             run_plan(store, job, file, checked.take(), settings, stop).await?
@@ -515,7 +542,8 @@ async fn map_reduce(
         let map = Some(Arc::new(summary(&**store, &report).await?));
         let scope = Scope { map, captured, ..Scope::default() };
         let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
-        let settings = RunSettings { schedule: Schedule::default(), ..settings.clone() };
+        let schedule = Schedule::default();
+        let settings = RunSettings { schedule, first: None, ..settings.clone() };
         let ended = run_chain(&chain, reduce, &file.workspace, &settings, stop).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(&**store, &id).await?;

@@ -61,6 +61,7 @@ use crate::item::clock::{Clock, Timestamp, by_clock};
 use crate::item::record::ItemState;
 use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
 use crate::item::summary::Overview;
+use crate::job::after::After;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, JobListener};
@@ -88,7 +89,7 @@ pub(crate) struct Options {
     /// Items that have not begun by then are skipped.
     pub(crate) skip_after: Option<Moment>,
     /// The job that has to succeed first.
-    pub(crate) after: Option<String>,
+    pub(crate) after: Option<After>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<JobListener>,
@@ -155,7 +156,7 @@ pub(crate) async fn run(
     let most_waiting =
         if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
     let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
-    begin(&*store, &job, base, &options).await?;
+    begin(&*store, &job, base, &options, signals.start.is_some()).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
@@ -217,10 +218,14 @@ async fn begin(
     job: &Job,
     counts: Counts,
     options: &Options,
+    waits_to_start: bool,
 ) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         job.not_before = options.not_before.map(|moment| moment.of(job.created));
-        job.after.clone_from(&options.after);
+        // What a program waits for in another way may have been recorded at the creation.
+        if options.after.is_some() || !waits_to_start {
+            job.begins_after(options.after.as_ref());
+        }
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
         }

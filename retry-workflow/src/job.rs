@@ -7,6 +7,7 @@ pub(crate) mod record;
 pub(crate) mod ending;
 pub(crate) mod breaker_record;
 pub(crate) mod moment;
+pub(crate) mod after;
 pub(crate) mod rate;
 pub(crate) mod rate_record;
 pub(crate) mod copy;
@@ -23,6 +24,7 @@ pub(crate) mod waits;
 pub use retry_runtime::{State, Transition};
 
 pub use self::advice::Pattern;
+pub use self::after::After;
 pub use self::breaker_record::BreakerRecord;
 pub use self::copy::{Copied, CopyError};
 pub use self::dependencies::{Dependencies, InvalidGraph};

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
-use crate::runner::{Origin, Tasks};
+use crate::runner::{self, Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
 use retry_workflow::job::{PendingRequest, Unit, Waits};
@@ -56,6 +56,10 @@ impl JobSummary {
     /// Summarises a job whose items have been counted.
     async fn of(store: &dyn Store, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let tasks = Tasks::begun(store, &job.id).await?;
+        let mut waits = Waits::load(store, job, &counts).await?;
+        if waits.after.is_none() && job.after.is_some() && counts.unfinished() > 0 {
+            waits.after = runner::awaited_id(store, job).await?;
+        }
         let origin = Origin::read(job);
         Ok(Self {
             id: job.id.clone(),
@@ -70,7 +74,7 @@ impl JobSummary {
             input_complete: job.input_complete,
             commands: tasks.map(|tasks| tasks.number),
             counts,
-            waits: Waits::load(store, job, &counts).await?,
+            waits,
             requested: job.requested(store.now()),
             unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
             reduces: origin.and_then(|origin| origin.reduces),

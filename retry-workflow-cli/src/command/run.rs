@@ -67,7 +67,7 @@ pub(super) async fn run(
     let tell = |text: &str| ProgressReporter::new(how, json).println(text);
     let mut closed = Vec::new();
     let mut exit = Exit::Success;
-    let (job, begun) = loop {
+    let (job, other) = loop {
         let unfinished = unfinished_job(&store, &file, &closed).await?;
         let known = (unfinished.clone(), &*closed);
         let (job, is_shared) =
@@ -77,13 +77,13 @@ pub(super) async fn run(
                 Chosen::Shared(job) => (job, true),
                 Chosen::Ended(job) => return report_end(&*store, &job, screen).await,
             };
-        let closes = match begin {
+        let closing = match begin {
             BeginArguments { continues: true, job_id: None, .. } => {
                 Closing::of(&*store, &file, &job).await?
             }
             _ => None,
         };
-        let Some(closing) = closes else {
+        let Some(closing) = closing else {
             let found = ready(&*store, job, None).await?;
             return Ok(exit.and(work(&store, found, how, screen).await?.exit));
         };
@@ -99,12 +99,12 @@ pub(super) async fn run(
         // That took a while.
         checked = checked_before(&file)?;
     };
-    if let Some(begun) = begun {
+    if let Some(other) = other {
         tell(&format!(
             "this starts a new job, although {} of this file has not ended; to resume that one: \
              retry-workflow{flag} resume {}",
-            one_line(&begun),
-            argument(&begun)
+            one_line(&other),
+            argument(&other)
         ));
     }
     let new = Work { job, file, checked, is_moved: false, is_closing: false };
@@ -411,26 +411,19 @@ async fn work(
         })
     };
     let (request, requested) = watch::channel(false);
-    let listener: JobListener = {
-        let reporter = Arc::clone(&reporter);
-        let recorders = Arc::clone(&screen.recorders);
-        Arc::new(move |event: &JobEvent<'_>| {
-            reporter.on_event(event);
-            recorders.on_event(event, |text| reporter.print(text));
-        })
-    };
     let way = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
         rate: how.rate,
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
-        listener,
+        listener: listener(&reporter, screen),
         tell: {
             let reporter = Arc::clone(&reporter);
             Arc::new(move |text: &str| reporter.println(text))
         },
         flag: screen.flag.clone(),
         schedule: Schedule::default(),
+        first: None,
         is_closing,
     };
     let stop = StopSignal(requested);
@@ -484,6 +477,15 @@ async fn work(
             )))
         }
     }
+}
+
+/// Shows the events of a job, and records them.
+fn listener(reporter: &Arc<ProgressReporter>, screen: &Screen) -> JobListener {
+    let (reporter, recorders) = (Arc::clone(reporter), Arc::clone(&screen.recorders));
+    Arc::new(move |event: &JobEvent<'_>| {
+        reporter.on_event(event);
+        recorders.on_event(event, |text| reporter.print(text));
+    })
 }
 
 /// The mistake in the input of a job that has started, if that is what stopped it.

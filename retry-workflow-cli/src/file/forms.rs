@@ -13,12 +13,15 @@ pub(super) mod schema;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use retry_rules::elsewhere::word_here;
 use retry_rules::suggest::nearest;
+use retry_runtime::file::Span;
 
 use self::steps::captured_names;
 use super::{Plan, Schedule};
+use crate::file::after::{AfterPlan, NameTemplate};
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
@@ -92,6 +95,8 @@ const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
 /// The keys of a variable in the file's `env`, unless its value is written alone.
 const VARIABLE: &[&str] = &["value", "secret"];
 const SECRET: &[&str] = &["env"];
+/// The keys of `after`, unless the job is written alone.
+const AFTER: &[&str] = &["job", "newer_than"];
 /// The modes, and the keys that only they have.
 const MODES: [(&str, &[&str]); 3] = [
     ("standard", &["commands"]),
@@ -243,7 +248,7 @@ impl Forms<'_> {
             _ => self.standard(root),
         };
         let hints = Vec::new();
-        let schedule = self.schedule(root, mode, &name);
+        let schedule = self.schedule(root, mode, &name, &environment);
         Some(Read {
             name,
             agent,
@@ -258,7 +263,13 @@ impl Forms<'_> {
     }
 
     /// When its jobs begin.
-    fn schedule(&mut self, root: &Node, mode: &str, name: &str) -> Schedule {
+    fn schedule(
+        &mut self,
+        root: &Node,
+        mode: &str,
+        name: &str,
+        environment: &EnvironmentPlan,
+    ) -> Schedule {
         if let Some(node) = root.get("skip_after").filter(|_| mode != "mapreduce") {
             let message =
                 "`skip_after` is for the items of a `map`, and this file has none: remove it";
@@ -284,20 +295,57 @@ impl Forms<'_> {
             );
         }
         Schedule {
-            after: root.get("after").and_then(|node| {
-                if matches!(node.value, Value::List(_)) {
-                    self.wrong(node.span, "this is a list: write the name or the id of one job");
-                    return None;
-                }
-                let after = self.text(node)?;
-                if after == name {
-                    self.wrong(node.span, "this workflow waits for itself: name another job");
-                }
-                Some(after.to_owned())
-            }),
+            after: root.get("after").and_then(|node| self.after(node, name, environment)),
             not_before,
             skip_after,
         }
+    }
+
+    /// The job that has to succeed first: its name or id, or a map with `job` and `newer_than`.
+    fn after(
+        &mut self,
+        node: &Node,
+        name: &str,
+        environment: &EnvironmentPlan,
+    ) -> Option<AfterPlan> {
+        let (job, newer_than) = match &node.value {
+            Value::List(_) => {
+                self.wrong(node.span, "this is a list: write the name or the id of one job");
+                return None;
+            }
+            Value::Map(_) => {
+                self.entries(node, "`job` and `newer_than`", AFTER)?;
+                let age = node.get("newer_than").map(|node| (node, node.parse::<Span>()));
+                let age =
+                    age.and_then(|(node, age)| Some((node, Duration::from(self.parsed(age)?))));
+                if let Some((node, Duration::ZERO)) = age {
+                    let message =
+                        "only a job that is created later would count: write one such as \"12h\"";
+                    self.wrong(node.span, message);
+                }
+                (self.needed(node, "job", "after")?, age.map(|(_, age)| age))
+            }
+            _ => (node, None),
+        };
+        let text = self.text(job)?;
+        if text == name {
+            self.wrong(job.span, "this workflow waits for itself: name another job");
+        }
+        let template = match NameTemplate::parse(text) {
+            Ok(template) => template,
+            Err((at, message)) => {
+                self.wrong(job.span_within(&self.source.text, at, "$"), message);
+                return None;
+            }
+        };
+        if let Some(secret) = template.variables().find(|name| environment.is_secret(name)) {
+            let message = format!(
+                "${secret} is a secret, and the names of jobs are shown and stored: use a variable \
+                 that is none"
+            );
+            self.wrong(job.span, message);
+        }
+        Some(AfterPlan { name: template, newer_than, span: job.span })
     }
 
     /// The name of the workflow, from which the ids of its jobs are built.

@@ -453,7 +453,10 @@ macro_rules! settings {
 
         /// Begins no item before another job of the store has succeeded: all of its items. It is
         /// named by its id, or by the name of its workflow, of which the newest job counts. A job
-        /// that does not exist yet, or that has failed, is waited for.
+        /// that does not exist yet, or that has failed, is waited for. [`After::newer_than`] limits
+        /// the age of the other job, so that the one of last night does not count.
+        ///
+        /// [`After::newer_than`]: crate::job::After::newer_than
         ///
         /// ```
         /// # use retry_workflow::{MemoryStore, Workflow};
@@ -471,7 +474,7 @@ macro_rules! settings {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn after(mut self, job: impl Into<String>) -> Self {
+        pub fn after(mut self, job: impl Into<$crate::job::after::After>) -> Self {
             self$(.$runner)?.options.after = Some(job.into());
             self
         }
@@ -675,9 +678,10 @@ impl JobRunner {
             let start: Option<BoxFuture<'static, ()>> = match options.after.clone() {
                 None => start,
                 Some(after) => {
-                    let store = Arc::clone(&store);
+                    let (store, mut waits) = (Arc::clone(&store), job.clone());
+                    waits.begins_after(Some(&after));
                     Some(Box::pin(async move {
-                        Job::succeeds(&*store, &after).await;
+                        waits.awaited_succeeds(&*store).await;
                         if let Some(start) = start {
                             start.await;
                         }

@@ -13,6 +13,7 @@ use crate::item::failure::{Failure, LATE};
 use crate::item::record::{Counts, Cursor, Filter, ItemState, Page};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
+use crate::job::after::After;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
@@ -62,6 +63,9 @@ pub struct Job {
     /// The job that has to succeed first, if there is one: its id, or the name of its workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// When that job was created at the earliest: older ones do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_since: Option<Timestamp>,
     /// What had ended and failed when it was last resumed after a stop: thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
@@ -258,6 +262,7 @@ impl Job {
             is_cut_short: false,
             not_before: None,
             after: None,
+            after_since: None,
             baseline: Baseline::default(),
             origin,
             requested: None,
@@ -414,6 +419,8 @@ impl Job {
     /// step: one of several concurrent callers creates it, and the others can choose it. If no job
     /// has the chosen id, the new one gets it. Returns the job, and whether it is new.
     ///
+    /// `after` is recorded in a new job: see [`set_after`](Self::set_after).
+    ///
     /// A new job belongs to this process until `until`: a [`WorkerRecord`] in [`Job::workers`] says
     /// so before it runs.
     ///
@@ -423,10 +430,12 @@ impl Job {
         store: &dyn Store,
         name: &str,
         origin: Option<Value>,
+        after: Option<&After>,
         until: Timestamp,
         mut choose: impl FnMut(&[Self]) -> Option<String> + Send + 'static,
     ) -> Result<(Self, bool), StoreError> {
         let mut new = Self::new(String::new(), name, origin, store.now());
+        new.begins_after(after);
         new.workers.push(WorkerRecord::new("", until));
         let mine = new.workers.clone();
         let is_new = Arc::new(AtomicBool::new(false));
@@ -513,12 +522,61 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Waits until a job has succeeded: the one with this id, or else the newest one of this name.
-    pub(crate) async fn succeeds(store: &dyn Store, job: &str) {
+    /// Waits until the job that this one [begins after](Self::awaited) has succeeded.
+    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store) {
+        let has_succeeded = async || match self.awaited(store).await? {
+            Some(job) => Self::has_succeeded(store, &job.id).await,
+            None => Ok(false),
+        };
         // A store that cannot be read now may be later.
-        while !matches!(Self::has_succeeded(store, job).await, Ok(true)) {
+        while !matches!(has_succeeded().await, Ok(true)) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Returns the job that has to succeed before this one begins, as far as there is one now.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # use retry_workflow::job::After;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// Job::create(&store, "export", None).await?;
+    /// Job::set_after(&store, "export-1", Some(&After::new("import"))).await?;
+    /// let export = Job::get(&store, "export-1").await?;
+    /// assert_eq!(export.awaited(&store).await?, None);
+    /// Job::create(&store, "import", None).await?;
+    /// assert_eq!(export.awaited(&store).await?.unwrap().id, "import-1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn awaited(&self, store: &dyn Store) -> Result<Option<Self>, StoreError> {
+        let Some(after) = &self.after else { return Ok(None) };
+        Self::newest_since(store, after, self.after_since).await
+    }
+
+    /// Records in a job that another one has to succeed first. Nothing happens if there is no such
+    /// job. A process that runs the job waits only if it was told so as well:
+    /// [`JobRunner::after`](crate::JobRunner::after).
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn set_after(
+        store: &dyn Store,
+        id: &str,
+        after: Option<&After>,
+    ) -> Result<(), StoreError> {
+        Self::update(store, id, |job| job.begins_after(after)).await
+    }
+
+    pub(crate) fn begins_after(&mut self, after: Option<&After>) {
+        let of = after.map(|after| after.of(self.created));
+        self.after = of.map(|(job, _)| job.to_owned());
+        self.after_since = of.and_then(|(_, since)| since);
     }
 
     /// Returns `true` if a job has succeeded with all of its items: the one with this id, or else
@@ -540,7 +598,7 @@ impl Job {
     /// # Errors
     /// The store cannot be read.
     pub async fn has_succeeded(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
-        let Some(job) = Self::find_or_newest(store, job).await? else { return Ok(false) };
+        let Some(job) = Self::newest_since(store, job, None).await? else { return Ok(false) };
         let counts = store.counts(&job.id).await?;
         let is_done = job.status == JobStatus::Finished && counts.unfinished() == 0;
         if !is_done || counts.dead > 0 || job.is_cut_short {
@@ -576,16 +634,19 @@ impl Job {
         .await
     }
 
-    /// Finds the job with this id, or else the newest one of this name.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub async fn find_or_newest(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        if let Some(job) = Self::find(store, job).await? {
+    /// Finds the job with this id, or else the newest one of this name; not one that is older than
+    /// `since`.
+    async fn newest_since(
+        store: &dyn Store,
+        job: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Self>, StoreError> {
+        let is_new = |job: &Self| since.is_none_or(|since| job.created >= since);
+        if let Some(job) = Self::find(store, job).await?.filter(is_new) {
             return Ok(Some(job));
         }
-        let all = Self::all(store).await?;
-        Ok(all.into_iter().filter(|one| one.name == job).max_by_key(|one| one.created))
+        let all = Self::all(store).await?.into_iter();
+        Ok(all.filter(|one| one.name == job && is_new(one)).max_by_key(|one| one.created))
     }
 
     /// Returns the request to its live workers that has not been carried out yet.

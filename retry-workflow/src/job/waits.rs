@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Filter, ItemState};
+use crate::item::sanitize::OneLine;
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
-use crate::job::record::Job;
+use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
-use crate::words::{in_a_while, thousands};
+use crate::words::{in_a_while, moment, thousands};
 
 /// What a job is waiting for, according to its store.
 ///
@@ -39,9 +40,13 @@ pub struct Waits {
     /// No item begins before this time, while it lies ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to succeed first, while it has not.
+    /// The job that has to succeed first, while it has not: its id, or its name if there is none
+    /// yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// When that job is created at the earliest, if there is none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_since: Option<Timestamp>,
     /// When the next item can run.
     pub next_due: Option<Timestamp>,
     /// When the next item can run that may have killed its workers, and so runs alone.
@@ -71,13 +76,18 @@ impl Waits {
     /// The store cannot be read.
     pub async fn load(store: &dyn Store, job: &Job, counts: &Counts) -> Result<Self, StoreError> {
         let now = store.now();
-        // Nothing is due any more.
-        let is_over = counts.unfinished() == 0;
+        // Nothing is due any more. A job that has only just begun may have no items yet.
+        let is_over =
+            counts.unfinished() == 0 && (counts.total() > 0 || job.status != JobStatus::Running);
         let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
-        let after = match job.after.as_ref().filter(|_| !is_over) {
-            Some(after) if !Job::has_succeeded(store, after).await? => Some(after.clone()),
-            _ => None,
-        };
+        let (mut after, mut after_since) = (None, None);
+        if let Some(name) = job.after.as_ref().filter(|_| !is_over) {
+            match job.awaited(store).await? {
+                Some(first) if Job::has_succeeded(store, &first.id).await? => {}
+                Some(first) => after = Some(first.id),
+                None => (after, after_since) = (Some(name.clone()), job.after_since),
+            }
+        }
         let job = job.id.as_str();
         let breaker = BreakerRecord::find(store, job).await?;
         let Overview { next_due, next_suspect, .. } =
@@ -86,6 +96,7 @@ impl Waits {
         Ok(Self {
             not_before,
             after,
+            after_since,
             rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,
@@ -108,7 +119,13 @@ impl Waits {
             lines.push(("start", format!("nothing begins before {}", in_a_while(begins, now))));
         }
         if let Some(after) = &self.after {
-            lines.push(("start", format!("nothing begins before job {after} has succeeded")));
+            let after = OneLine(after);
+            let newer = match self.after_since {
+                Some(since) => format!(": there is no job newer than {}", moment(since)),
+                None => String::new(),
+            };
+            lines
+                .push(("start", format!("nothing begins before job {after} has succeeded{newer}")));
         }
         let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {

@@ -38,6 +38,8 @@ pub(super) async fn choose(
     tell: impl Fn(&str),
 ) -> Result<Chosen, CommandError> {
     let origin = Origin::file(file);
+    // Of interest only if a job is created.
+    let after = file.after();
     let mut is_told = false;
     loop {
         let now = store.now();
@@ -55,7 +57,19 @@ pub(super) async fn choose(
                 of_file.filter(|_| continues).find(has_not_ended).map(|job| job.id.clone())
             })
         };
-        let created = Job::choose_or_create(store, file.name(), origin.to_json(), until, choose);
+        let after = match &after {
+            Ok(after) => after.as_ref(),
+            Err(error) => {
+                let jobs = Job::all(store).await?;
+                let chosen = choose.clone()(&jobs);
+                if !jobs.iter().any(|job| Some(&job.id) == chosen.as_ref()) {
+                    return Err(CommandError::File(format!("{error:#}")));
+                }
+                None
+            }
+        };
+        let name = file.name();
+        let created = Job::choose_or_create(store, name, origin.to_json(), after, until, choose);
         let (job, is_new) = created.await?;
         if is_new {
             return Ok(Chosen::New(job));

@@ -13,7 +13,7 @@ use retry_workflow::job::ErrorPolicyKeys;
 use super::keys::keys_of;
 use super::on_failure::REPAIR;
 use super::tasks::TASK;
-use super::{AGENT, INPUT, LIMIT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
+use super::{AFTER, AGENT, INPUT, LIMIT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
 use crate::file::input::read::Format;
 use crate::steps::step::CaptureFormat;
 
@@ -162,14 +162,29 @@ fn file_key(name: &'static str) -> Value {
         "handlers" => {
             key(&each("steps"), "Steps by name that decide what happens to an item that has failed")
         }
-        "after" => {
-            named("text", "Another job that has to succeed first: its id, or the workflow's name")
-        }
+        "after" => key(
+            &json!({ "anyOf": [
+                { "$ref": "#/definitions/text" },
+                with(object(AFTER, after_key), &json!({ "required": ["job"] })),
+            ] }),
+            "Another job that has to succeed first: its id, or the workflow's name",
+        ),
         "not_before" => {
             named("text", "No item begins before: a time after the job's creation, or a fixed one")
         }
         "skip_after" => named("text", "Items that have not begun by then are skipped"),
         "on_finish" => named("steps", "Steps that run once the job has ended or stopped"),
+        _ => Value::Bool(true),
+    }
+}
+
+fn after_key(name: &'static str) -> Value {
+    match name {
+        "job" => named("text", "Its id, or the workflow's name"),
+        "newer_than" => named(
+            "duration",
+            "Only a job that was created at most this long before this one counts",
+        ),
         _ => Value::Bool(true),
     }
 }

@@ -178,3 +178,85 @@ fn a_night_whose_last_steps_were_killed_runs_them_before_it_starts_its_job() {
     assert_eq!(place.read("ran"), "a\nx\n");
     assert_eq!(place.read("ends"), "night-1/end-1\nnight-1/end-1\nnight-2/end-1\n");
 }
+
+/// A job that waits for another one, and the other one.
+fn export(after: &str, more: &str) -> Place {
+    let export = format!(
+        "name: export\nafter: {after}\n{more}commands: [{{ shell: 'echo >> exported' }}]\n"
+    );
+    Place::with(&export).file("import.yml", "name: import\ncommands: [{ shell: 'true' }]\n")
+}
+
+fn in_night(place: &Place, night: &str, code: i32, arguments: &[&str]) -> String {
+    let output = place.command(arguments).env("NIGHT", night).output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+#[test]
+fn a_job_waits_for_the_one_that_its_variables_name_when_it_is_created() {
+    for store in stores() {
+        let place = export("import-${NIGHT}", "").on(store);
+        place.ends(0, &["check", "job.yml"]).says("not checked: $NIGHT of `after` is not set here");
+        place
+            .ends(2, &["run", "job.yml"])
+            .says("$NIGHT is not set: set it before you start the job");
+        assert!(in_night(&place, " ", 2, &["run", "job.yml"]).contains("$NIGHT is empty"));
+        assert!(place.objects(&["jobs"]).is_empty(), "nothing is created");
+        place.ends(0, &["run", "import.yml", "--job-id", "import-23"]);
+        in_night(&place, "24", 1, &["run", "job.yml", "--deadline", "1s"]);
+        place
+            .ends(0, &["status", "export-1"])
+            .says("nothing begins before job import-24 has succeeded");
+        // Later its variables may have other values, or none.
+        in_night(&place, "23", 1, &["resume", "export-1", "--deadline", "1s"]);
+        place.ends(1, &["run", "job.yml", "--continue", "--deadline", "1s"]);
+        place.ends(0, &["run", "import.yml", "--job-id", "import-24"]);
+        place.ends(0, &["resume", "export-1"]);
+        assert_eq!(place.read("exported"), "\n");
+        in_night(&place, "23", 0, &["run", "job.yml"]);
+        assert_eq!(place.read("exported"), "\n\n");
+    }
+}
+
+#[test]
+fn the_variables_of_the_file_count_and_a_name_that_is_edited_is_read_again() {
+    let place = export("import-${NIGHT}", "env_files: [night.env]\nenv: { NIGHT: 24 }\n");
+    place.write("night.env", "NIGHT=23\n");
+    in_night(&place, "22", 1, &["run", "job.yml", "--deadline", "1s"]);
+    assert_eq!(place.object(&["status", "export-1"])["after"], "import-24");
+    let edited = place.read("job.yml").replace("import-${", "load-${");
+    place.write("job.yml", &edited);
+    place.ends(1, &["resume", "--deadline", "1s"]);
+    assert_eq!(place.object(&["status", "export-1"])["after"], "load-24");
+    let edited = place.read("job.yml").replace("after: load-${NIGHT}\n", "");
+    place.write("job.yml", &edited);
+    place.ends(0, &["resume"]);
+}
+
+#[test]
+fn the_job_of_last_night_is_too_old_for_one_that_wants_a_newer_one() {
+    for store in stores() {
+        let place = export("{ job: import, newer_than: 2s }", "").on(store);
+        place.ends(0, &["run", "import.yml"]);
+        std::thread::sleep(Duration::from_secs(2));
+        let running = place.spawn(&["run", "job.yml"]);
+        until("it waits", || {
+            let said = place.ran(&["status", "export-1"]).out;
+            said.contains(
+                "nothing begins before job import has succeeded: there is no job newer than 20",
+            )
+        });
+        place.ends(0, &["run", "import.yml"]);
+        assert_eq!(running.ended().code, Some(0));
+        assert_eq!(place.read("exported"), "\n");
+        // The newest one counts, while it is new.
+        place.write("import.yml", "name: import\ncommands: [{ shell: 'false' }]\n");
+        place.ends(1, &["run", "import.yml"]);
+        place.ends(1, &["run", "job.yml", "--deadline", "1s"]);
+        place
+            .ends(0, &["status", "export-2"])
+            .says("nothing begins before job import-3 has succeeded");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retry_workflow::job::{Moment, Unit, Waits as Waiting};
+use retry_workflow::job::{After, Moment, Unit, Waits as Waiting};
 use retry_workflow::{
     DeadLetters, Filter, ItemState, Job, MemoryStore, Redrive, Store, WaitReason, Workflow, keyed,
     policy,
@@ -113,13 +113,41 @@ async fn a_job_waits_until_another_one_has_succeeded() {
     assert_eq!(report.dead(), 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "the import has failed");
-    assert_eq!(told(&store, "export-1").await, ["nothing begins before job import has succeeded"]);
+    assert_eq!(
+        told(&store, "export-1").await,
+        ["nothing begins before job import-1 has succeeded"]
+    );
 
     let letters = DeadLetters::new(store.clone());
     letters.retry(&[Filter::default()], Redrive::new()).await.unwrap();
     import().resume("import-1", handler).await.unwrap();
     assert!(Job::has_succeeded(&store, "import").await.unwrap());
     assert!(export.await.unwrap().unwrap().is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_last_night_does_not_satisfy_one_that_wants_a_newer_one() {
+    let store = MemoryStore::new();
+    let workflow = |name: &str| Workflow::new(name).store(store.clone());
+    let run = async |workflow: Workflow| {
+        workflow.run(1..=2_u32, |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap()
+    };
+    run(workflow("import")).await;
+    tokio::time::sleep(24 * HOUR).await;
+    let export = workflow("export").after(After::new("import").newer_than(12 * HOUR));
+    let waits = async {
+        tokio::time::sleep(HOUR).await;
+        let [line] = &told(&store, "export-1").await[..] else { panic!("one line") };
+        let begins =
+            "nothing begins before job import has succeeded: there is no job newer than 20";
+        assert!(line.starts_with(begins), "{line}");
+        let job = Job::find(&store, "export-1").await.unwrap().unwrap();
+        assert_eq!(job.after_since, Some(job.created - 12 * HOUR));
+        // One that is created later counts.
+        run(workflow("import")).await;
+    };
+    let (report, ()) = tokio::join!(run(export), waits);
+    assert!(report.is_success() && report.elapsed >= HOUR, "{:?}", report.elapsed);
 }
 
 #[test]

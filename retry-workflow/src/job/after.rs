@@ -1,0 +1,50 @@
+//! [`After`]: the job that has to succeed before another one begins.
+
+use std::time::Duration;
+
+use crate::item::clock::Timestamp;
+
+/// The job that has to succeed before another one begins: see
+/// [`JobRunner::after`](crate::JobRunner::after). A text is its id, or the name of its workflow, of
+/// which the newest job counts.
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_workflow::job::After;
+///
+/// let any = After::from("import");
+/// let tonight = After::new("import").newer_than(Duration::from_secs(12 * 3_600));
+/// assert_ne!(any, tonight);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it has no effect until it is passed to `after`"]
+pub struct After {
+    job: String,
+    newer_than: Option<Duration>,
+}
+
+impl After {
+    /// Names the other job by its id, or by the name of its workflow.
+    pub fn new(job: impl Into<String>) -> Self {
+        Self { job: job.into(), newer_than: None }
+    }
+
+    /// Accepts only a job that was created at most this long before the job that waits for it, or
+    /// later. Default: a job of any age.
+    pub const fn newer_than(mut self, age: Duration) -> Self {
+        self.newer_than = Some(age);
+        self
+    }
+
+    /// The name or id, and when the other job was created at the earliest, for a job that was
+    /// created at this time.
+    pub fn of(&self, created: Timestamp) -> (&str, Option<Timestamp>) {
+        (&self.job, self.newer_than.map(|age| created - age))
+    }
+}
+
+impl<S: Into<String>> From<S> for After {
+    fn from(job: S) -> Self {
+        Self::new(job)
+    }
+}

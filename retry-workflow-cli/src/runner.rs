@@ -32,11 +32,13 @@ use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
     ItemPriority, KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile,
 };
+use crate::steps::descriptors;
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
+use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Rate,
     StopReason, Store, StoreError, WorkflowError,
@@ -456,6 +458,7 @@ async fn run_plan(
         }
         Plan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
+            descriptors::allow_for(most, workspace.tap.is_some());
             let runner = settings.runner_of_file(store, &job, file, &BTreeMap::new(), stop);
             let runner = limited(runner.max_parallel(most), &Limits::default(), settings.rate);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
@@ -505,6 +508,7 @@ async fn map_reduce(
         Reducing::due(&**store, &id).await?;
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
+    descriptors::allow_for(most, file.workspace.tap.is_some());
     let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
     let runner = ranked(runner, map.priority.clone());
@@ -608,7 +612,13 @@ async fn set_up(
     }
     let cx = ItemContext::new(id, "setup", "setup");
     let scope = chain.before(steps.0.len(), &file.workspace, &cx).await;
-    let scope = scope.map_err(|failure| WorkflowError::input(failure.to_string()))?;
+    let scope = scope.map_err(|outcome| {
+        WorkflowError::input(match outcome {
+            WorkOutcome::Failed { failure, .. } => failure.to_string(),
+            WorkOutcome::NotBegun { why, .. } => why,
+            other => format!("{other:?}"),
+        })
+    })?;
     Ok(Ok(scope.captured))
 }
 

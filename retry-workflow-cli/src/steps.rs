@@ -1,6 +1,6 @@
 //! Steps: commands, their environment, how their processes run, what follows them, whether a signal
 //! that stops this process stopped them as well, and how a list of them runs as attempts of one
-//! call.
+//! call; and how many files this process needs to have open for them.
 
 pub(crate) mod private_file;
 pub(crate) mod mask;
@@ -8,6 +8,7 @@ pub(crate) mod environment;
 pub(crate) mod descendants;
 pub(crate) mod tap;
 pub(crate) mod stream;
+pub(crate) mod descriptors;
 pub(crate) mod process;
 pub(crate) mod interruption;
 pub(crate) mod vault;

@@ -20,6 +20,7 @@ pub(crate) mod job_runner;
 mod attempt;
 mod alone;
 mod breaker;
+mod capacity;
 mod collect;
 mod heartbeat;
 mod leases;
@@ -44,6 +45,7 @@ use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};
 use self::breaker::Breaker;
+use self::capacity::{Capacity, Shortage};
 use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
@@ -201,7 +203,8 @@ pub(crate) async fn run(
         keys,
         schedule,
         policy: options.policy,
-        max_parallel: options.max_parallel,
+        capacity: Capacity::new(options.max_parallel),
+        is_shortage_reported: false,
         lease: options.lease,
         breaker,
         job: id,
@@ -257,7 +260,8 @@ struct Engine {
     pace: Option<Pace>,
     keys: Option<KeyLimits>,
     schedule: Schedule,
-    max_parallel: usize,
+    capacity: Capacity,
+    is_shortage_reported: bool,
     lease: Duration,
 
     leases: Leases,
@@ -407,6 +411,10 @@ impl Engine {
                     keys.ended(settlement.lease.item, self.store.now());
                 }
                 self.ledger.done(&finished);
+                match &finished.not_begun {
+                    None => self.capacity.begun(),
+                    Some(why) => self.could_not_begin(why),
+                }
                 self.finished.push(finished);
             }
         }
@@ -423,6 +431,17 @@ impl Engine {
         Poll::Ready(Ok(EngineEvent::Wake))
     }
 
+    /// Runs fewer items at the same time, because one could not begin.
+    fn could_not_begin(&mut self, why: &str) {
+        let shortage = self.capacity.not_begun(self.tasks.len(), Instant::now());
+        if shortage == Shortage::Starved {
+            self.stop(StopReason::NothingBegins { why: why.to_owned() });
+        } else if !std::mem::replace(&mut self.is_shortage_reported, true) {
+            let max_parallel = self.capacity.limit();
+            self.collector.emit(&JobEvent::NotBegun { why, max_parallel });
+        }
+    }
+
     /// When the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
         let mut at = self.extend_at.min(self.watch.tick_at);
@@ -431,6 +450,9 @@ impl Engine {
         }
         if let Some(start_at) = self.start_at {
             at = at.min(start_at);
+        }
+        if let Some(until) = self.capacity.paused_until() {
+            at = at.min(until);
         }
         if let Some(wait) = self.schedule.closed_for(|| self.store.now())
             && !wait.is_zero()
@@ -451,6 +473,7 @@ impl Engine {
     /// Starts everything that can start now.
     fn start_what_can_be(&mut self) {
         let now = Instant::now();
+        self.capacity.update(now);
         if self.listen_at().is_some_and(|at| at <= now) {
             self.start_listening();
         }
@@ -501,8 +524,9 @@ impl Engine {
             && !is_past
             && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
+            && self.capacity.paused_until().is_none()
             && self.access.admits(self.tasks.len());
-        let most = if self.access.is_alone() { 1 } else { self.max_parallel };
+        let most = if self.access.is_alone() { 1 } else { self.capacity.limit() };
         while may_start
             && self.tasks.len() < most
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
@@ -639,11 +663,14 @@ impl Engine {
             && !self.leases.are_large()
             && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
             && self.access.is_open()
+            && self.capacity.paused_until().is_none()
             && self.schedule.is_open(|| self.store.now())
     }
 
     fn to_claim(&self) -> usize {
         let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
+        let limit =
+            if self.capacity.is_limited() { limit.min(self.capacity.limit()) } else { limit };
         let limit = self
             .pace
             .as_ref()
@@ -653,7 +680,7 @@ impl Engine {
 
     fn start_claiming(&mut self) {
         let wanted = self.to_claim();
-        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let free = self.capacity.limit().saturating_sub(self.tasks.len());
         // What waits for its start has not been started.
         let starts = if self.has_limits() { 0 } else { self.leases.free_beyond_ready(free) };
         self.claim_at = None;

@@ -13,7 +13,7 @@ use crate::steps::list::has_secret;
 use crate::steps::step::Steps;
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::work::WorkOutcome;
+use retry_workflow::work::{Reason, WorkOutcome};
 use retry_workflow::{Failure, ItemContext, Store, StoreError};
 
 /// The steps of a chain, and their outputs.
@@ -48,7 +48,7 @@ impl Chain {
         at: usize,
         workspace: &Workspace,
         cx: &ItemContext,
-    ) -> Result<Scope, Failure> {
+    ) -> Result<Scope, WorkOutcome> {
         let mut scope = self.scope.clone();
         let Some(last) = at.checked_sub(1) else { return Ok(scope) };
         let known = self.known.lock().clone();
@@ -57,8 +57,7 @@ impl Chain {
             scope.captured = outputs.captured;
             return Ok(scope);
         }
-        let unread =
-            |error| Failure::new("other", format!("cannot read the captured output: {error}"));
+        let unread = |error| failed(format!("cannot read the captured output: {error}"));
         let (_, record) = self.record(cx.job()).await.map_err(unread)?;
         scope.captured.extend(captured(&record));
         for &held in record.withheld.range(..=last) {
@@ -71,14 +70,18 @@ impl Chain {
                     scope.captured = outputs.captured;
                     scope.last = outputs.last;
                 }
-                (None, WorkOutcome::Failed { failure, .. }) => return Err(failure),
+                (None, failed @ WorkOutcome::Failed { .. }) => return Err(failed),
+                // The step after it cannot begin yet.
+                (None, WorkOutcome::NotBegun { why, .. }) => {
+                    return Err(WorkOutcome::NotBegun { why, checkpoint: None });
+                }
                 (None, _) => {
                     let message = format!(
                         "step {} had to run again, because its captured output contains a secret \
                          and is not stored, and failed this time",
                         held + 1
                     );
-                    return Err(Failure::new("other", message));
+                    return Err(failed(message));
                 }
             }
         }
@@ -136,6 +139,11 @@ impl Chain {
     async fn record(&self, job: &str) -> Result<(u64, Record), StoreError> {
         record(&*self.store, job).await
     }
+}
+
+fn failed(message: String) -> WorkOutcome {
+    let failure = Failure::new("other", message);
+    WorkOutcome::Failed { failure, reason: Reason::NotRetryable }
 }
 
 fn captured(record: &Record) -> BTreeMap<String, Captured> {

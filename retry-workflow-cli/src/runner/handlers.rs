@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
-use retry_workflow::work::WorkOutcome;
-use retry_workflow::{ItemContext, ItemFailure, JobRunner, OnItemFailure};
+use retry_workflow::work::{Reason, WorkOutcome};
+use retry_workflow::{Failure, ItemContext, ItemFailure, JobRunner, OnItemFailure};
 
 /// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
 /// that decision is taken; otherwise the item becomes a dead letter, because the handler may only
@@ -48,6 +49,11 @@ async fn handled(
     }
 }
 
+/// How long to wait if a command cannot begin, because this machine lacks the resources.
+const AFTER_SHORTAGE: Duration = Duration::from_secs(1);
+/// How many times in a row a command may be unable to begin.
+const MOST_SHORTAGES: u32 = 60;
+
 /// Runs steps with all their retries, whose waits are not stored.
 pub(super) async fn run_here(
     steps: &Steps,
@@ -56,13 +62,26 @@ pub(super) async fn run_here(
     context: &ItemContext,
 ) -> WorkOutcome {
     let mut checkpoint = None;
+    let mut shortages = 0;
     loop {
         let report = steps.attempt(workspace, scope.clone(), checkpoint.as_deref(), context).await;
-        let WorkOutcome::Retry { wait, checkpoint: next } = report.outcome else {
-            return report.outcome;
-        };
-        tokio::time::sleep(wait).await;
-        checkpoint = Some(next);
+        match report.outcome {
+            WorkOutcome::Retry { wait, checkpoint: next } => {
+                tokio::time::sleep(wait).await;
+                checkpoint = Some(next);
+                shortages = 0;
+            }
+            WorkOutcome::NotBegun { checkpoint: next, .. } if shortages < MOST_SHORTAGES => {
+                tokio::time::sleep(AFTER_SHORTAGE).await;
+                checkpoint = next.or(checkpoint);
+                shortages += 1;
+            }
+            WorkOutcome::NotBegun { why, .. } => {
+                let failure = Failure::new("other", why);
+                return WorkOutcome::Failed { failure, reason: Reason::Attempts };
+            }
+            outcome => return outcome,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::steps::list::Attempted;
 use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::job::Unit;
-use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
+use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
     ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure, Work, WorkflowError,
 };
@@ -60,7 +60,8 @@ impl Work for Task {
             None => self.scope.clone(),
             Some((at, chain)) => match chain.before(*at, &self.workspace, cx).await {
                 Ok(scope) => scope,
-                Err(failure) => return failed(failure),
+                Err(WorkOutcome::Failed { failure, .. }) => return failed(failure),
+                Err(outcome) => return AttemptReport::new(outcome),
             },
         };
         let checkpoint = item.checkpoint.as_deref();

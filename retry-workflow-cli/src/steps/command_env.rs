@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
 use crate::steps::private_file::for_owner;
-use crate::steps::process::{Invocation, StepError};
+use crate::steps::process::{Invocation, StepError, advice_on_shortage};
 use crate::steps::retry_after::RETRY_AFTER;
 use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
@@ -276,8 +276,11 @@ impl ValueFile {
     pub(crate) fn new(name: &str, text: &str) -> Result<Self, StepError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
+        // The item is not to blame, whatever the reason.
         let failed = |error: &io::Error| {
-            StepError::not_started(format!("cannot write the file for ${name}: {error}"))
+            let advice =
+                advice_on_shortage(error).unwrap_or("set TMPDIR to a folder with room for it");
+            StepError::not_begun(format!("cannot write the file for ${name}: {error}: {advice}"))
         };
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);

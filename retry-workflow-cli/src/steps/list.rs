@@ -137,6 +137,9 @@ struct Attempt<'a> {
     asked: Option<AskedWait>,
     /// A command has ended because this process is being stopped: the attempt has not failed.
     is_stopped: bool,
+    /// The resource that this machine lacks, if a command could not begin: the attempt has not
+    /// failed.
+    shortage: Option<String>,
     began: Instant,
     /// The limit for the total run time of the item's steps, and the time used by earlier attempts.
     limit: Option<Duration>,
@@ -193,6 +196,7 @@ impl Steps {
             has_written,
             asked: None,
             is_stopped: false,
+            shortage: None,
             began,
             limit,
             ran,
@@ -204,6 +208,7 @@ impl Steps {
             return Attempted { report, outputs };
         }
         let outcome = match ended {
+            ended if attempt.shortage.is_some() => attempt.not_begun(ended),
             ListEnd::Done(Scope { last, captured, .. }) => {
                 let mut record = timer.succeeded();
                 record.output = Some(attempt.printed).filter(|printed| !printed.is_empty());
@@ -213,16 +218,13 @@ impl Steps {
                 outputs = Some(Outputs { last, captured });
                 WorkOutcome::Succeeded(stored)
             }
-            ListEnd::Again(wait, checkpoint) => {
-                let ran = if limit.is_some() { attempt.running() } else { Duration::ZERO };
-                match serde_json::to_string(&Checkpoint { ran, ..*checkpoint }) {
-                    Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
-                    Err(error) => WorkOutcome::Failed {
-                        failure: Failure::new("other", format!("cannot be kept: {error}")),
-                        reason: Reason::NotRetryable,
-                    },
-                }
-            }
+            ListEnd::Again(wait, checkpoint) => match attempt.checkpoint_text(*checkpoint) {
+                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
+                Err(error) => WorkOutcome::Failed {
+                    failure: Failure::new("other", format!("cannot be kept: {error}")),
+                    reason: Reason::NotRetryable,
+                },
+            },
             ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
         };
         let mut report = AttemptReport::new(outcome).asked_wait(attempt.asked);
@@ -233,6 +235,25 @@ impl Steps {
 }
 
 impl Attempt<'_> {
+    fn checkpoint_text(&self, checkpoint: Checkpoint) -> serde_json::Result<String> {
+        let ran = if self.limit.is_some() { self.running() } else { Duration::ZERO };
+        serde_json::to_string(&Checkpoint { ran, ..checkpoint })
+    }
+
+    /// The outcome of an attempt with a command that could not begin. It continues there if other
+    /// commands have ended before it.
+    fn not_begun(&mut self, ended: ListEnd) -> WorkOutcome {
+        let has_run = !self.records.is_empty() || !self.step_times.is_empty();
+        let reached = match ended {
+            ListEnd::Again(_, checkpoint) if has_run || checkpoint.withheld.is_some() => {
+                self.checkpoint_text(*checkpoint).ok()
+            }
+            _ => None,
+        };
+        let why = self.shortage.take().unwrap_or_default();
+        WorkOutcome::NotBegun { why, checkpoint: reached }
+    }
+
     async fn list(
         &mut self,
         steps: &Steps,
@@ -243,26 +264,19 @@ impl Attempt<'_> {
             Ok(owners) => owners,
             Err((failure, reason)) => return ListEnd::Failed(failure, reason),
         };
-        let (mut at, mut kept, mut repairs) =
-            (checkpoint.step, checkpoint.kept, checkpoint.repairs);
-        let mut inner = checkpoint.inner;
+        let Checkpoint { step: mut at, mut kept, mut repairs, mut inner, .. } = checkpoint;
         while let Some(step) = steps.0.get(at) {
-            let is_new = kept.is_none() && inner.is_none() && repairs == 0;
-            if is_new && let Some(when) = &step.when {
-                match when.holds(Types::Json, &|placeholder| scope.json(placeholder)) {
+            if kept.is_none() && inner.is_none() && repairs == 0 {
+                match self.is_wanted(step, &scope) {
                     Ok(true) => {}
                     Ok(false) => {
                         at += 1;
                         continue;
                     }
-                    Err(why) => return self.undecided(step, &why),
+                    Err(end) => return *end,
                 }
             }
-            let mut phase = match inner.take().map(|inner| *inner) {
-                None => Phase::Run,
-                Some(InnerList::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
-                Some(InnerList::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
-            };
+            let mut phase = inner.take().map_or(Phase::Run, |inner| inner.phase());
             loop {
                 phase = match phase {
                     Phase::Run => match self.step(step, &scope, kept.take()).await {
@@ -272,11 +286,10 @@ impl Attempt<'_> {
                             owners.last = Some(at);
                             Phase::Succeeded(Checkpoint::default())
                         }
-                        StepEnd::Again(wait, state) => {
-                            let kept = Some(state);
+                        StepEnd::Again(wait, kept) => {
                             let left =
                                 Checkpoint { step: at, kept, repairs, ..Checkpoint::default() };
-                            return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
+                            return self.again_at(left, wait, &owners, scope);
                         }
                         StepEnd::Failed(failed, captured) => {
                             owners.keeps(at, step, captured, &mut scope);
@@ -290,19 +303,28 @@ impl Attempt<'_> {
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = InnerList::Succeeded { checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
-                                return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
+                                return self.again_at(left, wait, &owners, scope);
                             }
                             failed @ ListEnd::Failed(..) => return failed,
                         }
                     }
                     // The whole attempt is released.
-                    Phase::Failed(failed, _) if self.is_stopped => return failed.end(),
+                    Phase::Failed(failed, _) if self.is_stopped || self.shortage.is_some() => {
+                        return failed.end();
+                    }
                     Phase::Failed(failed, from) => {
                         if let Some(end) = self.timed_out() {
                             return end;
                         }
                         let spent = repairs >= step.after_failure.repairs();
                         let then = match self.next(step, &failed, spent, &scope).await {
+                            // This was the fallback.
+                            _ if self.shortage.is_some() => {
+                                let checkpoint = Checkpoint::default();
+                                let inner = InnerList::Failed { failed, checkpoint };
+                                let left = Checkpoint::inside(at, repairs, inner);
+                                return self.again_at(left, Duration::ZERO, &owners, scope);
+                            }
                             Next::Run(then) => then,
                             Next::End(end) => return end,
                             Next::GoOn(output) => {
@@ -316,7 +338,7 @@ impl Attempt<'_> {
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
-                                return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
+                                return self.again_at(left, wait, &owners, scope);
                             }
                             _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
                                 return failed.end();
@@ -417,17 +439,23 @@ impl Attempt<'_> {
         match self.step(step, scope, None).await {
             StepEnd::Done(output, captured) => Ok((output, captured)),
             StepEnd::Failed(failed, _) => Err((failed.failure.clone(), failed.reason())),
-            StepEnd::Again(_, state) => Err((state.failure().clone(), Reason::Attempts)),
+            StepEnd::Again(_, Some(state)) => Err((state.failure().clone(), Reason::Attempts)),
+            StepEnd::Again(_, None) => {
+                let why = self.shortage.as_deref().unwrap_or_default();
+                Err((Failure::new("other", why), Reason::Attempts))
+            }
         }
     }
 
-    /// The checkpoint for the next attempt; values with secrets stay in memory.
-    fn checkpoint(
+    /// Leaves the list for a while, with the checkpoint for the next attempt; values with secrets
+    /// stay in memory.
+    fn again_at(
         &self,
         mut checkpoint: Checkpoint,
+        wait: Duration,
         owners: &OutputOwners,
         scope: Scope,
-    ) -> Box<Checkpoint> {
+    ) -> ListEnd {
         let masks = &self.workspace.environment.masks;
         let mut withheld = Outputs::default();
         if let Some(step) = owners.last {
@@ -453,7 +481,7 @@ impl Attempt<'_> {
             let number = self.workspace.vault.put(withheld);
             checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
         }
-        Box::new(checkpoint)
+        ListEnd::Again(wait, Box::new(checkpoint))
     }
 
     fn running(&self) -> Duration {
@@ -470,12 +498,15 @@ impl Attempt<'_> {
         Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline))
     }
 
-    /// Fails the list, because a condition cannot be evaluated.
-    fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
-        let why = self.workspace.environment.masks.masked(why);
-        let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
-        self.record(&step.label, AttemptTimer::start(), failure.clone());
-        ListEnd::Failed(failure, Reason::NotRetryable)
+    /// Whether the step is to run. Fails the list if its condition cannot be evaluated.
+    fn is_wanted(&mut self, step: &Step, scope: &Scope) -> Result<bool, Box<ListEnd>> {
+        let Some(when) = &step.when else { return Ok(true) };
+        when.holds(Types::Json, &|placeholder| scope.json(placeholder)).map_err(|why| {
+            let why = self.workspace.environment.masks.masked(&why);
+            let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
+            self.record(&step.label, AttemptTimer::start(), failure.clone());
+            Box::new(ListEnd::Failed(failure, Reason::NotRetryable))
+        })
     }
 
     async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
@@ -516,13 +547,16 @@ impl Attempt<'_> {
             }
             Err(error) => error,
         };
+        if self.shortage.is_some() {
+            return StepEnd::Again(Duration::ZERO, kept);
+        }
         let failure = self.failed(retrier, &step.label, timer, &mut error);
         let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
             None if error.is_payload() => Reason::NotRetryable,
             None => {
                 match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
-                    NextStep::Retry { wait, state } => return StepEnd::Again(wait, *state),
+                    NextStep::Retry { wait, state } => return StepEnd::Again(wait, Some(*state)),
                     NextStep::GiveUp(reason) => reason,
                 }
             }
@@ -533,6 +567,21 @@ impl Attempt<'_> {
 
     /// Runs a command of a step that has been retried `retries` times.
     async fn run(
+        &mut self,
+        step: &Step,
+        command: &Run,
+        scope: &Scope,
+        limit: Option<Duration>,
+        retries: u32,
+    ) -> Result<Written, StepError> {
+        let ended = self.run_prepared(step, command, scope, limit, retries).await;
+        if let Err(error) = &ended {
+            self.shortage = error.shortage().map(str::to_owned);
+        }
+        ended
+    }
+
+    async fn run_prepared(
         &mut self,
         step: &Step,
         command: &Run,
@@ -589,6 +638,7 @@ impl Attempt<'_> {
                 self.step_times.push(StepTime::new(label, timer.elapsed()));
                 Ok(written.output)
             }
+            Err(error) if self.shortage.is_some() => Err(self.described(&error)),
             Err(mut error) => Err(self.failed(&step.retrier, &label, timer, &mut error)),
         }
     }
@@ -643,7 +693,9 @@ fn described(error: &StepError) -> Failure {
 
 enum StepEnd {
     Done(String, Option<Captured>),
-    Again(Duration, RetryState),
+    /// The step is tried again after a wait, with the state of its retries; `None` if its first attempt
+    /// could not begin.
+    Again(Duration, Option<RetryState>),
     Failed(StepFailure, Option<Captured>),
 }
 
@@ -652,6 +704,15 @@ impl OutputOwners {
         if let (Some(capture), Some(captured)) = (&step.capture, captured) {
             scope.captured.insert(capture.name.clone(), captured);
             self.captured.insert(capture.name.clone(), at);
+        }
+    }
+}
+
+impl InnerList {
+    fn phase(self) -> Phase {
+        match self {
+            Self::Succeeded { checkpoint } => Phase::Succeeded(checkpoint),
+            Self::Failed { failed, checkpoint } => Phase::Failed(failed, checkpoint),
         }
     }
 }

@@ -109,6 +109,8 @@ pub(crate) enum Status {
     NotStarted(String),
     /// The command never ran and never will, because of what its item contains.
     Payload(String),
+    /// The command never ran, because this machine lacks the resources to start it.
+    NotBegun(String),
 }
 
 /// The exit status of a shell that could not start a program.
@@ -155,6 +157,19 @@ impl StepError {
     /// An error for a value that cannot be passed to a command.
     pub(crate) fn payload(why: impl Into<String>) -> Self {
         Self::new(Status::Payload(why.into()), Wrote::default())
+    }
+
+    /// An error of a command that this machine lacks the resources to start.
+    pub(crate) fn not_begun(why: impl Into<String>) -> Self {
+        Self::new(Status::NotBegun(why.into()), Wrote::default())
+    }
+
+    /// The resource that this machine lacks, if the command could not begin.
+    pub(crate) fn shortage(&self) -> Option<&str> {
+        match &self.status {
+            Status::NotBegun(why) => Some(why),
+            _ => None,
+        }
     }
 
     /// Whether the step would fail in the same way every time.
@@ -240,7 +255,9 @@ impl fmt::Display for StepError {
             Status::Timeout(limit) => {
                 write!(f, "timed out after {}", retry_rules::duration::format(*limit))?;
             }
-            Status::NotStarted(why) | Status::Payload(why) => f.write_str(why)?,
+            Status::NotStarted(why) | Status::Payload(why) | Status::NotBegun(why) => {
+                f.write_str(why)?;
+            }
         }
         let lines: Vec<_> =
             self.wrote.said().lines().filter(|line| !line.trim().is_empty()).collect();
@@ -367,6 +384,9 @@ impl Invocation {
 
     fn not_started(&self, error: &io::Error) -> StepError {
         let program = self.program.to_string_lossy();
+        if let Some(advice) = advice_on_shortage(error) {
+            return StepError::not_begun(format!("cannot start `{program}`: {error}: {advice}"));
+        }
         let why = if !self.folder.is_dir() {
             format!("cannot start in {}: there is no such folder", self.folder.display())
         } else if error.kind() == io::ErrorKind::NotFound {
@@ -383,6 +403,31 @@ impl Invocation {
             format!("cannot start `{program}`: {error}")
         };
         StepError::not_started(why)
+    }
+}
+
+/// How to get more of what this machine lacks, if that is why a call of the system has failed: the
+/// command is not to blame then.
+pub(crate) fn advice_on_shortage(error: &io::Error) -> Option<&'static str> {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        match Errno::from_io_error(error)? {
+            Errno::MFILE => Some("raise the limit of open files (`ulimit -n`), or run fewer items"),
+            Errno::NFILE => Some("all files that this system can open are open"),
+            Errno::AGAIN => Some(
+                "raise the limit of processes (`ulimit -u`, `TasksMax=` of a service), or run \
+                 fewer items",
+            ),
+            Errno::NOMEM => Some("the memory is used up: run fewer items"),
+            _ => None,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        None
     }
 }
 

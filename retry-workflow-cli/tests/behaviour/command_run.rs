@@ -25,6 +25,7 @@ mod retry_after;
 mod running;
 mod schedule;
 mod servers;
+mod shortage;
 mod signals;
 mod steps;
 mod stopping;

@@ -14,7 +14,7 @@ use retry_runtime::{Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Breaker, Options};
+use super::{Breaker, Options, capacity};
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
     AttemptReport, AttemptTimer, BoxFuture, DynWork, StepRecord, WorkItem, WorkOutcome,
@@ -68,6 +68,8 @@ pub(super) struct Completion {
     pub(super) failure: Option<ItemFailure>,
     /// Whether the job must stop because of it.
     pub(super) stops: bool,
+    /// The resource that this machine lacks, if the item could not begin.
+    pub(super) not_begun: Option<String>,
 }
 
 impl Completion {
@@ -81,6 +83,7 @@ impl Completion {
             state: None,
             failure: None,
             stops: false,
+            not_begun: None,
         }
     }
 
@@ -143,6 +146,7 @@ fn tell(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<AskedWait>) {
         WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
         | WorkOutcome::Skipped(_)
         | WorkOutcome::Postponed { .. }
+        | WorkOutcome::NotBegun { .. }
         | WorkOutcome::Released => permit.forgive(),
         WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
     }
@@ -156,6 +160,14 @@ impl Checkpoint {
     fn write(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
+}
+
+/// The checkpoint that an attempt has left; a failure if it is not JSON.
+fn checkpoint_of_work(text: String) -> Result<Box<RawValue>, Box<Failure>> {
+    RawValue::from_string(text).map_err(|error| {
+        let message = format!("the checkpoint of the attempt is not JSON: {error}");
+        Box::new(Failure::new("other", message))
+    })
 }
 
 impl Process {
@@ -188,16 +200,13 @@ impl Process {
             Ok(finished) => finished,
             // Panics of handlers are caught inside: whatever this was, the item must not be lost.
             Err(panic) => {
-                let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));
-                let end = Settled::Dead(failure);
+                let end = Settled::Dead(panicked(&*panic));
                 let settlement = Settlement::new(key, end, Vec::new());
                 Completion {
                     settlement: Some(settlement),
-                    history: Vec::new(),
                     id,
                     state: Some(ItemState::Dead),
-                    failure: None,
-                    stops: false,
+                    ..Completion::released(key)
                 }
             }
         }
@@ -247,10 +256,7 @@ impl Process {
         };
         let report = match catch_panic(self.work.attempt_boxed(given)).await {
             Ok(report) => report,
-            Err(panic) => {
-                let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));
-                AttemptReport::failed(timer, failure, Reason::NotRetryable)
-            }
+            Err(panic) => AttemptReport::failed(timer, panicked(&*panic), Reason::NotRetryable),
         };
         let AttemptReport { outcome, records, step_times, asked_wait } = report;
         let measured = Measured { records, step_times };
@@ -269,22 +275,29 @@ impl Process {
                 self.finished(item, Settled::Skipped(Some(failure)), measured, None)
             }
             WorkOutcome::Released => Completion::released(key),
+            WorkOutcome::NotBegun { why, checkpoint: reached } => {
+                match reached.map(checkpoint_of_work).transpose() {
+                    Ok(reached) => {
+                        let work = |work| Checkpoint { work: Some(work), rounds, probes };
+                        let end = self.put_back(reached.map(work), checkpoint);
+                        let completion = self.finished(item, end, measured, None);
+                        Completion { not_begun: Some(why), ..completion }
+                    }
+                    Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
+                }
+            }
             WorkOutcome::Postponed { wait } => {
                 let due = (self.clock)() + wait;
                 let checkpoint = Checkpoint { rounds, ..Checkpoint::default() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, None)
             }
-            WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
+            WorkOutcome::Retry { wait, checkpoint } => match checkpoint_of_work(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
                     let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
                     self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(wait))
                 }
-                Err(error) => {
-                    let message = format!("the checkpoint of the attempt is not JSON: {error}");
-                    let failure = Failure::new("other", message);
-                    self.failed(item, &payload, rounds, failure, measured).await
-                }
+                Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
             },
             WorkOutcome::Failed { reason, .. }
                 if reason != Reason::NotRetryable && probes < MOST_PROBES && probed.is_some() =>
@@ -298,6 +311,15 @@ impl Process {
             WorkOutcome::Failed { failure, .. } => {
                 self.failed(item, &payload, rounds, failure, measured).await
             }
+        }
+    }
+
+    /// How an item is settled that could not begin, or continue, because of a lack of resources.
+    fn put_back(&self, reached: Option<Checkpoint>, last: Option<String>) -> Settled {
+        let due = (self.clock)() + capacity::PAUSE;
+        match reached {
+            None => Settled::Deferred { due, checkpoint: last },
+            Some(reached) => Settled::RetryAt { due, checkpoint: reached.write() },
         }
     }
 
@@ -437,6 +459,11 @@ pub(super) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<d
         }
     })
     .await
+}
+
+/// The failure of an item whose handler panicked.
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    Failure::new(PANIC, format!("panicked: {}", panic_message(panic)))
 }
 
 /// The message of a panic.

@@ -22,7 +22,7 @@ impl Engine {
     /// Whether an item is ready, and a place for it free.
     fn has_item_to_start(&self) -> bool {
         !self.leases.are_handed_out()
-            && self.tasks.len() < self.max_parallel
+            && self.tasks.len() < self.capacity.limit()
             && self.stopping.is_none()
             && self.may_start_soon()
     }
@@ -107,7 +107,7 @@ impl Engine {
 
     /// Reserves starts for what is ready.
     fn start_reserving(&mut self) {
-        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let free = self.capacity.limit().saturating_sub(self.tasks.len());
         let is_wanted =
             self.has_item_to_start() && !self.operations.is_under_way(Operation::Reserve);
         if let Some(pace) = self.pace.as_mut().filter(|_| is_wanted)
@@ -129,7 +129,7 @@ impl Engine {
         let Some(keys) = &mut self.keys else { return };
         keys.tidy(|item| self.leases.holds(item), now);
         // Those that can start now come first.
-        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let free = self.capacity.limit().saturating_sub(self.tasks.len());
         let due = self.leases.ready_items().filter_map(|item| keys.start_of(item, now));
         let taken = due.filter(|at| *at <= now).count();
         let most = if can_start { free.saturating_sub(taken) } else { 0 };

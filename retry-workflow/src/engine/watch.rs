@@ -251,6 +251,9 @@ impl Engine {
         if self.access.wants_alone() {
             return Some(WaitReason::Alone);
         }
+        if self.capacity.paused_until().is_some() {
+            return Some(WaitReason::Resources);
+        }
         if let (Some(wait), Some(pace)) = (self.until_start(), &self.pace) {
             return Some(WaitReason::Rate { limit: pace.rate(), wait });
         }

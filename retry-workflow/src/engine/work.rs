@@ -283,6 +283,18 @@ pub enum WorkOutcome {
     /// The attempt was cut off because this process is about to stop: the item is put back as if it
     /// had not been claimed. Its last checkpoint stays, and nothing of this attempt is recorded.
     Released,
+    /// The attempt could not begin, because this machine lacks the resources, such as descriptors or
+    /// processes: the item is put back for a second, and this process runs fewer items at the same time.
+    /// The job reports [`JobEvent::NotBegun`](crate::JobEvent::NotBegun) once. If nothing can begin
+    /// for a minute, it stops.
+    NotBegun {
+        /// What is lacking.
+        why: String,
+        /// What the next attempt needs to know, as in `Retry`, if this one has come to a point
+        /// from which another one continues. Without it, the last checkpoint stays, and the attempt is
+        /// not counted.
+        checkpoint: Option<String>,
+    },
     /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) decides what becomes
     /// of it.
     Failed {

@@ -111,6 +111,9 @@ pub enum WaitReason {
     Suspect,
     /// For another job of this process, which runs such an item, or is about to.
     OtherJob,
+    /// For resources: an item could not begin
+    /// ([`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun)), and is tried again soon.
+    Resources,
     /// For running handlers to end, after which this worker stops.
     Stop,
 }
@@ -173,6 +176,16 @@ pub enum JobEvent<'a> {
     Failures(&'a [ItemFailure]),
     /// The workflow's breaker changed state.
     Breaker(&'a Transition),
+    /// The first item of this process that could not begin, because the machine lacks the resources:
+    /// [`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun). It is put back, as are those that
+    /// follow it.
+    #[non_exhaustive]
+    NotBegun {
+        /// What is lacking.
+        why: &'a str,
+        /// How many items run at the same time from now on. The number rises again later.
+        max_parallel: usize,
+    },
     /// No further item is started; running ones finish.
     #[non_exhaustive]
     Stopping {

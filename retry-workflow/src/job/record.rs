@@ -206,6 +206,11 @@ pub enum StopReason {
     Cancelled,
     /// It ran for as long as it was allowed to.
     Deadline,
+    /// For a minute, no item could begin, because the machine lacks the resources.
+    NothingBegins {
+        /// What is lacking.
+        why: String,
+    },
     /// It was resumed from the store, and no process had read its input to the end.
     InputIncomplete,
 }
@@ -230,6 +235,9 @@ impl fmt::Display for StopReason {
             Self::Paused => f.write_str("it was paused"),
             Self::Cancelled => f.write_str("it was cancelled"),
             Self::Deadline => f.write_str("its deadline was reached"),
+            Self::NothingBegins { why } => {
+                write!(f, "nothing could begin for a minute: {}", OneLine(why))
+            }
             Self::InputIncomplete => f.write_str(
                 "everything in the store is done, but its input was never read to the end: run it \
                  with its items to add the rest",

@@ -80,6 +80,9 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
             "to": transition.to.to_string(),
             "cause": transition.cause.to_string(),
         })],
+        JobEvent::NotBegun { why, max_parallel, .. } => {
+            vec![json!({ "event": "not_begun", "why": why, "max_parallel": max_parallel })]
+        }
         JobEvent::Stopping { reason, .. } => {
             let mut object = json!(reason);
             object["event"] = json!("stopping");

@@ -72,6 +72,7 @@ impl Waiting {
                     in_seconds(wait)
                 )
             }
+            Self::Job(WaitReason::Resources) => "waiting for resources".to_owned(),
             Self::Job(WaitReason::Suspect) => "a suspect item runs alone".to_owned(),
             Self::Job(WaitReason::OtherJob) => "waiting for another job".to_owned(),
             Self::Job(WaitReason::Stop) => {
@@ -204,6 +205,10 @@ impl ProgressReporter {
                 }
             }
             JobEvent::Breaker(transition) => self.println(&transition.to_string()),
+            JobEvent::NotBegun { why, max_parallel, .. } => self.println(&format!(
+                "warning: {why}\nitems that could not begin are put back, and fewer run at the same \
+                 time: {max_parallel} for now"
+            )),
             // A requested stop has already been reported.
             JobEvent::Stopping { reason: StopReason::Requested, .. } => {}
             JobEvent::Stopping { reason, .. } => self.println(&format!("stopping: {reason}")),

@@ -150,7 +150,7 @@ pub(crate) fn stores() -> Vec<Option<String>> {
 }
 
 impl Ran {
-    fn from_output(output: Output) -> Self {
+    pub(crate) fn from_output(output: Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).unwrap(),

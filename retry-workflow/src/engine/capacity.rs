@@ -1,0 +1,118 @@
+//! [`Capacity`]: how many items run at the same time on a machine that lacks the resources to run
+//! all of `max_parallel`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long an item that could not begin waits. If none is running, nothing else starts meanwhile.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+/// The job stops once nothing has begun for this long, and nothing is running.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the capacity grows again, by an eighth.
+const GROW_EVERY: Duration = Duration::from_secs(5);
+
+/// The number of items that run at the same time.
+pub(super) struct Capacity {
+    max: usize,
+    limit: usize,
+    /// When the limit grows next, if it is below the maximum.
+    grow_at: Instant,
+    /// Nothing starts before then.
+    paused_until: Option<Instant>,
+    /// The time of the first item that could not begin, if none has begun since.
+    starved_since: Option<Instant>,
+}
+
+/// What follows from an item that could not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortage {
+    /// Fewer items run from now on.
+    Limited,
+    /// Nothing has begun for a long time.
+    Starved,
+}
+
+impl Capacity {
+    pub(super) fn new(max: usize) -> Self {
+        let grow_at = Instant::now();
+        Self { max, limit: max, grow_at, paused_until: None, starved_since: None }
+    }
+
+    /// How many items run at the same time.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether it is below the maximum.
+    pub(super) fn is_limited(&self) -> bool {
+        self.limit < self.max
+    }
+
+    /// When something may start again, if nothing may now.
+    pub(super) fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
+    }
+
+    /// Raises the limit, and ends a pause, if it is time.
+    pub(super) fn update(&mut self, now: Instant) {
+        self.paused_until = self.paused_until.filter(|until| *until > now);
+        if self.is_limited() && self.grow_at <= now {
+            self.limit = self.limit.saturating_add((self.limit / 8).max(1)).min(self.max);
+            self.grow_at = now + GROW_EVERY;
+        }
+    }
+
+    /// Notes that an item has ended that had begun.
+    pub(super) fn begun(&mut self) {
+        self.starved_since = None;
+    }
+
+    /// Notes that an item could not begin while this many were running.
+    pub(super) fn not_begun(&mut self, running: usize, now: Instant) -> Shortage {
+        // Some air, because the process itself needs resources too.
+        self.limit = self.limit.min(running - running / 8).max(1);
+        self.grow_at = now + GROW_EVERY;
+        let since = *self.starved_since.get_or_insert(now);
+        if running > 0 {
+            return Shortage::Limited;
+        }
+        self.paused_until = Some(now + PAUSE);
+        if now - since >= PATIENCE { Shortage::Starved } else { Shortage::Limited }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_follows_what_runs_and_grows_again() {
+        let mut capacity = Capacity::new(40);
+        assert!(!capacity.is_limited());
+        assert_eq!(capacity.not_begun(16, Instant::now()), Shortage::Limited);
+        assert_eq!((capacity.limit(), capacity.paused_until()), (14, None));
+        capacity.update(Instant::now());
+        assert_eq!(capacity.limit(), 14, "not at once");
+        let mut steps = 0;
+        while capacity.is_limited() {
+            tokio::time::advance(GROW_EVERY).await;
+            capacity.update(Instant::now());
+            steps += 1;
+        }
+        assert_eq!((capacity.limit(), steps), (40, 12));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_minute_in_which_nothing_begins_is_starvation() {
+        let mut capacity = Capacity::new(40);
+        let mut fails = |running| capacity.not_begun(running, Instant::now());
+        assert_eq!(fails(0), Shortage::Limited);
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(fails(1), Shortage::Limited, "one is running");
+        assert_eq!(fails(0), Shortage::Starved);
+        capacity.begun();
+        assert_eq!(capacity.not_begun(0, Instant::now()), Shortage::Limited);
+        assert_eq!(capacity.limit(), 1);
+    }
+}

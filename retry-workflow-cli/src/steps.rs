@@ -1,12 +1,13 @@
 //! Steps: commands, their environment, how their processes run, what follows them, whether a signal
 //! that stops this process stopped them as well, and how a list of them runs as attempts of one
-//! call; and how many files this process needs to have open for them.
+//! call; how many files this process needs to have open for them; and what the user should know.
 
 pub(crate) mod private_file;
 pub(crate) mod mask;
 pub(crate) mod environment;
 pub(crate) mod descendants;
 pub(crate) mod tap;
+pub(crate) mod notices;
 pub(crate) mod stream;
 pub(crate) mod descriptors;
 pub(crate) mod process;

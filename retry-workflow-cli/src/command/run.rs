@@ -26,6 +26,7 @@ use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, Schedule, WorkflowFile};
 use crate::runner::{self, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
+use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
 use retry_workflow::job::Unit;
@@ -400,7 +401,12 @@ async fn work(
         let tap = Outputs::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
     }
-    Arc::make_mut(&mut file.workspace).excerpt = Excerpt::of_both(how.keep_output);
+    let workspace = Arc::make_mut(&mut file.workspace);
+    workspace.excerpt = Excerpt::of_both(how.keep_output);
+    workspace.notices = {
+        let reporter = Arc::clone(&reporter);
+        Notices::new(move |notice| reporter.println(notice))
+    };
     let _hears = {
         let reporter = Arc::clone(&reporter);
         store::on_wait(move |first| {

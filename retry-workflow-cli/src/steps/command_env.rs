@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
+use crate::steps::notices::Notices;
 use crate::steps::private_file::for_owner;
 use crate::steps::process::{Invocation, StepError, advice_on_shortage};
 use crate::steps::retry_after::RETRY_AFTER;
@@ -69,6 +70,8 @@ pub(crate) struct Workspace {
     pub(crate) tap: Option<Arc<dyn Tap>>,
     /// How much of the output the history of an attempt keeps.
     pub(crate) excerpt: Excerpt,
+    /// Receives what the user should know.
+    pub(crate) notices: Notices,
 }
 
 /// An invocation, and the files that exist for as long as it runs.
@@ -148,14 +151,14 @@ impl Run {
         let CommandValues { variables: own, files, hint, .. } = values;
         let Environment { mut variables, masks } = workspace.environment.clone();
         variables.extend(own);
-        let may_write = match self {
-            Self::Shell(script) => script.text.contains(RETRY_AFTER),
-            Self::Exec(..) => true,
-            Self::Agent(_) => false,
+        let retry_after = self.retry_after_file(&workspace.notices)?;
+        let path = match &retry_after {
+            Some(file) => Some(file.path()),
+            // The script names the file, and some programs do not run without one.
+            None if self.names_retry_after() => Some(Path::new("/dev/null")),
+            None => None,
         };
-        let retry_after = may_write.then(|| ValueFile::new(RETRY_AFTER, "")).transpose()?;
-        let file = retry_after.as_ref();
-        variables.extend(file.map(|file| (RETRY_AFTER.to_owned(), file.path().into())));
+        variables.extend(path.map(|path| (RETRY_AFTER.to_owned(), path.into())));
         let invocation = Invocation {
             program,
             args,
@@ -168,6 +171,33 @@ impl Run {
             excerpt: workspace.excerpt,
         };
         Ok(PreparedCommand { invocation, files, retry_after, hint })
+    }
+}
+
+impl Run {
+    /// Whether this is a script with the name of the file that a wait is written to.
+    fn names_retry_after(&self) -> bool {
+        matches!(self, Self::Shell(script) if script.text.contains(RETRY_AFTER))
+    }
+
+    /// Creates the file that the command may write a wait to. Few commands do, so that the others run
+    /// without it if there is no folder for it.
+    fn retry_after_file(&self, notices: &Notices) -> Result<Option<ValueFile>, StepError> {
+        if !matches!(self, Self::Exec(..)) && !self.names_retry_after() {
+            return Ok(None);
+        }
+        ValueFile::create(RETRY_AFTER, "").map(Some).or_else(|error| {
+            if advice_on_shortage(&error).is_some() {
+                return Err(ValueFile::not_written(RETRY_AFTER, &error));
+            }
+            let folder = std::env::temp_dir();
+            notices.add(&format!(
+                "warning: cannot write to {}: {error}: commands run without \
+                 ${RETRY_AFTER}, and cannot say how long to wait; set TMPDIR to another folder",
+                folder.display()
+            ));
+            Ok(None)
+        })
     }
 }
 
@@ -274,14 +304,18 @@ pub(crate) struct ValueFile {
 
 impl ValueFile {
     pub(crate) fn new(name: &str, text: &str) -> Result<Self, StepError> {
+        Self::create(name, text).map_err(|error| Self::not_written(name, &error))
+    }
+
+    /// The item is not to blame, whatever the reason.
+    fn not_written(name: &str, error: &io::Error) -> StepError {
+        let advice = advice_on_shortage(error).unwrap_or("set TMPDIR to a folder with room for it");
+        StepError::not_begun(format!("cannot write the file for ${name}: {error}: {advice}"))
+    }
+
+    fn create(name: &str, text: &str) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
-        // The item is not to blame, whatever the reason.
-        let failed = |error: &io::Error| {
-            let advice =
-                advice_on_shortage(error).unwrap_or("set TMPDIR to a folder with room for it");
-            StepError::not_begun(format!("cannot write the file for ${name}: {error}: {advice}"))
-        };
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir()
@@ -290,11 +324,11 @@ impl ValueFile {
             match for_owner().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
                     let file_of_value = Self { name: name.to_owned(), path };
-                    file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
+                    file.write_all(text.as_bytes())?;
                     return Ok(file_of_value);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(error),
             }
         }
     }

@@ -145,3 +145,33 @@ fn an_item_continues_at_the_command_that_could_not_begin() {
         assert_eq!(place.read("log"), "first\n".repeat(runs), "{steps}");
     }
 }
+
+#[test]
+fn commands_need_no_folder_for_temporary_files() {
+    for (step, seen) in [
+        ("exec: ['sh', '-c', 'echo \"${RETRY_WORKFLOW_RETRY_AFTER-unset}\" >> seen']", "unset\n"),
+        ("shell: 'echo 5 > \"$RETRY_WORKFLOW_RETRY_AFTER\" && echo written >> seen'", "written\n"),
+        ("shell: 'echo plain >> seen'", "plain\n"),
+    ] {
+        let step = step.replace("${RETRY_WORKFLOW_RETRY_AFTER-", "$${RETRY_WORKFLOW_RETRY_AFTER-");
+        let place = place(4, 10, &step);
+        let mut command = place.command(&["run", "job.yml"]);
+        let ran = Ran::from_output(command.env("TMPDIR", "/nonexistent").output().unwrap());
+        assert_eq!((ran.code, place.read("seen")), (Some(0), seen.repeat(10)), "{ran:#?}");
+        let expected = usize::from(seen != "plain\n");
+        assert_eq!(warnings(&ran), expected, "{step}: {ran:#?}");
+        if expected == 1 {
+            ran.says("warning: cannot write to /nonexistent: ")
+                .says("set TMPDIR to another folder");
+        }
+    }
+}
+
+#[test]
+fn a_failed_command_without_a_folder_for_temporary_files_is_retried_as_its_policy_says() {
+    let step = "exec: ['sh', '-c', 'echo x >> seen; [ $(wc -l < seen) = 2 ]']\n      retry_config: { attempts: 2, initial_delay: 1ms }";
+    let place = place(1, 1, step);
+    let mut command = place.command(&["run", "job.yml"]);
+    let ran = Ran::from_output(command.env("TMPDIR", "/nonexistent").output().unwrap());
+    assert_eq!((ran.code, place.read("seen").lines().count()), (Some(0), 2), "{ran:#?}");
+}

@@ -44,6 +44,8 @@ use crate::streams::Streams;
 #[derive(Clone)]
 #[must_use = "settings do nothing until pages are made with them"]
 pub struct Board {
+    /// How its settings are named in messages.
+    pub(crate) settings: SettingNames,
     pub(crate) allows_actions: bool,
     pub(crate) tokens: Vec<Token>,
     pub(crate) actor: Option<ActorOf>,
@@ -62,6 +64,25 @@ pub struct Board {
 }
 
 pub(crate) type Family = Arc<dyn Fn() -> Vec<Snapshot> + Send + Sync>;
+
+/// How the settings of a board are named in its messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SettingNames {
+    /// Methods of [`Board`], and options of the command `retry-workflow board`.
+    Both,
+    /// Options only: the command has made the board.
+    Options,
+}
+
+impl SettingNames {
+    /// Returns the name of an option, and that of the method unless the command has made the board.
+    pub(crate) fn name(self, option: &str, method: &str) -> String {
+        match self {
+            Self::Both => format!("{option} or {method}"),
+            Self::Options => option.to_owned(),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Hosts {
@@ -144,6 +165,7 @@ impl Board {
     /// Panics if the operating system provides no random bytes.
     pub fn new() -> Self {
         Self {
+            settings: SettingNames::Both,
             allows_actions: false,
             tokens: Vec::new(),
             actor: None,
@@ -157,6 +179,14 @@ impl Board {
             secret: Secret::random(),
             mounted: Arc::default(),
         }
+    }
+
+    /// Names settings in messages as options of the command `retry-workflow board`, which makes this
+    /// board.
+    #[doc(hidden)]
+    pub fn set_by_options(mut self) -> Self {
+        self.settings = SettingNames::Options;
+        self
     }
 
     /// Lets visitors change things: re-drive or purge dead letters, pause and cancel jobs, override

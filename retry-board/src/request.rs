@@ -88,7 +88,7 @@ impl RequestContext {
     ) -> Result<Self, Problem> {
         let name = host::of(parts).unwrap_or_default();
         if !board.answers_as(name) {
-            return Err(Problem::foreign_host(name));
+            return Err(Problem::foreign_host(name, board.settings));
         }
         let mut context =
             Self { foreign: foreign(board, parts), ..Self::anonymous(board, page_group, parts) };
@@ -138,7 +138,7 @@ impl RequestContext {
     /// Requires that the visitor may act at all.
     pub(crate) fn is_actor(&self) -> Result<(), Problem> {
         if !self.board.allows_actions {
-            return Err(Problem::read_only());
+            return Err(Problem::read_only(self.board.settings));
         }
         if self.identity.acts { Ok(()) } else { Err(Problem::reader()) }
     }
@@ -240,7 +240,8 @@ fn foreign(board: &Board, parts: &Parts) -> Option<Problem> {
     if origin::is_own(&parts.headers, authority, board.public_url.as_ref()) {
         return None;
     }
-    Some(Problem::foreign_origin(origin::of(&parts.headers).zip(authority)))
+    let came = origin::of(&parts.headers).zip(authority);
+    Some(Problem::foreign_origin(came, board.settings))
 }
 
 /// The address of a page, relative to the folder of all pages. Nobody goes back to an action.

@@ -20,11 +20,13 @@ pub(crate) fn page(context: &RequestContext, jobs: &Jobs, notice: Option<String>
         place: Place::Jobs,
         live: Some("live?topic=jobs".to_owned()),
         notice,
-        main: main(jobs),
+        main: main(context, jobs),
     })
 }
 
-fn main(jobs: &Jobs) -> Markup {
+fn main(context: &RequestContext, jobs: &Jobs) -> Markup {
+    let start =
+        context.board.settings.name("retry-workflow run FILE", "Workflow::new(…).store(…).run(…)");
     html! {
         h1 { "Jobs" }
         @if jobs.jobs.is_empty() {
@@ -33,7 +35,7 @@ fn main(jobs: &Jobs) -> Markup {
             } @else {
                 div.empty #empty {
                     p { strong { "No jobs yet." } }
-                    p { "Start one with " code { "retry-workflow run FILE" } " or " code { "Workflow::new(…).store(…).run(…)" } "; it appears here by itself." }
+                    p { "Start one with " code { (start) } "; it appears here by itself." }
                 }
             }
         } @else {

@@ -26,7 +26,7 @@ pub(crate) struct SignOutForm {
 pub(crate) fn sign_in(context: &RequestContext, form: &SignInForm) -> Result<Response, Problem> {
     context.is_own_page()?;
     let Some(token) = context.board.token_of(&form.token) else {
-        return Err(Problem::wrong_token(&form.to));
+        return Err(Problem::wrong_token(&form.to, context.board.settings));
     };
     let to = if is_page(&form.to) { form.to.as_str() } else { context.page_group.as_str() };
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();

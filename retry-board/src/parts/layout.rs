@@ -91,7 +91,7 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
                     } @else if context.board.allows_actions {
                         span #read-only { "You may read only" @if let Some(name) = &context.identity.name { ", as " (line(name)) } "." }
                     } @else {
-                        span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
+                        span #read-only { "Read-only. Allow actions with " code { (context.board.settings.name("--allow-actions", "Board::allow_actions")) } "." }
                     }
                     @if context.is_signed_in() {
                         " " form.sign-out method="post" action=(context.sign_out()) {

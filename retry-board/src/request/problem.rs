@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use crate::board::SettingNames;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use retry_workflow::StoreError;
@@ -29,14 +30,15 @@ impl Problem {
         Self { status, title, text: text.into(), signs_in: false, retry_after: None, to: None }
     }
 
-    pub(crate) fn foreign_host(name: &str) -> Self {
+    pub(crate) fn foreign_host(name: &str, settings: SettingNames) -> Self {
+        let setting = settings.name("--host NAME", "Board::host");
         let name = cut(&OneLine(name).to_string(), 200);
         Self::new(
             StatusCode::FORBIDDEN,
             "Unknown host",
             format!(
                 "This board does not answer to the name \"{name}\". Use localhost, or add the name with \
-                 Board::host or retry-workflow board --host NAME."
+                 {setting}, where the board is started."
             ),
         )
     }
@@ -51,21 +53,22 @@ impl Problem {
         problem
     }
 
-    pub(crate) fn wrong_token(to: &str) -> Self {
+    pub(crate) fn wrong_token(to: &str, settings: SettingNames) -> Self {
         let mut problem = Self::signed_out();
         problem.to = Some(to.to_owned());
-        "That is not the token. It was set where the board was started: with --token-file or Board::token."
-            .clone_into(&mut problem.text);
+        problem.text = format!(
+            "That is not the token. It was set where the board was started: with {}.",
+            settings.name("--token-file", "Board::token")
+        );
         problem
     }
 
-    pub(crate) fn read_only() -> Self {
-        Self::new(
-            StatusCode::FORBIDDEN,
-            "Read-only",
-            "This board is read-only, and nothing was changed. To allow actions, start it with \
-             retry-workflow board --allow-actions, or mount it with Board::allow_actions.",
-        )
+    pub(crate) fn read_only(settings: SettingNames) -> Self {
+        let text = format!(
+            "This board is read-only, and nothing was changed. To allow actions, start it with {}.",
+            settings.name("--allow-actions", "Board::allow_actions")
+        );
+        Self::new(StatusCode::FORBIDDEN, "Read-only", text)
     }
 
     pub(crate) fn reader() -> Self {
@@ -78,17 +81,18 @@ impl Problem {
     }
 
     /// `came` is the page's origin, and the host that the request asked for.
-    pub(crate) fn foreign_origin(came: Option<(&str, &str)>) -> Self {
+    pub(crate) fn foreign_origin(came: Option<(&str, &str)>, settings: SettingNames) -> Self {
         let mut text = "Another site sent this request, and nothing was changed. Use the forms of \
                         the board itself."
             .to_owned();
         if let Some((from, to)) = came {
             let [from, to] = [from, to].map(|name| cut(&OneLine(name).to_string(), 200));
+            let setting = settings.name("--public-url URL", "Board::public_url");
             text = format!(
                 "This request came from a page of {from}, but asks for the host {to}, and nothing \
                  was changed. Use the forms of the board itself. If a proxy in between changes the \
                  header Host, let it pass the browser's on, or name the address that browsers use \
-                 with Board::public_url or retry-workflow board --public-url."
+                 with {setting}, where the board is started."
             );
         }
         Self::new(StatusCode::FORBIDDEN, "Not from this board", text)

@@ -24,7 +24,7 @@ pub(super) async fn board(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let BoardArguments { listen, allow_actions, token_file, hosts, public_url, .. } = arguments;
-    let mut board = Board::new().command(format!("retry-workflow{}", screen.flag));
+    let mut board = Board::new().set_by_options().command(format!("retry-workflow{}", screen.flag));
     if !address.is_server() {
         board = board.hide_function("retry_workflow_postgres");
     }

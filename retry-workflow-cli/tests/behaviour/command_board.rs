@@ -82,6 +82,36 @@ fn a_store_is_shown_and_not_changed() {
     );
 }
 
+#[test]
+fn messages_name_options_of_the_command_and_no_items_of_the_library() {
+    let folder = orders();
+    std::fs::write(folder.path().join("token"), "correct horse battery staple").unwrap();
+    let open = Board::start(folder.path(), &[]);
+    let closed = Board::start(folder.path(), &["--token-file", "token", "--allow-actions"]);
+    let form = "content-type: application/x-www-form-urlencoded\r\n";
+    let json = "content-type: application/json\r\n";
+    let foreign = format!("{form}origin: https://ops.example.com\r\n");
+    for (answer, option) in [
+        (ask_as(&open.address, "elsewhere"), "--host NAME"),
+        (open.ask("GET /jobs", "", ""), "<code>--allow-actions</code>"),
+        (open.ask("POST /api/re-drive", json, r#"{"job":"orders-1"}"#), "--allow-actions"),
+        (closed.ask("POST /jobs-sign-in", form, "token=wrong"), "--token-file"),
+        (closed.ask("POST /jobs-sign-in", &foreign, "token=x"), "--public-url"),
+    ] {
+        assert!(answer.contains(option), "{option}: {answer}");
+        assert!(!answer.contains("Board::") && !answer.contains("Workflow::"), "{answer}");
+    }
+}
+
+/// Asks for a page under another name.
+fn ask_as(address: &str, name: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    write!(socket, "GET /jobs HTTP/1.1\r\nhost: {name}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 /// They hold more connections than the board has, each with half the head of a request.
 #[test]
 fn clients_that_never_finish_their_requests_make_it_deaf_for_seconds_only() {

@@ -69,6 +69,7 @@ async fn whoever_may_not_create_tables_is_told_who_has_to() {
     let error = place.options().connect(&url).await.unwrap_err();
     let why = error.to_string();
     assert!(why.contains("may not change them") && why.contains("permission denied"), "{why}");
+    assert!(why.contains("the statements that `retry-workflow store sql` writes"), "{why}");
 }
 
 #[tokio::test]

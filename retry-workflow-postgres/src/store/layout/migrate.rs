@@ -49,7 +49,7 @@ pub(crate) async fn open(
                     let why = format!(
                         "its tables are missing or have an older layout, and this user may not \
                          change them ({error}): have a user who may open the store, or run the \
-                         statements of PostgresOptions::sql"
+                         statements that `retry-workflow store sql` writes"
                     );
                     return Err(StoreError::access(path(), why).into());
                 }

@@ -17,8 +17,24 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// The wait that is in the file, if a command has written one.
 pub(crate) fn written(file: &Path) -> Option<Duration> {
     let mut text = Vec::new();
-    File::open(file).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+    opened(file)?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     wait(&String::from_utf8_lossy(&text))
+}
+
+/// Opens the file if it still is one. The command may have replaced it with a pipe, which would block
+/// until a process writes to it.
+#[cfg(unix)]
+fn opened(file: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(file, flags, Mode::empty()).ok()?);
+    file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
+}
+
+#[cfg(not(unix))]
+fn opened(file: &Path) -> Option<File> {
+    File::open(file).ok()
 }
 
 fn wait(text: &str) -> Option<Duration> {

@@ -162,3 +162,18 @@ fn curl_writes_the_headers_of_a_real_answer() {
     assert!((waits(&place) - 1.0).abs() < 1e-6);
     assert!(begun.elapsed() >= Duration::from_secs(1));
 }
+
+#[test]
+fn a_file_that_was_replaced_by_something_else_is_no_wait() {
+    for replaced in ["mkfifo $F", "mkdir $F", "ln -s /dev/zero $F", "true"] {
+        let script = format!("F=\"$RETRY_WORKFLOW_RETRY_AFTER\"; rm \"$F\"; {replaced}; exit 1");
+        let place = step("exec: ['./replace.sh']", "").script("replace.sh", &script);
+        let mut command = Command::new("timeout");
+        let program = env!("CARGO_BIN_EXE_retry-workflow");
+        command.args(["--signal=KILL", "20", program, "run", "job.yml"]);
+        command.current_dir(place.path(".")).env("TMPDIR", place.path("."));
+        let output = command.env_remove("RETRY_WORKFLOW_STORE").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{replaced}: {output:?}");
+        assert!((waits(&place) - 0.001).abs() < 1e-6, "{replaced}");
+    }
+}

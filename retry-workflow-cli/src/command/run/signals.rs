@@ -1,6 +1,7 @@
 //! Signals: Ctrl-C, those that stop a service, and the loss of the terminal.
 
 use std::future::pending;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -24,6 +25,36 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
 }
 
+/// Tells a request to stop from a signal that repeats one: `timeout` sends its signal to the process
+/// that it has started, and again to the whole group.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// The last signal, and when it came.
+    last: Option<(i32, Instant)>,
+}
+
+impl Requests {
+    /// Whether this signal is a request of its own.
+    pub(crate) fn is_new(&mut self, signal: i32) -> bool {
+        let now = Instant::now();
+        // A key is pressed twice within less time than a program takes to send a signal twice.
+        let apart = if signal == INTERRUPT { PRESSED_AGAIN } else { SENT_AGAIN };
+        let is_again = |(last, at): (i32, Instant)| last == signal && now - at < apart;
+        let is_new = !self.last.is_some_and(is_again);
+        if is_new {
+            self.last = Some((signal, now));
+        }
+        is_new
+    }
+}
+
+/// The number of SIGINT, which Ctrl-C sends.
+const INTERRUPT: i32 = 2;
+/// How soon two of them are one request.
+const PRESSED_AGAIN: Duration = Duration::from_millis(100);
+/// How soon two of any other signal are one request.
+const SENT_AGAIN: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
@@ -42,6 +73,8 @@ struct Signals {
     /// How many arrived directly, and how many through the keeper. A signal that was sent to both
     /// processes counts as one request.
     counts: [u32; 2],
+    /// Those that arrived directly.
+    requests: Requests,
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
@@ -59,6 +92,7 @@ impl Signals {
             #[cfg(not(target_os = "linux"))]
             forwarded: None,
             counts: [0; 2],
+            requests: Requests::default(),
             hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
         }
     }
@@ -90,6 +124,10 @@ impl Signals {
             };
             // The same signal may have killed a command, too.
             interruption::stopped_by(signals);
+            // The keeper does not forward a repetition.
+            if way == 0 && !self.requests.is_new(signals[0]) {
+                continue;
+            }
             self.counts[way] += 1;
             if self.counts.iter().copied().max() > so_far {
                 return Signal::Other;

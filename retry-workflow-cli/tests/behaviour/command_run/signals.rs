@@ -1,8 +1,9 @@
 //! Ctrl-C and the signals that stop a service: once, and twice.
 
+use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
 
-use super::support::{Place, until};
+use super::support::{Place, Running, until};
 
 /// A map over six items, two at a time; each takes a moment.
 fn place(work: &str) -> Place {
@@ -151,4 +152,42 @@ fn a_job_that_is_stopped_between_its_items_and_its_reduce_goes_on_with_that() {
     assert_eq!(place.read("reduced"), "");
     place.ends(0, &["resume"]);
     assert_eq!((place.read("log").lines().count(), place.read("reduced")), (6, "6\n".to_owned()));
+}
+
+/// As `timeout 6h retry-workflow run` sends it: to the process that it has started, and to its group.
+#[track_caller]
+fn sent_twice_is_one_request(signal: &str) {
+    let place = place("echo \"begin $1\" >> log; sleep 0.5; echo \"end $1\" >> log");
+    let mut command = place.command(&["run", "job.yml"]);
+    let mut running = Running::spawned(command.process_group(0));
+    until("two have begun", || place.read("log").lines().count() == 2);
+    let id = running.id();
+    let twice = format!("kill -s {signal} {id}; kill -s {signal} -- -{id}; kill -s CONT -- -{id}");
+    let sent = std::process::Command::new("sh").args(["-c", &twice]).status().unwrap();
+    assert!(sent.success());
+    assert!(running.line_with("stopping: ").is_some());
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("to resume: retry-workflow resume job-1").says("2 succeeded, 4 to do, of 6");
+    assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
+}
+
+#[test]
+fn a_signal_that_timeout_sends_twice_is_one_request() {
+    sent_twice_is_one_request("TERM");
+    sent_twice_is_one_request("INT");
+}
+
+#[test]
+fn a_signal_that_is_sent_again_later_is_a_second_request() {
+    let place = place("while [ ! -e end ]; do sleep 0.02; done");
+    let mut running = place.spawn(&["run", "job.yml"]);
+    assert!(running.line_with("0 of 6").is_some());
+    running.signal("TERM");
+    assert!(running.line_with("stopping: ").is_some());
+    std::thread::sleep(Duration::from_millis(1_100));
+    running.signal("TERM");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("stopped at once; to resume");
 }

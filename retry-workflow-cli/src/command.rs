@@ -26,6 +26,7 @@ use self::recorders::Recorders;
 use self::run::keeper::{self, Role};
 use self::screen::{Screen, report};
 use self::store::Address;
+use crate::steps::temporary::Temporary;
 
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
@@ -39,6 +40,8 @@ pub fn main() -> ExitCode {
         None
     };
     let mut screen = Screen::standard(arguments.json);
+    // Removed after the runtime, and all commands with it.
+    let _temporary = Temporary;
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

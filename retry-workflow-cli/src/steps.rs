@@ -3,6 +3,7 @@
 //! call; how many files this process needs to have open for them; and what the user should know.
 
 pub(crate) mod private_file;
+pub(crate) mod temporary;
 pub(crate) mod mask;
 pub(crate) mod environment;
 pub(crate) mod descendants;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use crate::steps::temporary;
 use crate::template::placeholder::{MapResults, Results};
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError, WorkflowError};
 
@@ -92,7 +93,8 @@ pub(super) async fn summary(
         WorkflowError::input(format!("cannot write the results to a temporary file: {error}"))
     };
     let done = Filter::job(&report.job.id).states([ItemState::Succeeded]);
-    let mut results = BufWriter::new(NamedTempFile::new().map_err(unwritten)?);
+    let file = temporary::folder().and_then(NamedTempFile::new_in).map_err(unwritten)?;
+    let mut results = BufWriter::new(file);
     let mut mark = "[";
     let mut after = None;
     loop {

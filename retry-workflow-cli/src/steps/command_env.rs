@@ -9,18 +9,17 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
 use crate::steps::notices::Notices;
-use crate::steps::private_file::for_owner;
 use crate::steps::process::{Invocation, StepError, advice_on_shortage};
 use crate::steps::retry_after::RETRY_AFTER;
 use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
+use crate::steps::temporary;
 use crate::steps::vault::Vault;
 use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Template};
 use crate::template::shell::{Script, variable};
@@ -314,23 +313,7 @@ impl ValueFile {
     }
 
     fn create(name: &str, text: &str) -> io::Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = std::env::temp_dir()
-                .join(format!("retry-workflow-{}-{count}.json", std::process::id()));
-            // Never write to an existing file or link that someone else may have put there.
-            match for_owner().write(true).create_new(true).open(&path) {
-                Ok(mut file) => {
-                    let file_of_value = Self { name: name.to_owned(), path };
-                    file.write_all(text.as_bytes())?;
-                    return Ok(file_of_value);
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(Self { name: name.to_owned(), path: temporary::file(text.as_bytes())? })
     }
 }
 
@@ -342,7 +325,7 @@ impl ValueFile {
 
 impl Drop for ValueFile {
     fn drop(&mut self) {
-        // Ignore errors: the system cleans up its temporary folder anyway.
+        // Ignore errors: the whole folder is removed at the end.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -31,5 +31,6 @@ mod steps;
 mod stopping;
 mod stores;
 mod support;
+mod temporary;
 mod upkeep;
 mod waits;

@@ -58,6 +58,7 @@ mod linux {
     use crate::command::run::signals::{FORWARDED, Requests, outlives_its_terminal};
     use crate::steps::descendants::{adopt, below, end_all, reap};
     use crate::steps::process::{KEEPER, end_of_commands};
+    use crate::steps::temporary;
 
     /// Tells the worker that its keeper has ended.
     const ORPHANED: Signal = Signal::USR2;
@@ -98,6 +99,7 @@ mod linux {
             return Ok(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1).into());
         };
         end_all(|| below(getpid()));
+        temporary::remove_left_over();
         // For a forwarded signal, use the number of the original one.
         let number = if number == FORWARDED.as_raw() { passed.unwrap_or(number) } else { number };
         let own = [Signal::INT, Signal::TERM, Signal::QUIT, Signal::HUP];
@@ -163,6 +165,7 @@ mod linux {
                 }
                 end_of_commands();
                 end_all(|| below(getpid()));
+                temporary::remove();
                 let _ = kill_process(getpid(), Signal::KILL);
             });
             runtime.spawn(async {

@@ -12,6 +12,7 @@ pub(crate) mod notices;
 pub(crate) mod stream;
 pub(crate) mod descriptors;
 pub(crate) mod process;
+pub(crate) mod exit_codes;
 pub(crate) mod interruption;
 pub(crate) mod vault;
 pub(crate) mod retry_after;

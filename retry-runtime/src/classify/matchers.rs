@@ -304,6 +304,11 @@ mod file {
 
                 fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Matcher, A::Error> {
                     let matcher = match map.next_key::<String>()? {
+                        Some(key) if key == "exit_code" => {
+                            return Err(A::Error::custom(
+                                "`exit_code` is for steps of workflow files: a call has no exit code",
+                            ));
+                        }
                         Some(key) if key == "pattern" => {
                             pattern(&map.next_value::<String>()?).map_err(A::Error::custom)?
                         }

@@ -7,6 +7,7 @@ mod on_failure;
 mod limits;
 mod map;
 mod tasks;
+mod exit_codes;
 mod keys;
 pub(super) mod schema;
 

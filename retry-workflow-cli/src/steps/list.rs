@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
 use retry_runtime::retrier::ForError;
-use retry_runtime::{Reason, Retrier};
+use retry_runtime::{Class, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
+use crate::steps::exit_codes;
 use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
@@ -553,7 +554,7 @@ impl Attempt<'_> {
         let failure = self.failed(retrier, &step.label, timer, &mut error);
         let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
-            None if error.is_payload() => Reason::NotRetryable,
+            None if step.is_final(&error) => Reason::NotRetryable,
             None => {
                 match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
                     NextStep::Retry { wait, state } => return StepEnd::Again(wait, Some(*state)),
@@ -687,6 +688,10 @@ fn described(error: &StepError) -> Failure {
     let mut failure = Failure::from_error(error);
     if error.is_payload() {
         PAYLOAD.clone_into(&mut failure.class);
+    }
+    if let Some(class) = exit_codes::class(error) {
+        let names = Class::NAMES.into_iter().filter(|(one, _)| class.contains(*one));
+        failure.class = names.map(|(_, name)| name).collect::<Vec<_>>().join("+");
     }
     failure
 }

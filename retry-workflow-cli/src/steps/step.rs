@@ -7,6 +7,7 @@ use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
 use serde_json::Value;
 
 use crate::steps::command_env::Run;
+use crate::steps::exit_codes::{self, CodeMatchers, ExitCodes};
 use crate::steps::process::StepError;
 use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Placeholder, Template};
@@ -25,6 +26,8 @@ pub(crate) struct Step {
     pub(super) retrier: Retrier<ForError<StepError>>,
     /// Whether the step has a policy; otherwise it is tried once.
     is_retried: bool,
+    /// Exit codes that are not retried.
+    abort_on: ExitCodes,
     /// The limit of one run of the command; the shorter one of this and the policy's applies.
     pub(crate) timeout: Option<Duration>,
     /// The longest wait that a server may ask for.
@@ -163,6 +166,7 @@ impl Step {
             run,
             retrier,
             is_retried: false,
+            abort_on: ExitCodes::default(),
             timeout: None,
             // As for a call: a step does not wait for longer just because it waits in a store.
             max_retry_after: Bound::Limited(once.get_max_retry_after()),
@@ -176,9 +180,13 @@ impl Step {
     }
 
     /// Sets how the step is retried, with its own `max_retry_after`.
-    pub(crate) fn retry(mut self, mut config: RetryConfig) -> Self {
+    pub(crate) fn retry(mut self, mut config: RetryConfig, codes: CodeMatchers) -> Self {
         config.bare_policy = config.bare_policy.with_max_retry_after(self.max_retry_after);
         self.retrier = retrier(&self.label, &config);
+        if let Some(codes) = codes.retry_on {
+            self.retrier = self.retrier.when(move |error| codes.matches(error));
+        }
+        self.abort_on = codes.abort_on;
         self.is_retried = true;
         self
     }
@@ -188,6 +196,11 @@ impl Step {
         self.is_retried.then(|| self.retrier.policy())
     }
 
+    /// Whether the error is one that another attempt would not cure.
+    pub(super) fn is_final(&self, error: &StepError) -> bool {
+        error.is_payload() || self.abort_on.matches(error)
+    }
+
     pub(super) fn limit(&self) -> Option<Duration> {
         self.timeout.into_iter().chain(self.retrier.policy().get_timeout()).min()
     }
@@ -195,5 +208,6 @@ impl Step {
 
 /// A retrier with the name of its step.
 fn retrier(label: &str, config: &RetryConfig) -> Retrier<ForError<StepError>> {
-    Retrier::from_config(config).name(label.to_owned()).retry_after(StepError::wait)
+    let retrier = Retrier::from_config(config).name(label.to_owned());
+    retrier.retry_after(StepError::wait).classify(exit_codes::class)
 }

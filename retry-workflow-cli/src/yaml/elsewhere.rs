@@ -26,6 +26,10 @@ const OF_STEPS: &[Elsewhere] = &[
     row(&["register", "output", "outputs", "saveas"], &[("capture", SAME)]),
     row(&["timeoutminutes"], &[("timeout", Is::Time { unit: "m", example: "5m" })]),
     row(&["label", "title"], &[("name", SAME)]),
+    row(
+        &["exitcode", "exitcodes", "retryexitcodes", "retryonexitcode", "retryonexitcodes"],
+        &[("retry_on", Is::Text("[{ exit_code: … }]"))],
+    ),
 ];
 
 const OF_MAP: &[Elsewhere] = &[

@@ -19,13 +19,13 @@ use crate::yaml::elsewhere::key_of_others;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// A value and its location.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) span: SourceSpan,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
@@ -37,7 +37,7 @@ pub(crate) enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: SourceSpan,

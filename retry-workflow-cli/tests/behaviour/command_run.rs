@@ -9,6 +9,7 @@ mod busy;
 mod captures;
 mod changed;
 mod conformance;
+mod exit_codes;
 mod forms;
 mod graphs;
 mod hostile;

@@ -145,6 +145,14 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
             "commands: { shell: x, retry_config: { retry_on: [connect, timeout, network] } }",
             "commands: { shell: x, retry_config: { retry_on: [connect, timeout] } }",
         ),
+        (
+            "commands: { shell: x, retry_config: { retry_on: [75] } }",
+            "commands: { shell: x, retry_config: { retry_on: [{ exit_code: 75 }, { exit_code: [64-78, 137] }] } }",
+        ),
+        (
+            "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 256 }] } }",
+            "commands: { shell: x, retry_config: { abort_on: [{ exit_code: 64-78 }] } }",
+        ),
         ("tasks: { a: { shell: x, depends: b } }", "tasks: { a: { shell: x, depends_on: [] } }"),
         (
             "{ mode: standard, map: { input: x.json, agent_template: { shell: x } } }",

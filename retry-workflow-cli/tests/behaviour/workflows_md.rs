@@ -26,6 +26,7 @@ const WORDS: &[&str] = &[
     "conflict",
     "transient",
     "pattern",
+    "exit_code",
     "unlimited",
     "full",
     "equal",

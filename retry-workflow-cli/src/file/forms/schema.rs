@@ -10,6 +10,7 @@ use retry_runtime::file::CURVES;
 use retry_runtime::{Class, CommandConfigKeys};
 use retry_workflow::job::ErrorPolicyKeys;
 
+use super::exit_codes::EXIT_CODE;
 use super::keys::keys_of;
 use super::on_failure::REPAIR;
 use super::tasks::TASK;
@@ -450,6 +451,16 @@ fn matchers() -> Value {
         {
             "type": "object", "required": ["pattern"], "additionalProperties": false,
             "properties": { "pattern": named("text", "A regular expression") },
+        },
+        {
+            "type": "object", "required": [EXIT_CODE], "additionalProperties": false,
+            "properties": { EXIT_CODE: key(
+                &one_or_more(&json!([
+                    { "type": "integer", "minimum": 1, "maximum": 255 },
+                    { "type": "string", "pattern": "^\\s*[0-9]+\\s*(-\\s*[0-9]+\\s*)?$" },
+                ])),
+                "Exit codes of the command: 75, 64-78, or a list of them",
+            ) },
         },
     ] });
     let covers = ["network", "connect"].map(|word| json!({ "contains": { "const": word } }));

@@ -1,6 +1,6 @@
 //! A step: what it runs, when and where, and what is kept of its output.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use regex::Regex;
@@ -9,6 +9,7 @@ use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 
 use super::{Forms, STEP, first_key_span, has_like};
 use crate::steps::command_env::Run;
+use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{
@@ -138,7 +139,7 @@ impl Forms<'_> {
         let then = Offers { last: true, ..own };
         step.on_success = node.get("on_success").map(|node| self.script_or_steps(node, then));
         let config = node.get("retry_config");
-        let retry = config.and_then(|config| self.retry_config(config));
+        let (retry, codes) = config.map(|config| self.retry_config(config)).unwrap_or_default();
         let inner = Offers { error: true, ..own };
         let beside = config.and_then(|config| config.get("on_failure"));
         step.after_failure = match (node.get("on_failure"), beside) {
@@ -157,7 +158,7 @@ impl Forms<'_> {
             (None, None) => Some(AfterFailure::Stop),
         }?;
         let step = match retry {
-            Some(retry) => step.retry(retry.retry),
+            Some(retry) => step.retry(retry.retry, codes),
             None => step,
         };
         is_whole.then_some(step)
@@ -263,7 +264,7 @@ impl Forms<'_> {
     }
 
     /// Reads how a step is retried.
-    fn retry_config(&mut self, config: &Node) -> Option<CommandConfig> {
+    fn retry_config(&mut self, config: &Node) -> (Option<CommandConfig>, CodeMatchers) {
         if let Some(deadline) = config.get("deadline") {
             self.wrong(
                 deadline.span,
@@ -287,15 +288,51 @@ impl Forms<'_> {
         }
         // A bare number means seconds, as it does beside `retry_config`.
         let timeout = config.get("timeout").and_then(Node::in_seconds);
-        let instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();
+        let mut instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();
+        let [(retry_on, retry_alone), (abort_on, abort_alone)] =
+            ["retry_on", "abort_on"].map(|key| self.code_matchers(config, key, &mut instead));
+        let codes = CodeMatchers {
+            retry_on: retry_on.map(Arc::new),
+            abort_on: abort_on.unwrap_or_default(),
+        };
         let keys = match &config.value {
             Value::Map(_) => config.parse_only::<CommandConfigKeys>(&self.once(config), &instead),
             _ => config.parse_map::<CommandConfigKeys>("a map of retry settings"),
         };
-        self.parsed(keys.and_then(|keys| {
+        let mut read = self.parsed(keys.and_then(|keys| {
             CommandConfig::try_from(keys)
                 .map_err(|invalid| config.mistake_at(invalid.keys(), &invalid))
-        }))
+        }));
+        if let Some(CommandConfig { retry, .. }) = &mut read {
+            retry.retry_on.take_if(|_| retry_alone);
+            retry.abort_on.take_if(|_| abort_alone);
+        }
+        (read, codes)
+    }
+
+    /// Reads the exit codes in a list of matchers, and puts the list of all others in `instead` of it. Also
+    /// returns whether there are no others: a word then stands for the codes, so that the rules see that
+    /// there is a list.
+    fn code_matchers(
+        &mut self,
+        config: &Node,
+        key: &'static str,
+        instead: &mut Vec<(&str, Node)>,
+    ) -> (Option<ExitCodes>, bool) {
+        let Some(Node { value: Value::List(list), span }) = config.get(key) else {
+            return (None, false);
+        };
+        let (others, codes) = self.exit_codes(list);
+        if others.len() == list.len() {
+            return (None, false);
+        }
+        let mut others: Vec<_> = others.into_iter().cloned().collect();
+        let is_alone = others.is_empty();
+        if is_alone {
+            others.push(Node { value: Value::Text("transient".to_owned()), span: *span });
+        }
+        instead.push((key, Node { value: Value::List(others), span: *span }));
+        (codes, is_alone)
     }
 
     /// The keys of a map, with only one of each pair that means the same.

@@ -4,6 +4,7 @@ use retry_runtime::file::TaskKeys;
 
 use super::super::{Plan, TaskPlan};
 use super::{Forms, STEP, first_key_span};
+use crate::steps::exit_codes::CodeMatchers;
 use crate::steps::step::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value};
@@ -71,7 +72,7 @@ impl Forms<'_> {
                 let policy = node.parse_only::<TaskKeys>(TASK_STYLE, &[]).and_then(|keys| {
                     keys.policy().map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
                 });
-                step = step.retry(self.parsed(policy)?.into());
+                step = step.retry(self.parsed(policy)?.into(), CodeMatchers::default());
             }
         }
         Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps(vec![step]) })

@@ -1,0 +1,104 @@
+//! `exit_code` in `retry_on` and `abort_on` of a step.
+
+use std::ops::RangeInclusive;
+
+use super::Forms;
+use crate::steps::exit_codes::ExitCodes;
+use crate::yaml::node::{Node, Value};
+
+pub(super) const EXIT_CODE: &str = "exit_code";
+
+/// What the key is taken to be called.
+const LIKE: [&str; 6] = ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
+
+impl Forms<'_> {
+    /// Takes the exit codes out of a list of matchers; returns the others, and the codes if there are
+    /// any.
+    pub(super) fn exit_codes<'a>(
+        &mut self,
+        list: &'a [Node],
+    ) -> (Vec<&'a Node>, Option<ExitCodes>) {
+        let mut codes = None;
+        let mut others = Vec::new();
+        for matcher in list {
+            if let Some(written) = bare_code(matcher) {
+                let message = format!(
+                    "to match an exit code, write `{EXIT_CODE}`, as in [{{ {EXIT_CODE}: {written} }}]"
+                );
+                self.wrong(matcher.span, message);
+                continue;
+            }
+            let Value::Map(entries) = &matcher.value else {
+                others.push(matcher);
+                continue;
+            };
+            match entries.as_slice() {
+                [(key, value)] if key.name == EXIT_CODE => {
+                    let ExitCodes(known) = codes.get_or_insert_default();
+                    known.extend(self.codes(value));
+                }
+                [(key, _)] if LIKE.contains(&key.name.as_str()) => {
+                    let message = format!("`{}`: did you mean `{EXIT_CODE}`?", key.name);
+                    self.wrong(key.span, message);
+                }
+                entries if entries.iter().any(|(key, _)| key.name == EXIT_CODE) => {
+                    self.wrong(matcher.span, "each matcher is an entry of its own");
+                }
+                _ => others.push(matcher),
+            }
+        }
+        (others, codes)
+    }
+
+    /// A code, a range of codes, or a list of them.
+    fn codes(&mut self, node: &Node) -> Vec<RangeInclusive<u8>> {
+        let list = match &node.value {
+            Value::List(list) if list.is_empty() => {
+                self.wrong(node.span, "this list is empty: write exit codes, such as [75, 137]");
+                return Vec::new();
+            }
+            Value::List(list) => list.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        list.iter().filter_map(|node| self.code(node)).collect()
+    }
+
+    fn code(&mut self, node: &Node) -> Option<RangeInclusive<u8>> {
+        let text = node.scalar();
+        let range = text.as_deref().and_then(range);
+        let message = match range {
+            Some((0, _)) => {
+                "0 is success, which is not retried: exit codes of failures are 1 to 255"
+            }
+            Some((_, 256..)) => "exit codes are 1 to 255",
+            Some((first, last)) if first > last => {
+                "this range ends before it begins: write the lower code first, as in 64-78"
+            }
+            Some((first, last)) => {
+                let code = |code| u8::try_from(code).ok();
+                return Some(code(first)?..=code(last)?);
+            }
+            None => {
+                "this is not an exit code: write one such as 75, a range such as 64-78, or a list \
+                     of them"
+            }
+        };
+        self.wrong(node.span, message);
+        None
+    }
+}
+
+/// The first and the last of a range: `75`, `64-78`.
+fn range(text: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    match text.split_once('-') {
+        Some((first, last)) => Some((number(first)?, number(last)?)),
+        None => number(text).map(|code| (code, code)),
+    }
+}
+
+/// A code or a range that stands in a list of matchers. A larger number is the status of a server.
+fn bare_code(node: &Node) -> Option<String> {
+    let text = node.scalar()?;
+    range(&text).filter(|(_, last)| *last <= 255).map(|_| text)
+}

@@ -366,11 +366,7 @@ impl Engine {
                         self.claim_soon();
                     }
                 }
-                EngineEvent::Reserved(starts) => {
-                    if let Some(pace) = &mut self.pace {
-                        pace.add(starts);
-                    }
-                }
+                EngineEvent::Reserved(reserved) => self.reserved(reserved),
                 EngineEvent::Keys(answer) => self.answered(answer),
                 EngineEvent::Entered(guard) => self.access.entered(guard),
                 EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
@@ -828,9 +824,7 @@ impl Engine {
         if let Some(breaker) = &self.breaker {
             breaker.clone().share(&*self.store).await?;
         }
-        if let Some(question) = self.keys.as_ref().and_then(KeyLimits::leaving) {
-            question.ask(&*self.store, &self.job).await?;
-        }
+        self.leave_limits().await?;
         let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
             // The last item may be one failure too many; the job has finished all the same.

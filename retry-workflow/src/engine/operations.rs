@@ -13,7 +13,7 @@ use super::attempt::Completion;
 use super::heartbeat::Beat;
 use super::leases::release;
 use super::limits::keys::Answer;
-use super::limits::pace::Starts;
+use super::limits::pace::Reserved;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, NewItem};
 use crate::item::summary::Overview;
@@ -47,8 +47,8 @@ pub(super) enum EngineEvent {
     ClaimedSuspect(Option<Lease>, Timestamp),
     /// Leases that were to be renewed until then, and whether each was still held.
     Renewed { keys: Vec<LeaseKey>, good: Vec<bool>, until: Timestamp },
-    /// Starts that were reserved.
-    Reserved(Starts),
+    /// Starts that were reserved, or when to ask again.
+    Reserved(Reserved),
     /// Which items can start, because their keys are free.
     Keys(Answer),
     /// Handlers may run.
@@ -132,6 +132,17 @@ impl Operations {
 
     pub(super) fn is_under_way(&self, operation: Operation) -> bool {
         self.under_way[operation as usize].is_some()
+    }
+
+    /// Waits for the operation of this kind, if one is under way.
+    pub(super) async fn finish(
+        &mut self,
+        operation: Operation,
+    ) -> Result<Option<EngineEvent>, StoreError> {
+        match self.under_way[operation as usize].take() {
+            Some(future) => future.await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether no operation that changes items is under way.

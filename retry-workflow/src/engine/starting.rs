@@ -7,11 +7,12 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::attempt::Completion;
-use super::limits::keys::{Answer, Verdict};
-use super::limits::pace::{self, Pace};
+use super::limits::keys::{Answer, KeyLimits, Verdict};
+use super::limits::pace::{self, Pace, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::record::Lease;
+use crate::store::StoreError;
 
 /// A suspect, beside which nothing else runs, is claimed once the job's rate lets it start so soon.
 const NEAR: Duration = Duration::from_secs(1);
@@ -138,6 +139,30 @@ impl Engine {
                 question.ask(&*store, &job).await.map(EngineEvent::Keys)
             });
         }
+    }
+
+    /// Takes over starts that were reserved.
+    pub(super) fn reserved(&mut self, reserved: Reserved) {
+        let now = self.store.now();
+        if let Some(pace) = &mut self.pace {
+            pace.add(reserved, now);
+        }
+    }
+
+    /// Gives back what this worker has of the limits, because it leaves.
+    pub(super) async fn leave_limits(&mut self) -> Result<(), StoreError> {
+        if let Some(EngineEvent::Reserved(reserved)) =
+            self.operations.finish(Operation::Reserve).await?
+        {
+            self.reserved(reserved);
+        }
+        if let Some(unused) = self.pace.as_ref().and_then(Pace::unused) {
+            pace::give_back(&*self.store, &self.job, unused).await?;
+        }
+        if let Some(question) = self.keys.as_ref().and_then(KeyLimits::leaving) {
+            question.ask(&*self.store, &self.job).await?;
+        }
+        Ok(())
     }
 
     /// Takes over which items can start, and puts the others back.

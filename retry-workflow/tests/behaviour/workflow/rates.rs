@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::job::Waits as Waiting;
+use retry_workflow::job::{RateRecord, Waits as Waiting};
 use retry_workflow::{Job, MemoryStore, Rate, Store, WaitReason, Workflow, policy};
 use tokio::time::Instant;
 
@@ -16,6 +16,10 @@ struct Starts(Arc<Mutex<Vec<Instant>>>);
 impl Starts {
     fn note(&self) {
         self.0.lock().unwrap().push(Instant::now());
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
     }
 
     /// The most that have started in any window of this length.
@@ -114,6 +118,57 @@ async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_n
     assert_eq!(seen.map(|seen| seen.limit), Some(limit));
     let heard = waits.heard();
     assert!(matches!(heard[..], [WaitReason::Rate { limit: of, .. }] if of == limit), "{heard:?}");
+}
+
+/// Runs `job-1` at this rate for a while, and notes its starts.
+async fn run_for(store: &MemoryStore, limit: &str, starts: &Starts, time: Duration) {
+    let notes = starts.clone();
+    let job = Workflow::new("job")
+        .job_id("job-1")
+        .store(store.clone())
+        .rate(rate(limit))
+        .stop_on(tokio::time::sleep(time))
+        .run(0..100_u32, move |_: u32, _| {
+            notes.note();
+            async { Ok::<_, String>(()) }
+        });
+    job.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
+    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let began = store.now();
+    for _ in 0..5 {
+        run_for(&store, "1/h", &starts, Duration::from_secs(10)).await;
+    }
+    let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();
+    let hour = Duration::from_hours(1);
+    assert_eq!((starts.count(), record.next.since(began).as_secs()), (1, hour.as_secs()));
+    run_for(&store, "1/h", &starts, hour).await;
+    assert_eq!(starts.count(), 2, "an hour after the first");
+
+    // What a quick rate has reserved and not used is given back.
+    let (store, starts) = (MemoryStore::new(), Starts::default());
+    run_for(&store, "20/s", &starts, Duration::from_millis(120)).await;
+    let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();
+    assert!(record.next <= store.now() + Duration::from_millis(50), "{record:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_that_are_killed_again_and_again_use_the_rate_up() {
+    let (store, starts) = (MemoryStore::new(), Starts::default());
+    for _ in 0..9 {
+        let four = Duration::from_secs(4);
+        let worker = tokio::spawn({
+            let (store, starts) = (store.clone(), starts.clone());
+            async move { run_for(&store, "12/m", &starts, four * 100).await }
+        });
+        tokio::time::sleep(four).await;
+        worker.abort();
+    }
+    // One every five seconds for 36 seconds.
+    assert!(starts.count() >= 7, "{}", starts.count());
 }
 
 /// Runs a job of this many items over so many hosts by three workers, and returns how long it took.

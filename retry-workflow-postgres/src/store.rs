@@ -28,8 +28,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_workflow::store::{
-    Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page,
-    Selection, Settled, Settlement, Start, StoreCheck, StoreFuture,
+    Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settled, Settlement, Start, StoreCheck, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -473,6 +473,15 @@ impl Store for PostgresStore {
         })
     }
 
+    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let recalled = run!(self, claim::recall, [job = job.to_owned()], [max, now]).await;
+            self.rewind_to(now);
+            self.notify(job, recalled.as_ref().is_ok_and(|recalled| *recalled > 0)).await;
+            recalled
+        })
+    }
+
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             let (name, id) = (job.to_owned(), id.to_owned());
@@ -540,6 +549,17 @@ impl Store for PostgresStore {
             let ((key, value), is_new) = found;
             self.notify_by_key(&key, is_new).await;
             Ok((key, value))
+        })
+    }
+
+    fn update<'a>(&'a self, keys: Vec<String>, change: Change) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let change = Mutex::new(change);
+            let changed = run!(self, values::update, [keys = keys, change = change], []).await?;
+            for key in changed {
+                self.notify_by_key(&key, true).await;
+            }
+            Ok(())
         })
     }
 

@@ -61,6 +61,9 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send
 /// [`Store::find_or_insert`].
 pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send>;
 
+/// Changes values in place, `None` where a key has none: [`Store::update`].
+pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send>;
+
 /// Keeps items, their leases and histories, dead letters, and small values.
 ///
 /// Each method is one transaction: it is atomic, and durable when its future resolves. Times and
@@ -99,8 +102,8 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 /// | --- | --- |
 /// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
 /// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `durations`, `jobs` |
-/// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `remove`, `import` |
-/// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert` |
+/// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `recall`, `remove`, `import` |
+/// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
 /// - Start from [`MemoryStore`], the shortest one.
 /// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
@@ -294,6 +297,11 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> StoreFuture<'a, u64>;
 
+    /// Makes up to `max` items of a job due at `now` that are due later because they were
+    /// [deferred](Settled::Deferred), and returns how many. Items that wait for their next attempt
+    /// stay as they are.
+    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64>;
+
     /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether
     /// there is such an item.
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool>;
@@ -332,11 +340,18 @@ pub trait Store: Send + Sync + 'static {
         choose: Choose,
     ) -> StoreFuture<'a, (String, String)>;
 
+    /// Changes the values of several different keys in one step: `change` gets them in the order of
+    /// `keys`, and no other caller changes them in between. A value that becomes `None` stays as it
+    /// was; if `change` fails, nothing changes.
+    ///
+    /// `change` may be called more than once, and must not use the store.
+    fn update<'a>(&'a self, keys: Vec<String>, change: Change) -> StoreFuture<'a, ()>;
+
     /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
     /// call returned, 0 for the first one: a change in between ends this call at once.
     ///
-    /// Such changes are: items are added, imported, put back (by a settlement or a re-drive),
-    /// edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
+    /// Such changes are: items are added, imported, put back (by a settlement, a re-drive or a
+    /// recall), edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
     /// changes whose key is a word, `/` and the id of the job. The end of an item need not be
     /// reported, nor a due time that arrives. The call may end without a change: callers check what
     /// is there, and check once a minute anyway.

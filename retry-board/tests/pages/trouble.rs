@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use retry_workflow::store::{
-    Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview, Page,
-    Selection, Settlement, Start, StoreFuture,
+    Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settlement, Start, StoreFuture,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
@@ -43,6 +43,7 @@ macro_rules! broken_otherwise {
             fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
             fn purge(filter: &'a Filter) -> u64;
             fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
+            fn recall(job: &'a str, max: usize, now: Timestamp) -> u64;
             fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
@@ -50,6 +51,7 @@ macro_rules! broken_otherwise {
             fn cas(key: &'a str, revision: u64, value: &'a str) -> bool;
             fn values(prefix: &'a str) -> Vec<(String, String)>;
             fn find_or_insert(prefix: &'a str, choose: Choose) -> (String, String);
+            fn update(keys: Vec<String>, change: Change) -> ();
         }
     };
 }

@@ -228,7 +228,8 @@ WITH wanted AS MATERIALIZED (
                 OR h.due IS NOT NULL AND NOT h.is_back THEN 2
             ELSE 0 END,
         attempt = CASE WHEN h.is_back THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
-        started = CASE WHEN h.is_back THEN NULL ELSE s.started END
+        started = CASE WHEN h.is_back THEN NULL ELSE s.started END,
+        worker = CASE WHEN h.is_deferred THEN NULL ELSE s.worker END
     FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1
     RETURNING h.*, s.job
 ), @FAILED written AS (

@@ -1,8 +1,9 @@
 //! Small values, each with a revision.
 
-use retry_workflow::StoreError;
+use std::collections::HashMap;
 
 use parking_lot::Mutex;
+use retry_workflow::StoreError;
 
 use super::shared::Shared;
 use crate::server::columns::{text, unsigned};
@@ -33,11 +34,7 @@ pub(crate) async fn cas(
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
     let (kept_key, kept_value) = (encode(key), encode(value));
     let changed = if revision == 0 {
-        // A job exists as soon as its record does; one with neither a record nor items is not
-        // listed.
-        if let Some(job) = key.strip_prefix("job/") {
-            shared.add_job(client, job).await?;
-        }
+        add_job_of(client, shared, key).await?;
         let sql = "INSERT INTO @vals (key, revision, value) VALUES ($1, 1, $2) \
                    ON CONFLICT DO NOTHING";
         shared.execute(client, sql, &[&kept_key, &kept_value]).await?
@@ -70,6 +67,101 @@ pub(crate) async fn values(
         }
     };
     rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
+}
+
+/// A job exists as soon as its record does; one with neither a record nor items is not listed.
+async fn add_job_of(
+    client: &PooledClient,
+    shared: &Shared,
+    key: &str,
+) -> Result<(), PostgresError> {
+    match key.strip_prefix("job/") {
+        Some(job) => shared.add_job(client, job).await,
+        None => Ok(()),
+    }
+}
+
+/// Adds and changes values, and returns how many were added.
+const UPDATE: &str = "\
+WITH changed AS (
+    UPDATE @vals v SET revision = v.revision + 1, value = u.value
+    FROM unnest($1::text[], $2::text[]) AS u(key, value) WHERE v.key = u.key
+), added AS (
+    INSERT INTO @vals (key, revision, value)
+    SELECT u.key, 1, u.value FROM unnest($3::text[], $4::text[]) AS u(key, value) ORDER BY u.key
+    ON CONFLICT DO NOTHING RETURNING key
+)
+SELECT count(*) FROM added";
+
+/// Returns the keys whose values have changed.
+pub(crate) async fn update<F>(
+    client: &PooledClient,
+    shared: &Shared,
+    keys: &[String],
+    change: &Mutex<F>,
+) -> Result<Vec<String>, PostgresError>
+where
+    F: FnMut(&mut [Option<String>]) -> Result<(), StoreError>,
+{
+    loop {
+        client.batch_execute("BEGIN").await?;
+        match update_locked(client, shared, keys, change).await {
+            Ok(Some(changed)) => {
+                client.batch_execute("COMMIT").await?;
+                return Ok(changed);
+            }
+            // Another session has added a value meanwhile: now there is a row to lock.
+            Ok(None) => client.batch_execute("ROLLBACK").await?,
+            Err(error) => {
+                if error.leaves_connection() {
+                    client.batch_execute("ROLLBACK").await?;
+                }
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// As [`update`], in a transaction; `None` if a value that was missing has been added by another
+/// session.
+async fn update_locked<F>(
+    client: &PooledClient,
+    shared: &Shared,
+    keys: &[String],
+    change: &Mutex<F>,
+) -> Result<Option<Vec<String>>, PostgresError>
+where
+    F: FnMut(&mut [Option<String>]) -> Result<(), StoreError>,
+{
+    let kept: Vec<_> = keys.iter().map(|key| encode(key)).collect();
+    // Rows are locked in the order of their keys, as in every statement that locks several.
+    let sql = "SELECT key, value FROM @vals WHERE key = ANY ($1) ORDER BY key FOR UPDATE";
+    let rows = shared.query(client, sql, &[&kept]).await?;
+    let found = |row| Ok::<_, PostgresError>((text(row, 0)?, text(row, 1)?));
+    let found = rows.iter().map(found).collect::<Result<HashMap<_, _>, _>>()?;
+    let before: Vec<_> = keys.iter().map(|key| found.get(key).cloned()).collect();
+    let mut after = before.clone();
+    {
+        let mut change = change.lock();
+        change(&mut after)?;
+    }
+    let mut changed = Vec::new();
+    let (mut known, mut new) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for (((key, kept), before), after) in keys.iter().zip(&kept).zip(&before).zip(&after) {
+        let Some(value) = after.as_ref().filter(|_| before != after) else { continue };
+        let (keys, values) = if before.is_some() { &mut known } else { &mut new };
+        keys.push(kept);
+        values.push(encode(value));
+        if before.is_none() {
+            add_job_of(client, shared, key).await?;
+        }
+        changed.push(key.clone());
+    }
+    if changed.is_empty() {
+        return Ok(Some(changed));
+    }
+    let added = shared.count(client, UPDATE, &[&known.0, &known.1, &new.0, &new.1]).await?;
+    Ok((usize::try_from(added) == Ok(new.0.len())).then_some(changed))
 }
 
 /// Returns what was found or added, and whether it was added. Writers of values wait until this is

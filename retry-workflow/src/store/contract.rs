@@ -95,6 +95,7 @@ macro_rules! store_contract {
             a_release_takes_the_attempt_back
             a_release_keeps_losses_and_checkpoint
             a_deferred_item_waits_uncounted_and_then_comes_first
+            a_recall_takes_deferred_items_only
             an_extended_lease_ends_later
             an_extension_never_shortens_a_lease
             a_stale_extension_is_refused
@@ -122,6 +123,8 @@ macro_rules! store_contract {
             a_value_changes_with_its_revision
             values_are_found_by_the_beginning_of_their_keys
             a_value_is_found_or_added_in_one_step
+            values_change_together
+            values_that_change_together_are_not_lost
             what_is_chosen_is_found_to_the_letter
             nothing_is_added_where_choosing_fails
             anything_can_be_an_id

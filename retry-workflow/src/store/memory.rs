@@ -9,7 +9,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
-use super::{Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult};
+use super::{
+    Change, Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult,
+};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::durations::{DURATIONS_KEPT, Durations};
 use crate::item::failure::Failure;
@@ -763,6 +765,25 @@ impl Store for MemoryStore {
         })
     }
 
+    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        self.with(move |tables| {
+            let is_meant = |item: &Item| {
+                let record = &item.record;
+                let is_later = record.due.is_some_and(|due| due > now);
+                record.job == job && record.state == ItemState::Pending && item.deferred && is_later
+            };
+            let meant = tables.items.iter().filter(|(_, item)| is_meant(item));
+            let numbers: Vec<_> = meant.map(|(&number, _)| number).take(max).collect();
+            for &number in &numbers {
+                self.changes.wake(job);
+                if let Some((job, item)) = tables.job_and_item(number) {
+                    job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
+                }
+            }
+            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+        })
+    }
+
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         self.with(move |tables| {
             let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
@@ -856,6 +877,27 @@ impl Store for MemoryStore {
                 tables.job(job);
             }
             Ok((key, value))
+        })
+    }
+
+    fn update<'a>(&'a self, keys: Vec<String>, mut change: Change) -> StoreFuture<'a, ()> {
+        self.with(move |tables| {
+            let value = |key| tables.values.get(key).map(|(_, value)| value.clone());
+            let before: Vec<_> = keys.iter().map(value).collect();
+            let mut after = before.clone();
+            change(&mut after)?;
+            for ((key, before), after) in keys.into_iter().zip(before).zip(after) {
+                let Some(value) = after.filter(|after| before.as_ref() != Some(after)) else {
+                    continue;
+                };
+                self.changes.wake_by_key(&key);
+                if let Some(job) = job_of_record(&key) {
+                    tables.job(job);
+                }
+                let kept = tables.values.entry(key).or_default();
+                *kept = (kept.0.saturating_add(1), value);
+            }
+            Ok(())
         })
     }
 

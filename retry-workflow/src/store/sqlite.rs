@@ -29,7 +29,7 @@ use self::clock::StoreClock;
 use self::thread::Thread;
 use self::thread::patience::Patience;
 use self::transaction::{Access, Transaction};
-use super::{Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult};
+use super::{Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::durations::Durations;
 use crate::item::failure::Failure;
@@ -587,6 +587,11 @@ impl Store for SqliteStore {
         Box::pin(self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)))
     }
 
+    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        let job = job.to_owned();
+        Box::pin(self.0.writer.run(move |tx| claim::recall(tx, &job, max, now)))
+    }
+
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         let (job, id) = (job.to_owned(), id.to_owned());
         Box::pin(self.0.writer.run(move |tx| dead::edit(tx, &job, &id, &payload)))
@@ -625,6 +630,12 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let prefix = prefix.to_owned();
             self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
+        })
+    }
+
+    fn update<'a>(&'a self, keys: Vec<String>, mut change: Change) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            self.0.writer.run(move |tx| values::update(tx, &keys, &mut change)).await?
         })
     }
 

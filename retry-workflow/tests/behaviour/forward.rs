@@ -20,6 +20,7 @@ macro_rules! forward {
             fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration) -> u64;
             fn purge(filter: &'a retry_workflow::Filter) -> u64;
             fn skip(job: &'a str, max: usize, why: retry_workflow::Failure, now: retry_workflow::Timestamp) -> u64;
+            fn recall(job: &'a str, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<retry_workflow::ItemRecord>, now: retry_workflow::Timestamp) -> u64;
@@ -27,6 +28,7 @@ macro_rules! forward {
             fn cas(key: &'a str, revision: u64, value: &'a str) -> bool;
             fn values(prefix: &'a str) -> Vec<(String, String)>;
             fn find_or_insert(prefix: &'a str, choose: retry_workflow::store::Choose) -> (String, String);
+            fn update(keys: Vec<String>, change: retry_workflow::store::Change) -> ();
         }
     };
     (@$self:ident => $store:expr, $answer:path;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, new,
+    MINUTE, at, claim, claim_one, claimed, counts, enqueue, everything, failure, found, ids, new,
     nothing_is_due, overview, row, settle, try_settle,
 };
-use crate::item::record::{Counts, Filter, ItemState, Lease, LeaseKey, Settled, Settlement};
+use crate::item::record::{
+    Counts, Filter, ItemState, Lease, LeaseKey, Selection, Settled, Settlement,
+};
 use crate::store::Store;
 
 /// A worker may be late as long as no other has claimed the item.
@@ -203,6 +205,42 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     defer(&lost, 1_001, 1_001, None).await;
     let again = a(1_001).await;
     assert_eq!((again.attempt, again.lost, &again.checkpoint), (2, 1, &None));
+}
+
+/// A recall makes due what was deferred, up to a number, and leaves retries and new items alone.
+pub async fn a_recall_takes_deferred_items_only(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["deferred", "retried", "suspect", "begun"]).await;
+    for round in 0..2 {
+        // The suspect, and an item that has begun, lose their leases.
+        for lease in claim(store, round * 100, 4).await {
+            let defer = Settled::Deferred { due: at(9_000), checkpoint: None };
+            match (lease.id.as_str(), round) {
+                ("deferred", 0) => settle(store, &lease, 1, defer).await,
+                ("retried", 0) => {
+                    let retry = Settled::RetryAt { due: at(9_000), checkpoint: None };
+                    settle(store, &lease, 1, retry).await;
+                }
+                ("begun", 1) => settle(store, &lease, 101, defer).await,
+                _ => {}
+            }
+        }
+    }
+    let suspect = store.claim("job", "worker", at(200), Selection::Suspect, MINUTE).await;
+    let suspect = suspect.expect("claimed").remove(0);
+    let defer = Settled::Deferred { due: at(9_000), checkpoint: None };
+    settle(store, &suspect, 201, defer).await;
+    store.enqueue("job", vec![new("later")], at(9_000)).await.expect("enqueued");
+    nothing_is_due(store, 300).await;
+
+    assert_eq!(store.recall("nothing", 10, at(300)).await, Ok(0));
+    assert_eq!(store.recall("job", 2, at(300)).await, Ok(2));
+    assert_eq!(store.recall("job", 10, at(300)).await, Ok(1));
+    assert_eq!(store.recall("job", 10, at(300)).await, Ok(0), "they are due now");
+    let mut due = claimed(store, at(300), 10).await;
+    due.sort();
+    assert_eq!(due, ["begun", "deferred"]);
+    let suspect = store.claim("job", "worker", at(300), Selection::Suspect, MINUTE).await;
+    assert_eq!(suspect.expect("claimed").len(), 1);
 }
 
 /// A heartbeat renews a lease.

@@ -8,7 +8,7 @@ use super::steps::{
 };
 use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement};
-use crate::store::Store;
+use crate::store::{Change, Store};
 
 /// How long a store may take to report a change; one that polls takes a second.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
@@ -32,11 +32,17 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a", "b", "c"]).await;
     let mut seen = told(wait, "items that are added").await;
-    for change in
-        ["retry", "redrive", "purge", "skip", "edit", "expire", "import", "value", "remove"]
-    {
+    for change in [
+        "retry", "recall", "redrive", "purge", "skip", "edit", "expire", "import", "value",
+        "update", "remove",
+    ] {
         // The preparations may be reported, too.
         match change {
+            "recall" => {
+                let lease = claim_one(store, 100).await;
+                let defer = Settled::Deferred { due: at(500), checkpoint: None };
+                settle(store, &lease, 100, defer).await;
+            }
             "redrive" | "edit" => {
                 let lease = claim_one(store, 100).await;
                 settle(store, &lease, 100, Settled::Dead(failure("network", "refused"))).await;
@@ -85,6 +91,15 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
                 let mut new = new.expect("listed").items.remove(0);
                 "d".clone_into(&mut new.id);
                 store.import(vec![new], at(100)).await.expect("imported")
+            }
+            ("recall", _) => store.recall("job", 10, at(100)).await.expect("recalled"),
+            ("update", _) => {
+                let change: Change = Box::new(|values| {
+                    values.fill(Some("2".to_owned()));
+                    Ok(())
+                });
+                store.update(vec!["job/job".to_owned()], change).await.expect("written");
+                1
             }
             ("value", _) => store.cas("job/job", 0, "1").await.expect("written").into(),
             _ => store.remove("job", 100, Vec::new()).await.expect("removed"),

@@ -1,6 +1,6 @@
 //! Values: revisions, prefixes, and values that are chosen once.
 
-use crate::store::{Store, StoreError};
+use crate::store::{Change, Store, StoreError};
 use std::sync::Arc;
 
 /// A caller that has not seen the last change cannot change the value.
@@ -29,6 +29,57 @@ pub async fn values_are_found_by_the_beginning_of_their_keys(store: &Arc<dyn Sto
         let expected = begins.map(|&key| (key.to_owned(), format!("of {key}"))).collect();
         assert_eq!(store.values(prefix).await, Ok(expected), "{prefix:?}");
     }
+}
+
+/// Values change in one step. What becomes `None` stays, and nothing changes if the caller fails.
+pub async fn values_change_together(store: &Arc<dyn Store>) {
+    let keys = || ["k/b", "k/a", "k/c"].map(String::from).to_vec();
+    assert_eq!(store.cas("k/a", 0, "1").await, Ok(true));
+    assert_eq!(store.cas("k/c", 0, "3").await, Ok(true));
+    let change: Change = Box::new(|values| {
+        assert_eq!(values, [None, Some("1".to_owned()), Some("3".to_owned())]);
+        values.clone_from_slice(&[Some("2".to_owned()), None, Some("4".to_owned())]);
+        Ok(())
+    });
+    assert_eq!(store.update(keys(), change).await, Ok(()));
+    let revision = async |key: &str| store.get(key).await.expect("read");
+    assert_eq!(revision("k/a").await, Some((1, "1".to_owned())));
+    assert_eq!(revision("k/b").await, Some((1, "2".to_owned())));
+    assert_eq!(revision("k/c").await, Some((2, "4".to_owned())));
+    let fails: Change = Box::new(|values| {
+        values.fill(Some("x".to_owned()));
+        Err(StoreError::Closed)
+    });
+    assert_eq!(store.update(keys(), fails).await, Err(StoreError::Closed));
+    assert_eq!(revision("k/b").await, Some((1, "2".to_owned())));
+    assert_eq!(store.update(Vec::new(), Box::new(|_| Ok(()))).await, Ok(()));
+}
+
+/// Concurrent callers that change some of the same values do not undo each other's changes, whichever
+/// of the values exist.
+pub async fn values_that_change_together_are_not_lost(store: &Arc<dyn Store>) {
+    let tasks: Vec<_> = (0..24_usize)
+        .map(|number| {
+            let store = store.clone();
+            let keys = [number % 4, 4 + number % 3].map(|key| format!("n/{key}")).to_vec();
+            tokio::spawn(async move {
+                let add: Change = Box::new(|values| {
+                    for value in values {
+                        let count = value.as_deref().map_or(0, |text| text.parse().unwrap_or(0));
+                        *value = Some((count + 1_u32).to_string());
+                    }
+                    Ok(())
+                });
+                store.update(keys, add).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("no panic").expect("changed");
+    }
+    let counts = store.values("n/").await.expect("read");
+    let counts: Vec<_> = counts.iter().map(|(_, count)| count.as_str()).collect();
+    assert_eq!(counts, ["6", "6", "6", "6", "8", "8", "8"]);
 }
 
 /// Concurrent callers get the same value, and nothing changes between reading the values and

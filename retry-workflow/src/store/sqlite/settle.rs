@@ -84,8 +84,10 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
             return Ok(());
         }
         Settled::Deferred { due, checkpoint } => {
+            // Without a worker, so that it can be recalled.
             tx.prepare(
-                "UPDATE states SET state = 0, due = ?2, started = NULL, checkpoint = ?4, \
+                "UPDATE states SET state = 0, due = ?2, started = NULL, worker = NULL, \
+                 checkpoint = ?4, \
                  suspect = (suspect & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?

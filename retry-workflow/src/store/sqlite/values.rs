@@ -25,10 +25,7 @@ pub(super) fn cas(tx: &mut Transaction<'_>, key: &str, revision: u64, value: &st
         .execute((key, revision, value))?
     };
     if changed == 1 {
-        tx.touch_by_key(key);
-        if let Some(job) = job_of_record(key) {
-            tx.job(job)?;
-        }
+        self::changed(tx, key)?;
     }
     Ok(changed == 1)
 }
@@ -56,4 +53,37 @@ pub(super) fn find_or_insert(
     // If there is one already, it stays.
     let found = if cas(tx, &key, 0, &value)? { None } else { get(tx, &key)? };
     Ok(Ok((key, found.map_or(value, |(_, value)| value))))
+}
+
+/// The outer result is the transaction's, the inner one is that of `change`.
+pub(super) fn update(
+    tx: &mut Transaction<'_>,
+    keys: &[String],
+    change: &mut impl FnMut(&mut [Option<String>]) -> StoreResult<()>,
+) -> Result<StoreResult<()>> {
+    let value = |key: &String| Ok(get(tx, key)?.map(|(_, value)| value));
+    let before = keys.iter().map(value).collect::<Result<Vec<_>>>()?;
+    let mut after = before.clone();
+    if let Err(error) = change(&mut after) {
+        return Ok(Err(error));
+    }
+    for ((key, before), after) in keys.iter().zip(before).zip(after) {
+        let Some(value) = after.filter(|after| before.as_ref() != Some(after)) else { continue };
+        tx.prepare(
+            "INSERT INTO vals VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET \
+             revision = revision + 1, value = excluded.value",
+        )?
+        .execute((key, value))?;
+        changed(tx, key)?;
+    }
+    Ok(Ok(()))
+}
+
+/// Notes that the value of a key has changed.
+fn changed(tx: &mut Transaction<'_>, key: &str) -> Result<()> {
+    tx.touch_by_key(key);
+    if let Some(job) = job_of_record(key) {
+        tx.job(job)?;
+    }
+    Ok(())
 }

@@ -552,7 +552,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn update<'a>(&'a self, keys: Vec<String>, change: Change) -> StoreFuture<'a, ()> {
+    fn update(&self, keys: Vec<String>, change: Change) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let change = Mutex::new(change);
             let changed = run!(self, values::update, [keys = keys, change = change], []).await?;

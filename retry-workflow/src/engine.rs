@@ -49,7 +49,7 @@ use self::capacity::{Capacity, Shortage};
 use self::collect::Collector;
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
-use self::ledger::Ledger;
+use self::ledger::{Ledger, Load};
 use self::limits::keys::KeyLimits;
 pub(crate) use self::limits::keys::{Bound, KeyLimit};
 use self::limits::pace::Pace;
@@ -671,7 +671,15 @@ impl Engine {
             .pace
             .as_ref()
             .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
-        self.ledger.to_claim(self.leases.load(self.tasks.len()), limit)
+        // What waits in hand for a place of its key keeps no other item waiting.
+        let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
+        let Load { held, ready, running } = self.leases.load(self.tasks.len());
+        let load = Load {
+            held: held.saturating_sub(queued),
+            ready: ready.saturating_sub(queued),
+            running,
+        };
+        self.ledger.to_claim(load, limit)
     }
 
     fn start_claiming(&mut self) {

@@ -345,7 +345,7 @@ pub trait Store: Send + Sync + 'static {
     /// was; if `change` fails, nothing changes.
     ///
     /// `change` may be called more than once, and must not use the store.
-    fn update<'a>(&'a self, keys: Vec<String>, change: Change) -> StoreFuture<'a, ()>;
+    fn update(&self, keys: Vec<String>, change: Change) -> StoreFuture<'_, ()>;
 
     /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
     /// call returned, 0 for the first one: a change in between ends this call at once.

@@ -183,8 +183,11 @@ macro_rules! settings {
         /// together. Default: no limit.
         ///
         /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is not
-        /// a rate. The starts are spread evenly, and each is counted: retries too. A worker reserves its starts in
-        /// the store, up to 250 ms ahead, and one that comes more than 50 ms late is lost.
+        /// a rate. The starts are spread evenly, and each is counted: retries too. A worker reserves
+        /// its starts in the store, up to 250 ms ahead, and returns unused starts when it leaves. A
+        /// start can be used up to 50 ms late, and later starts keep their times: in any time *t*
+        /// there are at most as many as in *t* + 50 ms, plus one. A rate that changes counts from the
+        /// last start.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -213,8 +216,8 @@ macro_rules! settings {
         ///
         /// An item whose key is busy goes back to the store until its start, so that it keeps
         /// neither a place nor other items waiting. That is no attempt, and not in its history.
-        /// Meanwhile further items are read from the input, however many wait. Up to 10,000 keys
-        /// can be busy at a time.
+        /// Meanwhile further items are read from the input, however many wait. When the job runs
+        /// with other limits than before, these items are due at once.
         ///
         /// ```
         /// # use std::time::Duration;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::attempt::Completion;
-use super::limits::keys::{Answer, KeyLimits, Verdict};
+use super::limits::keys::Answer;
 use super::limits::pace::{self, Pace, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
@@ -16,8 +16,6 @@ use crate::store::StoreError;
 
 /// A suspect, beside which nothing else runs, is claimed once the job's rate lets it start so soon.
 const NEAR: Duration = Duration::from_secs(1);
-/// How often to claim what waited for its key while other items are in hand.
-const CLAIM_EVERY: Duration = Duration::from_millis(50);
 
 impl Engine {
     /// Whether an item is ready, and a place for it free.
@@ -63,7 +61,7 @@ impl Engine {
             None => Timestamp::default(),
             Some(keys) => {
                 let now = self.store.now();
-                self.leases.ready_items().filter_map(|item| keys.start_of(item, now)).min()?
+                self.leases.ready_items().filter_map(|item| keys.turn_of(item, now)).min()?
             }
         };
         Some(self.pace.as_ref().map_or(Some(by_key), Pace::next)?.max(by_key))
@@ -159,7 +157,11 @@ impl Engine {
         if let Some(unused) = self.pace.as_ref().and_then(Pace::unused) {
             pace::give_back(&*self.store, &self.job, unused).await?;
         }
-        if let Some(question) = self.keys.as_ref().and_then(KeyLimits::leaving) {
+        if let Some(EngineEvent::Keys(answer)) = self.operations.finish(Operation::AskKeys).await? {
+            self.answered(answer);
+        }
+        let now = self.store.now();
+        if let Some(question) = self.keys.as_mut().and_then(|keys| keys.leaving(now)) {
             question.ask(&*self.store, &self.job).await?;
         }
         Ok(())
@@ -169,15 +171,13 @@ impl Engine {
     pub(super) fn answered(&mut self, Answer { verdicts, until }: Answer) {
         let Some(keys) = &mut self.keys else { return };
         keys.granted(until);
+        let now = self.store.now();
         for (item, verdict) in verdicts {
-            match verdict {
-                Verdict::Admit(at) => keys.admitted(item, at),
-                Verdict::Defer { due } => {
-                    if let Some(lease) = self.leases.take_ready(item) {
-                        keys.ended(item, self.store.now());
-                        self.finished.push(Completion::deferred(lease, due));
-                    }
-                }
+            if let Some(due) = keys.answered(item, verdict, now)
+                && let Some(lease) = self.leases.take_ready(item)
+            {
+                keys.ended(item, now);
+                self.finished.push(Completion::deferred(lease, due));
             }
         }
     }
@@ -188,15 +188,17 @@ impl Engine {
         if let Some(keys) = &mut self.keys
             && !self.leases.is_continued_by(&lease)
         {
-            keys.add(lease.key.item, &lease.payload);
+            keys.add(lease.key.item, &lease.payload, self.store.now());
         }
         self.leases.add(lease, is_started, until);
     }
 
     /// When to claim again what waited for its key.
     pub(super) fn claim_keyed_soon(&mut self) {
-        if self.keys.is_some() && self.claim_at.is_none() && !self.is_idle() {
-            self.claim_at = Some(Instant::now() + CLAIM_EVERY);
+        if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
+            && !self.is_idle()
+        {
+            self.claim_at = Some(Instant::now() + keys.claim_every());
         }
     }
 }

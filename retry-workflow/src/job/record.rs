@@ -823,6 +823,8 @@ impl Job {
         let mut keys: Vec<_> = also.into_iter().collect();
         keys.extend([Self::key(id), BreakerRecord::key(id), RateRecord::key(id)]);
         keys.extend([RateRecord::by_key(id), Dependencies::key(id), Self::end_key(id)]);
+        let of_keys = store.values(&RateRecord::keys_prefix(id)).await?;
+        keys.extend(of_keys.into_iter().map(|(key, _)| key));
         let mut all = 0_u64;
         loop {
             let removed = store.remove(id, AT_ONCE, keys.clone()).await?;

@@ -880,7 +880,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn update<'a>(&'a self, keys: Vec<String>, mut change: Change) -> StoreFuture<'a, ()> {
+    fn update(&self, keys: Vec<String>, mut change: Change) -> StoreFuture<'_, ()> {
         self.with(move |tables| {
             let value = |key| tables.values.get(key).map(|(_, value)| value.clone());
             let before: Vec<_> = keys.iter().map(value).collect();

@@ -633,7 +633,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn update<'a>(&'a self, keys: Vec<String>, mut change: Change) -> StoreFuture<'a, ()> {
+    fn update(&self, keys: Vec<String>, mut change: Change) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.0.writer.run(move |tx| values::update(tx, &keys, &mut change)).await?
         })

@@ -1,33 +1,37 @@
 //! [`KeyLimits`]: limits for items that share a key, such as a host: how many start per unit of
 //! time, and how many run at the same time, across all workers of a job.
 //!
-//! The store does not know the keys. A worker claims an item, finds out its keys, and asks the
-//! job's [`KeyRecord`] whether they are free. If not, the item goes back to the store until they
-//! are likely to be, so that it keeps nobody waiting: neither a place nor the items of other keys.
-//! A start is reserved only for an item that can begin soon: reserved further ahead, for an item
-//! whose other key is busy, it would keep everything waiting that shares the first one.
+//! The store does not know the keys. A worker claims an item, finds out its keys, and asks whether
+//! they are free: it reads and changes the state of these keys in one step (`record`). If one of
+//! them is busy, the item goes back to the store until it is likely to be free, so that it keeps
+//! nobody waiting: neither a place nor the items of other keys. Two kinds of items stay in hand: one
+//! whose start is near, and one that waits for a place that this worker is going to free soon. The
+//! latter takes the place over without asking.
 
-use std::collections::{BTreeMap, HashMap};
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::pace::LATE;
+pub(in crate::engine) use self::record::{Answer, Verdict};
+use self::record::{Question, Want};
+use super::pace::{LATE, usable_until};
 use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
 use crate::job::rate::Rate;
-use crate::job::rate_record::RateRecord;
-use crate::store::{Store, StoreError};
 
-/// An item whose start is no further away is kept until then.
-const SOON: Duration = Duration::from_millis(150);
-/// An item that goes back to the store is due so long before its start: time to claim it.
-const EARLY: Duration = Duration::from_millis(100);
-/// More keys than this are not kept in mind at a time: a further one counts as busy.
-const MOST_BUSY: usize = 10_000;
+/// How often to claim what waited for its key while other items are in hand.
+const CLAIM_EVERY: Duration = Duration::from_millis(50);
+/// The shortest time between two such claims.
+const CLAIM_AT_MOST: Duration = Duration::from_millis(2);
+/// An item that waits in hand for a place goes back to the store after this time.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// No more items wait in hand for a place.
+const MOST_QUEUED: usize = 256;
 
 /// What an item's key is taken from: its payload.
 pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
@@ -48,17 +52,21 @@ pub(crate) enum Bound {
     Concurrency(u32),
 }
 
-/// A key under one of the job's limits, by its digest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    limit: usize,
-    digest: u64,
+/// As the record of a job has it: `5/s` or `2`.
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => rate.fmt(f),
+            Self::Concurrency(most) => most.fmt(f),
+        }
+    }
 }
 
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{:016x}", self.limit, self.digest)
-    }
+/// A key under one of the job's limits, by its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine) struct Key {
+    limit: usize,
+    digest: u64,
 }
 
 /// What a worker knows of the keys of the items that it holds.
@@ -67,8 +75,14 @@ pub(in crate::engine) struct KeyLimits {
     worker: Arc<str>,
     /// By item; one without a key is not in here.
     items: HashMap<i64, Keyed>,
-    /// Whether places have become free that the store does not know of.
-    has_freed: bool,
+    /// Items that wait in hand for a place, in order; some no longer do.
+    queue: VecDeque<i64>,
+    /// Keys with places that have become free, which the store does not know yet.
+    freed: BTreeSet<Key>,
+    /// Starts that were not used, which the store does not know yet.
+    unused: Vec<(Key, Timestamp)>,
+    /// How long the last item of a key ran, if the store does not know it yet.
+    took: BTreeMap<Key, Duration>,
     /// Until when the store grants this worker its places.
     until: Timestamp,
     lease: Duration,
@@ -80,32 +94,27 @@ pub(in crate::engine) struct KeyLimits {
 struct Keyed {
     keys: Vec<Key>,
     stage: Stage,
+    /// The start that each key with a rate has reserved for it.
+    starts: Vec<(Key, Timestamp)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its keys are not known to be free.
-    Waits,
-    /// It can start then.
-    Admitted(Timestamp),
+    /// Whether its keys are free is to be asked, but not before then.
+    Asks(Timestamp),
+    /// It waits in hand for a place that this worker is going to free, since then.
+    Queued(Timestamp),
+    /// It can start then, and no later than `until`.
+    Admitted { at: Timestamp, until: Timestamp },
     /// It has started then.
     Runs(Timestamp),
 }
 
-/// An item that asks whether its keys are free.
-#[derive(Clone, Debug)]
-struct Want {
-    item: i64,
-    keys: Vec<Key>,
-}
-
-/// The answer to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Verdict {
-    /// It can start then, which is soon.
-    Admit(Timestamp),
-    /// It goes back to the store until it is due.
-    Defer { due: Timestamp },
+impl Stage {
+    /// Whether the item holds the places and the starts of its keys.
+    fn has_places(self) -> bool {
+        matches!(self, Self::Admitted { .. } | Self::Runs(_))
+    }
 }
 
 impl KeyLimits {
@@ -118,23 +127,27 @@ impl KeyLimits {
             limits: limits.into(),
             worker: Arc::clone(worker),
             items: HashMap::new(),
-            has_freed: false,
+            queue: VecDeque::new(),
+            freed: BTreeSet::new(),
+            unused: Vec::new(),
+            took: BTreeMap::new(),
             until: Timestamp::default(),
             lease,
-            takes: EARLY,
+            takes: CLAIM_EVERY,
         }
     }
 
     /// Takes in an item that was claimed.
-    pub(in crate::engine) fn add(&mut self, item: i64, payload: &str) {
-        self.items.remove(&item);
+    pub(in crate::engine) fn add(&mut self, item: i64, payload: &str, now: Timestamp) {
+        self.drop_item(item, now);
         let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
         let key = |(limit, KeyLimit { of, .. }): (usize, &KeyLimit)| {
             Some(Key { limit, digest: fnv(&of(&payload)?) })
         };
         let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
         if !keys.is_empty() {
-            self.items.insert(item, Keyed { keys, stage: Stage::Waits });
+            let (stage, starts) = (Stage::Asks(now), Vec::new());
+            self.items.insert(item, Keyed { keys, stage, starts });
         }
     }
 
@@ -142,8 +155,16 @@ impl KeyLimits {
     pub(in crate::engine) fn start_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
         match self.items.get(&item).map(|keyed| keyed.stage) {
             None => Some(now),
-            Some(Stage::Admitted(at)) => Some(at).filter(|at| *at + LATE >= now),
-            Some(Stage::Waits | Stage::Runs(_)) => None,
+            Some(Stage::Admitted { at, until }) => Some(at).filter(|_| until >= now),
+            Some(_) => None,
+        }
+    }
+
+    /// When something can be done with an item: when it can start, or when to ask again.
+    pub(in crate::engine) fn turn_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
+        match self.items.get(&item).map(|keyed| keyed.stage) {
+            Some(Stage::Asks(at)) => Some(at).filter(|at| *at > now),
+            _ => self.start_of(item, now),
         }
     }
 
@@ -151,33 +172,86 @@ impl KeyLimits {
     pub(in crate::engine) fn started(&mut self, item: i64, now: Timestamp) {
         if let Some(keyed) = self.items.get_mut(&item) {
             keyed.stage = Stage::Runs(now);
+            keyed.starts.clear();
         }
     }
 
     /// Notes that an item is no longer in hand.
     pub(in crate::engine) fn ended(&mut self, item: i64, now: Timestamp) {
-        let Some(keyed) = self.items.remove(&item) else { return };
+        let Some(keyed) = self.items.get(&item) else { return };
         if let Stage::Runs(since) = keyed.stage {
+            let took = now.since(since);
             // A moving average of the last eight or so.
-            self.takes = (self.takes * 7 + now.since(since)) / 8;
+            self.takes = (self.takes * 7 + took) / 8;
+            let with_places = keyed.keys.iter().filter(|key| has_places(&self.limits, **key));
+            self.took.extend(with_places.map(|key| (*key, took)));
         }
-        self.has_freed |= keyed.stage != Stage::Waits;
+        self.drop_item(item, now);
     }
 
-    /// Forgets what is no longer held, and takes starts back that are late: others may have come
-    /// meanwhile.
-    pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
-        let before = self.items.len();
-        self.items.retain(|&item, _| is_held(item));
-        self.has_freed |= self.items.len() < before;
-        for keyed in self.items.values_mut() {
-            if let Stage::Admitted(at) = keyed.stage
-                && at + LATE < now
-            {
-                keyed.stage = Stage::Waits;
-                self.has_freed = true;
+    fn drop_item(&mut self, item: i64, now: Timestamp) {
+        if let Some(keyed) = self.items.remove(&item) {
+            self.unused.extend(keyed.starts);
+            if keyed.stage.has_places() {
+                self.pass_on(&keyed.keys, now);
             }
         }
+    }
+
+    /// Gives the places of these keys to the next item that waits for them. If it needs something
+    /// else as well, all that wait for them ask.
+    fn pass_on(&mut self, keys: &[Key], now: Timestamp) {
+        let Self { limits, items, queue, freed, .. } = self;
+        let mut places: Vec<_> =
+            keys.iter().copied().filter(|key| has_places(limits, *key)).collect();
+        let waits = |item: &i64| {
+            items.get(item).is_some_and(|keyed| {
+                matches!(keyed.stage, Stage::Queued(_))
+                    && keyed.keys.iter().any(|key| places.contains(key))
+            })
+        };
+        let waiting: Vec<_> = queue.iter().copied().filter(waits).collect();
+        let next = waiting.first().and_then(|next| items.get_mut(next));
+        if let Some(next) = next.filter(|next| next.keys.iter().all(|key| places.contains(key))) {
+            next.stage = Stage::Admitted { at: now, until: usable_until(now, now) };
+            places.retain(|key| !next.keys.contains(key));
+            freed.extend(places);
+            return;
+        }
+        freed.extend(places);
+        for item in waiting {
+            if let Some(keyed) = items.get_mut(&item) {
+                keyed.stage = Stage::Asks(now);
+            }
+        }
+    }
+
+    /// Forgets what is no longer held, takes starts back that are late, because others may have come
+    /// meanwhile, and has items ask again that have waited for long.
+    pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
+        let lost: Vec<_> = self.items.keys().copied().filter(|item| !is_held(*item)).collect();
+        for item in lost {
+            self.drop_item(item, now);
+        }
+        let mut late = Vec::new();
+        for keyed in self.items.values_mut() {
+            match keyed.stage {
+                Stage::Admitted { until, .. } if until < now => {
+                    keyed.stage = Stage::Asks(now);
+                    self.unused.append(&mut keyed.starts);
+                    late.extend_from_slice(&keyed.keys);
+                }
+                Stage::Queued(since) if since + PATIENCE < now => keyed.stage = Stage::Asks(now),
+                _ => {}
+            }
+        }
+        if !late.is_empty() {
+            self.pass_on(&late, now);
+        }
+        let items = &self.items;
+        self.queue.retain(|item| {
+            items.get(item).is_some_and(|keyed| matches!(keyed.stage, Stage::Queued(_)))
+        });
     }
 
     /// What to ask the store, if there is anything to ask: for up to `most` of the items that are
@@ -189,243 +263,275 @@ impl KeyLimits {
         now: Timestamp,
     ) -> Option<Question> {
         let want = |item: i64| {
-            let keyed = self.items.get(&item).filter(|keyed| keyed.stage == Stage::Waits)?;
-            Some(Want { item, keys: keyed.keys.clone() })
+            let keyed = self.items.get(&item)?;
+            let asks = matches!(keyed.stage, Stage::Asks(at) if at <= now);
+            asks.then(|| Want { item, keys: keyed.keys.clone() })
         };
         let wants: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
         let is_late = !held.is_empty() && self.until < now + self.lease * 2 / 3;
-        let is_needed = !wants.is_empty() || (self.has_places() && (self.has_freed || is_late));
-        is_needed.then(|| {
-            self.has_freed = false;
-            self.asking(wants, held)
-        })
+        let has_news = !self.freed.is_empty() || !self.unused.is_empty();
+        (!wants.is_empty() || has_news || is_late).then(|| self.asking(wants, held, now))
     }
 
-    /// What gives all places of this worker back, because it leaves.
-    pub(in crate::engine) fn leaving(&self) -> Option<Question> {
-        self.has_places().then(|| self.asking(Vec::new(), BTreeMap::new()))
+    /// What gives everything that this worker has back, because it leaves.
+    pub(in crate::engine) fn leaving(&mut self, now: Timestamp) -> Option<Question> {
+        self.queue.clear();
+        let items: Vec<_> = self.items.keys().copied().collect();
+        for item in items {
+            self.drop_item(item, now);
+        }
+        let has_left = self.until > Timestamp::default() || !self.unused.is_empty();
+        has_left.then(|| self.asking(Vec::new(), BTreeMap::new(), now))
     }
 
-    fn asking(&self, wants: Vec<Want>, held: BTreeMap<Key, u32>) -> Question {
+    fn asking(&mut self, wants: Vec<Want>, held: BTreeMap<Key, u32>, now: Timestamp) -> Question {
+        let (mut queued, mut near) = (BTreeMap::new(), BTreeMap::new());
+        for keyed in self.items.values() {
+            let count = match keyed.stage {
+                Stage::Queued(_) => &mut queued,
+                Stage::Asks(at) if at > now => &mut near,
+                _ => continue,
+            };
+            for key in &keyed.keys {
+                *count.entry(*key).or_default() += 1;
+            }
+        }
         Question {
             limits: Arc::clone(&self.limits),
             worker: Arc::clone(&self.worker),
             wants,
             held,
+            room: MOST_QUEUED.saturating_sub(self.queue.len()),
+            queued,
+            near,
+            freed: std::mem::take(&mut self.freed),
+            unused: std::mem::take(&mut self.unused),
+            took: std::mem::take(&mut self.took),
             lease: self.lease,
-            takes: self.takes,
         }
     }
 
-    /// Whether any of the limits is about how many run at the same time.
-    fn has_places(&self) -> bool {
-        self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_)))
-    }
-
-    /// Notes that an item can start then.
-    pub(in crate::engine) fn admitted(&mut self, item: i64, at: Timestamp) {
-        match self.items.get_mut(&item) {
-            Some(keyed) => keyed.stage = Stage::Admitted(at),
+    /// Takes over the answer for an item, and returns when it is due if it goes back to the store.
+    pub(in crate::engine) fn answered(
+        &mut self,
+        item: i64,
+        verdict: Verdict,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let Some(keyed) = self.items.get_mut(&item) else {
             // It has been lost meanwhile, and the store does not know that.
-            None => self.has_freed = true,
+            if let Verdict::Admit { keys, starts, .. } = verdict {
+                self.unused.extend(starts);
+                self.pass_on(&keys, now);
+            }
+            return None;
+        };
+        match verdict {
+            Verdict::Admit { at, starts, .. } => {
+                let first = starts.iter().map(|(_, start)| *start).fold(at, Timestamp::min);
+                keyed.stage = Stage::Admitted { at, until: usable_until(first, now) };
+                keyed.starts = starts;
+            }
+            Verdict::AskAt(at) => keyed.stage = Stage::Asks(at),
+            Verdict::Queue => {
+                keyed.stage = Stage::Queued(now);
+                self.queue.push_back(item);
+            }
+            Verdict::Defer { due } => return Some(due),
         }
+        None
     }
 
     /// Notes until when the store grants this worker its places.
     pub(in crate::engine) fn granted(&mut self, until: Timestamp) {
-        self.until = until;
+        self.until = self.until.max(until);
+    }
+
+    /// How many items wait in hand for a place.
+    pub(in crate::engine) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How long to wait until the next claim of what waited for its key: less if what waits in hand
+    /// will have started by then.
+    pub(in crate::engine) fn claim_every(&self) -> Duration {
+        match u32::try_from(self.queue.len()) {
+            Ok(0) | Err(_) => CLAIM_EVERY,
+            Ok(queued) => (self.takes * queued / 2).clamp(CLAIM_AT_MOST, CLAIM_EVERY),
+        }
     }
 
     /// How many places this worker holds for each key.
     fn held(&self) -> BTreeMap<Key, u32> {
         let mut held = BTreeMap::new();
-        for keyed in self.items.values().filter(|keyed| keyed.stage != Stage::Waits) {
-            for key in &keyed.keys {
-                if let Some(Bound::Concurrency(_)) = bound(&self.limits, *key) {
-                    *held.entry(*key).or_default() += 1;
-                }
+        for keyed in self.items.values().filter(|keyed| keyed.stage.has_places()) {
+            for key in keyed.keys.iter().filter(|key| has_places(&self.limits, **key)) {
+                *held.entry(*key).or_default() += 1;
             }
         }
         held
     }
 }
 
+/// Whether the limit of a key is about how many run at the same time.
+fn has_places(limits: &[KeyLimit], key: Key) -> bool {
+    matches!(bound(limits, key), Some(Bound::Concurrency(_)))
+}
+
 fn bound(limits: &[KeyLimit], key: Key) -> Option<Bound> {
     limits.get(key.limit).map(|limit| limit.bound)
 }
 
-/// Which keys are busy, as the workers of a job share it in the store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct KeyRecord {
-    /// The next free start of each key that has a rate.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    starts: BTreeMap<String, Timestamp>,
-    /// When the next item that found its key busy should ask again.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    turns: BTreeMap<String, Timestamp>,
-    /// The last start of each key that an item was told to come back for.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    promised: BTreeMap<String, Timestamp>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    workers: BTreeMap<String, Places>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::rate_record::RateRecord;
+    use crate::store::{MemoryStore, Store};
 
-impl KeyRecord {
-    /// The start that an item should come back for which found this key busy until `next`: that one,
-    /// if it is promised to nobody else, or else its turn.
-    fn take_start(&mut self, key: String, every: Duration, next: Timestamp) -> Timestamp {
-        let is_free = self.promised.get(&key).is_none_or(|promised| *promised < next);
-        if !is_free {
-            // Rather a little too often, because some cannot start when it is their turn.
-            return self.take_turn(key, every * 15 / 16, next + every);
-        }
-        if self.promised.len() < MOST_BUSY {
-            self.promised.insert(key, next);
-        }
-        next
+    const LEASE: Duration = Duration::from_secs(30);
+
+    /// A worker of a job whose items have one key, their payload.
+    fn worker(name: &str, bounds: &[Bound]) -> KeyLimits {
+        let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
+        let limit = |bound: &Bound| KeyLimit { of: Arc::clone(&of), bound: *bound };
+        KeyLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 
-    /// When it is an item's turn, from `first` on: those that wait for the same key take turns.
-    fn take_turn(&mut self, key: String, every: Duration, first: Timestamp) -> Timestamp {
-        let turn = self.turns.get(&key).map_or(first, |turn| first.max(*turn));
-        if self.turns.len() < MOST_BUSY {
-            self.turns.insert(key, turn + every);
-        }
-        turn
+    fn rate(text: &str) -> Bound {
+        Bound::Rate(text.parse().unwrap())
     }
-}
 
-/// The places of a worker, which it has until then.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Places {
-    until: Timestamp,
-    held: BTreeMap<String, u32>,
-}
-
-/// What a worker asks the store.
-pub(in crate::engine) struct Question {
-    limits: Arc<[KeyLimit]>,
-    worker: Arc<str>,
-    wants: Vec<Want>,
-    /// The places of this worker.
-    held: BTreeMap<Key, u32>,
-    lease: Duration,
-    takes: Duration,
-}
-
-/// The answers, by item, and until when this worker has its places.
-pub(in crate::engine) struct Answer {
-    pub(in crate::engine) verdicts: Vec<(i64, Verdict)>,
-    pub(in crate::engine) until: Timestamp,
-}
-
-impl Question {
-    /// Asks the store, and writes down what is taken.
-    pub(in crate::engine) async fn ask(
-        self,
-        store: &dyn Store,
-        job: &str,
-    ) -> Result<Answer, StoreError> {
-        let key = RateRecord::by_key(job);
-        loop {
-            let (revision, text) = store.get(&key).await?.unwrap_or_default();
-            let before: KeyRecord = serde_json::from_str(&text).unwrap_or_default();
-            let mut record = before.clone();
-            let answer = self.answer(&mut record, store.now());
-            if record == before {
-                return Ok(answer);
-            }
-            let text = serde_json::to_string(&record).map_err(StoreError::other)?;
-            // Another worker may have been quicker, which is not for ever.
-            if store.cas(&key, revision, &text).await? {
-                return Ok(answer);
-            }
+    /// Claims items with the same key.
+    fn claim(keys: &mut KeyLimits, store: &MemoryStore, items: &[i64]) {
+        for item in items {
+            keys.add(*item, "\"key\"", store.now());
         }
     }
 
-    fn answer(&self, record: &mut KeyRecord, now: Timestamp) -> Answer {
-        record.starts.retain(|_, next| *next > now);
-        record.turns.retain(|_, next| *next > now);
-        record.promised.retain(|_, start| *start > now);
-        record.workers.retain(|worker, places| places.until > now && **worker != *self.worker);
-        let mut held = self.held.clone();
-        let verdicts =
-            self.wants.iter().map(|want| (want.item, self.judge(record, &mut held, want, now)));
-        let verdicts = verdicts.collect();
-        let until = now + self.lease;
-        if !held.is_empty() {
-            let held = held.into_iter().map(|(key, count)| (key.to_string(), count)).collect();
-            record.workers.insert(self.worker.to_string(), Places { until, held });
-        }
-        Answer { verdicts, until }
-    }
-
-    fn judge(
-        &self,
-        record: &mut KeyRecord,
-        held: &mut BTreeMap<Key, u32>,
-        want: &Want,
-        now: Timestamp,
-    ) -> Verdict {
-        let rates = || {
-            let rate = |key: &Key| match bound(&self.limits, *key) {
-                Some(Bound::Rate(rate)) => Some((key.to_string(), rate.every())),
-                _ => None,
-            };
-            want.keys.iter().filter_map(rate)
+    /// Asks for these items, and returns those that are deferred, and by how much.
+    async fn ask(keys: &mut KeyLimits, store: &MemoryStore, items: &[i64]) -> Vec<(i64, Duration)> {
+        let now = store.now();
+        keys.tidy(|item| items.contains(&item), now);
+        let Some(question) = keys.question(items.iter().copied(), usize::MAX, now) else {
+            return Vec::new();
         };
-        // The key that is free last says when the item can start.
-        let (mut start, mut last) = (now, None);
-        for (key, every) in rates() {
-            let next = match record.starts.get(&key) {
-                Some(next) => *next,
-                None if record.starts.len() >= MOST_BUSY => now + every.max(SOON * 2),
-                None => continue,
-            };
-            if next > start {
-                (start, last) = (next, Some((key, every)));
+        let answer = question.ask(store, "job").await.unwrap();
+        keys.granted(answer.until);
+        let mut deferred = Vec::new();
+        for (item, verdict) in answer.verdicts {
+            if let Some(due) = keys.answered(item, verdict, now) {
+                keys.ended(item, now);
+                deferred.push((item, due.since(now)));
             }
         }
-        if let Some((key, every)) = last.filter(|_| start > now + SOON) {
-            return Verdict::Defer { due: record.take_start(key, every, start) - EARLY };
-        }
-        if let Some(due) = self.turn(record, held, want, now) {
-            return Verdict::Defer { due };
-        }
-        for (key, every) in rates() {
-            record.starts.insert(key, start + every);
-        }
-        for key in &want.keys {
-            if let Some(Bound::Concurrency(_)) = bound(&self.limits, *key) {
-                *held.entry(*key).or_default() += 1;
-            }
-        }
-        Verdict::Admit(start)
+        deferred
     }
 
-    /// When to ask again, if a key of the item has no free place.
-    fn turn(
-        &self,
-        record: &mut KeyRecord,
-        held: &BTreeMap<Key, u32>,
-        want: &Want,
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        let mut due = None;
-        for key in &want.keys {
-            let Some(Bound::Concurrency(most)) = bound(&self.limits, *key) else { continue };
-            let name = key.to_string();
-            let others = record.workers.values().filter_map(|places| places.held.get(&name));
-            let taken = others.sum::<u32>() + held.get(key).copied().unwrap_or(0);
-            if taken < most {
-                continue;
+    fn can_start(keys: &KeyLimits, store: &MemoryStore, item: i64) -> bool {
+        let now = store.now();
+        keys.start_of(item, now).is_some_and(|at| at <= now)
+    }
+
+    /// The next free start of the only key.
+    async fn next_start(store: &MemoryStore) -> Timestamp {
+        let values = store.values(&RateRecord::keys_prefix("job")).await.unwrap();
+        let state: Value = serde_json::from_str(&values[0].1).unwrap();
+        state["next"].as_str().unwrap().parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_that_was_not_used_is_free_again() {
+        let (store, hour) = (MemoryStore::new(), [rate("1/h")]);
+        let mut one = worker("one", &hour);
+        claim(&mut one, &store, &[1]);
+        ask(&mut one, &store, &[1]).await;
+        assert!(can_start(&one, &store, 1));
+        // It has no place for it at once.
+        tokio::time::advance(Duration::from_millis(80)).await;
+        assert!(!can_start(&one, &store, 1), "late");
+        assert_eq!(ask(&mut one, &store, &[1]).await, []);
+        assert!(can_start(&one, &store, 1), "not an hour later");
+        // It leaves before the item starts.
+        let leaving = one.leaving(store.now()).unwrap();
+        leaving.ask(&store, "job").await.unwrap();
+        let mut other = worker("other", &hour);
+        claim(&mut other, &store, &[2, 3]);
+        let deferred = ask(&mut other, &store, &[2, 3]).await;
+        assert!(can_start(&other, &store, 2));
+        assert!(matches!(deferred[..], [(3, wait)] if wait > Duration::from_mins(59)));
+        // The lease of the item is lost.
+        assert_eq!(ask(&mut other, &store, &[]).await, []);
+        claim(&mut other, &store, &[4]);
+        ask(&mut other, &store, &[4]).await;
+        assert!(can_start(&other, &store, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_schedule_of_a_key_is_never_further_ahead_than_an_interval_or_a_moment() {
+        for (text, most) in [("1/h", 3_600_000), ("4/s", 250), ("5/s", 250), ("100/s", 250)] {
+            let store = MemoryStore::new();
+            for _ in 0..5 {
+                // Each of them is killed.
+                let mut keys = worker("killed", &[rate(text)]);
+                let items: Vec<_> = (0..100).collect();
+                claim(&mut keys, &store, &items);
+                ask(&mut keys, &store, &items).await;
+                let ahead = next_start(&store).await.since(store.now());
+                assert!(ahead <= Duration::from_millis(most), "{text}: {ahead:?}");
+                tokio::time::advance(Duration::from_millis(3)).await;
             }
-            let every = self.takes / most.max(1);
-            // Rather a little too often: an attempt may end sooner than most.
-            let next = record.take_turn(name, every * 3 / 4, now + LATE);
-            due = due.max(Some(next));
         }
-        due
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_goes_to_the_next_item_of_its_worker_without_a_question() {
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[Bound::Concurrency(1)]));
+        claim(&mut keys, &store, &[1, 2, 3]);
+        assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);
+        assert!(can_start(&keys, &store, 1) && !can_start(&keys, &store, 2));
+        for item in [1, 2] {
+            keys.started(item, store.now());
+            tokio::time::advance(Duration::from_millis(5)).await;
+            keys.ended(item, store.now());
+            assert!(can_start(&keys, &store, item + 1));
+            assert!(keys.question([2, 3].into_iter(), 10, store.now()).is_none());
+        }
+        keys.started(3, store.now());
+        keys.ended(3, store.now());
+        assert!(keys.question([].into_iter(), 10, store.now()).is_some(), "it is free");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_in_hand_for_long_goes_back_to_the_store() {
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[Bound::Concurrency(1)]));
+        claim(&mut keys, &store, &[1, 2]);
+        ask(&mut keys, &store, &[1, 2]).await;
+        keys.started(1, store.now());
+        tokio::time::advance(Duration::from_millis(900)).await;
+        assert_eq!(ask(&mut keys, &store, &[1, 2]).await, []);
+        tokio::time::advance(Duration::from_millis(101)).await;
+        let deferred = ask(&mut keys, &store, &[1, 2]).await;
+        assert!(matches!(deferred[..], [(2, _)]), "{deferred:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_places_of_a_killed_worker_are_free_after_its_lease() {
+        let (store, two) = (MemoryStore::new(), [Bound::Concurrency(2)]);
+        let (mut killed, mut other) = (worker("killed", &two), worker("other", &two));
+        claim(&mut killed, &store, &[1]);
+        ask(&mut killed, &store, &[1]).await;
+        claim(&mut other, &store, &[2, 3]);
+        let deferred = ask(&mut other, &store, &[2, 3]).await;
+        assert!(can_start(&other, &store, 2) && deferred.is_empty(), "the other one waits in hand");
+        other.started(2, store.now());
+        for seconds in [20, 9] {
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            assert!(matches!(ask(&mut other, &store, &[2, 3]).await[..], [(3, _)]));
+            claim(&mut other, &store, &[3]);
+        }
+        tokio::time::advance(Duration::from_secs(2)).await;
+        ask(&mut other, &store, &[2, 3]).await;
+        assert!(can_start(&other, &store, 3));
     }
 }

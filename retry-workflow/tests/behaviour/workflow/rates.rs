@@ -328,3 +328,48 @@ async fn a_slow_key_does_not_use_up_the_rate_of_all_or_of_another_kind_of_key() 
         assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
     }
 }
+
+/// Runs items of one key, so many at the same time, and returns how long it took.
+async fn of_one_key(items: u32, most: u32, takes: Duration, max_parallel: usize) -> Duration {
+    let began = Instant::now();
+    let report = Workflow::new("short")
+        .max_parallel(max_parallel)
+        .concurrency_per(|_| Some("one".to_owned()), most)
+        .run(0..items, move |_: u32, _| async move {
+            tokio::time::sleep(takes).await;
+            Ok::<_, String>(())
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.counts.attempts), (items.into(), items.into()));
+    began.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_that_wait_for_a_place_of_their_own_worker_take_it_over_at_once() {
+    for (items, most, millis) in
+        [(150, 1, 3), (1_000, 1, 1), (600, 4, 3), (100, 1, 20), (40, 2, 200), (10, 1, 1_500)]
+    {
+        let ideal = Duration::from_millis(millis) * items / most;
+        let took = of_one_key(items, most, Duration::from_millis(millis), 10).await;
+        assert!(took <= ideal * 3 / 2, "{items} x {millis} ms, {most} at a time: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_key_has_a_value_of_its_own_which_goes_with_the_job() {
+    let store = MemoryStore::new();
+    let report = Workflow::new("keys")
+        .store(store.clone())
+        .rate_per(|n| Some(n.to_string()), rate("1/h"))
+        .concurrency_per(|n| Some(n.to_string()), 1)
+        .run(0..2_000_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap();
+    assert!(report.is_success());
+    let values = store.values("").await.unwrap();
+    let largest = values.iter().max_by_key(|(_, value)| value.len()).unwrap();
+    assert!(values.len() > 2_000 && largest.1.len() < 500, "{} {largest:?}", values.len());
+    Job::remove(&store, &report.job.id, []).await.unwrap();
+    assert_eq!(store.values("").await.unwrap(), []);
+}

@@ -158,6 +158,7 @@ pub(crate) async fn run(
     let most_waiting =
         if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
     let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
+    limits::recall(&*store, &job, &options).await?;
     begin(&*store, &job, base, &options, signals.start.is_some()).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
@@ -229,6 +230,7 @@ async fn begin(
         if options.after.is_some() || !waits_to_start {
             job.begins_after(options.after.as_ref());
         }
+        job.limits = limits::recorded(options);
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
         }

@@ -10,7 +10,13 @@ use std::time::Duration;
 
 use self::keys::{Bound, KeyLimit, KeyLimits, KeyOf};
 use self::pace::Pace;
+use super::Options;
 use crate::job::rate::Rate;
+use crate::job::record::Job;
+use crate::store::{Store, StoreError};
+
+/// How many items are recalled in one transaction.
+const RECALLED_AT_ONCE: usize = 5_000;
 
 /// The limits of a job. With limits by key, its rate is one that all items share, so that an item
 /// gets a start that suits all of them.
@@ -30,4 +36,23 @@ pub(super) fn split(
     // Last, so that the numbers of the others are the same without it.
     let limits = by_key.iter().cloned().chain(of_all).collect();
     (None, Some(KeyLimits::new(limits, worker, lease)))
+}
+
+/// The limits by which items wait in the store, as the record of a job has them.
+pub(super) fn recorded(options: &Options) -> Vec<String> {
+    let by_key = options.key_limits.iter().map(|limit| limit.bound.to_string());
+    let of_all = options.rate.filter(|_| !options.key_limits.is_empty());
+    by_key.chain(of_all.map(|rate| rate.to_string())).collect()
+}
+
+/// Makes items due that wait for limits that the job no longer has.
+pub(super) async fn recall(
+    store: &dyn Store,
+    job: &Job,
+    options: &Options,
+) -> Result<(), StoreError> {
+    if !job.limits.is_empty() && job.limits != recorded(options) {
+        while store.recall(&job.id, RECALLED_AT_ONCE, store.now()).await? > 0 {}
+    }
+    Ok(())
 }

@@ -66,6 +66,9 @@ pub struct Job {
     /// When that job was created at the earliest: older ones do not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
+    /// The limits by key that it ran with last. Items may wait for them in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limits: Vec<String>,
     /// What had ended and failed when it was last resumed after a stop: thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
@@ -271,6 +274,7 @@ impl Job {
             not_before: None,
             after: None,
             after_since: None,
+            limits: Vec::new(),
             baseline: Baseline::default(),
             origin,
             requested: None,

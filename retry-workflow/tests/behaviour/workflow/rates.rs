@@ -356,6 +356,65 @@ async fn items_that_wait_for_a_place_of_their_own_worker_take_it_over_at_once() 
     }
 }
 
+/// Runs the items of `job-1` with other limits than before: first for a while, and then to the end.
+/// Returns how many had started by then, and how long the rest took.
+async fn with_other_limits(
+    items: u32,
+    takes: Duration,
+    first: impl Fn(Workflow) -> Workflow,
+    then: impl Fn(Workflow) -> Workflow,
+) -> (usize, Duration) {
+    let (store, starts) = (MemoryStore::new(), Starts::default());
+    let job = || Workflow::new("job").job_id("job-1").store(store.clone()).max_parallel(40);
+    let handler = |starts: Starts| {
+        move |_: u32, _| {
+            starts.note();
+            async move {
+                tokio::time::sleep(takes).await;
+                Ok::<_, String>(())
+            }
+        }
+    };
+    let stop = tokio::time::sleep(Duration::from_secs(3));
+    first(job()).stop_on(stop).run(0..items, handler(starts.clone())).await.unwrap();
+    let (had, began) = (starts.count(), Instant::now());
+    let report = then(job()).run(0..items, handler(starts.clone())).await.unwrap();
+    assert!(report.is_success(), "{report}");
+    (had, began.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_raised_limit_reaches_items_that_wait() {
+    let instant = Duration::from_millis(1);
+    let one = |_: &serde_json::Value| Some("one".to_owned());
+    let limit = |text: &'static str| move |workflow: Workflow| workflow.rate(rate(text));
+    let (had, took) = with_other_limits(100, instant, limit("1/h"), limit("100/s")).await;
+    assert!(had == 1 && took < Duration::from_millis(1_100), "{had} {took:?}");
+
+    let limit = |text: &'static str| move |workflow: Workflow| workflow.rate_per(one, rate(text));
+    let (had, took) = with_other_limits(200, instant, limit("1/m"), limit("100/s")).await;
+    assert!(had == 1 && took < Duration::from_millis(2_500), "{had} {took:?}");
+    // It is not limited at all.
+    let (had, took) = with_other_limits(200, instant, limit("1/m"), |workflow| workflow).await;
+    assert!(had == 1 && took < Duration::from_millis(500), "{had} {took:?}");
+
+    let most = |most| move |workflow: Workflow| workflow.concurrency_per(one, most);
+    let (had, took) = with_other_limits(57, Duration::from_secs(5), most(1), most(40)).await;
+    assert!(had == 1 && took < Duration::from_secs(11), "{had} {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lowered_limit_holds_from_the_last_start() {
+    let one = |_: &serde_json::Value| Some("one".to_owned());
+    let limit = |text: &'static str| move |workflow: Workflow| workflow.rate_per(one, rate(text));
+    let instant = Duration::from_millis(1);
+    let (had, took) = with_other_limits(35, instant, limit("10/s"), limit("1/m")).await;
+    let left = u32::try_from(35 - had).unwrap();
+    assert!((2..=6).contains(&left), "{left}");
+    let minutes = Duration::from_mins(1) * left;
+    assert!(took + Duration::from_secs(1) > minutes && took < minutes, "{left}: {took:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_key_has_a_value_of_its_own_which_goes_with_the_job() {
     let store = MemoryStore::new();

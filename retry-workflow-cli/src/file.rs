@@ -37,7 +37,7 @@ use self::input::select::Selection;
 use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;
 use crate::steps::command_env::Workspace;
-use crate::steps::step::{AfterFailure, Steps};
+use crate::steps::step::Steps;
 use crate::template::placeholder::{Scope, Template};
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Mistake, Source, SourceSpan};
@@ -407,12 +407,7 @@ fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)
         if let Some(&policy) = step.policy() {
             found.push((name.clone(), policy));
         }
-        let handler = match &step.after_failure {
-            AfterFailure::Handle(steps) => Some(steps),
-            AfterFailure::Repair(repair) => Some(&repair.steps),
-            AfterFailure::Stop | AfterFailure::Continue | AfterFailure::Fallback(_) => None,
-        };
-        if let Some(handler) = handler {
+        if let Some(handler) = step.after_failure.steps() {
             collect_policies(&format!("{name}, on_failure"), handler, found);
         }
         if let Some(then) = &step.on_success {

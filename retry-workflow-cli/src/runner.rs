@@ -5,6 +5,7 @@
 //! `import-1/reduce-1`. If items are re-driven, another `reduce` follows.
 
 mod commands;
+mod edited;
 mod chain;
 mod handlers;
 mod finish;
@@ -104,6 +105,8 @@ pub(crate) struct RunSettings {
     pub(crate) first: Option<Arc<Job>>,
     /// Nothing new begins: no number of failures stops the items.
     pub(crate) is_closing: bool,
+    /// Items that have finished steps which were edited since start over.
+    pub(crate) restart_items: bool,
 }
 
 /// Receives the events of a job.
@@ -316,7 +319,8 @@ pub(crate) async fn cancel(store: &dyn Store, job: &str) -> Result<u64, StoreErr
 
 /// Removes a job with its keys in the store; returns how many items it had.
 pub(crate) async fn remove(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
-    Job::remove(store, job, [commands::key(job), chain::key(job), Reducing::key(job)]).await
+    let keys = [commands::key(job), chain::key(job), Reducing::key(job), edited::key(job)];
+    Job::remove(store, job, keys).await
 }
 
 /// The total number of tasks of a job, if it is known from the start.
@@ -468,6 +472,7 @@ async fn run_plan(
                     workspace: Arc::clone(workspace),
                     scope: Scope::default(),
                     link: None,
+                    restarts: settings.restart_items,
                 };
                 graph.work(&task.name, &needs, work)
             });
@@ -488,6 +493,7 @@ async fn map_reduce(
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
     let id = job.id.clone();
+    let restarts = edited::remember(&**store, &id, &map.steps, settings.restart_items).await?;
     let mut captured = BTreeMap::new();
     if let Some(steps) = &map.setup {
         match set_up(store, &job, file, steps, settings, stop).await? {
@@ -521,6 +527,7 @@ async fn map_reduce(
         workspace: Arc::clone(&file.workspace),
         captured: captured.clone(),
         limit: map.agent_timeout,
+        restarts,
     };
     let report = match file.reader().filter(|_| !job.input_complete) {
         None => runner.resume(&id, work).await?,
@@ -604,7 +611,10 @@ async fn set_up(
     let id = format!("{}{SETUP}", job.id);
     let setup = part(&**store, job, &id, &format!("{}, setup", file.name())).await?;
     let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
-    if setup.status != JobStatus::Finished {
+    // Steps may have been added to it.
+    let known = commands::number(&**store, &id).await?.unwrap_or(0);
+    let is_whole = usize::try_from(known).is_ok_and(|known| known >= steps.0.len());
+    if setup.status != JobStatus::Finished || !is_whole {
         let report = run_chain(&chain, setup, &file.workspace, settings, stop).await?;
         if report.job.status != JobStatus::Finished {
             return Ok(Err(report));
@@ -651,28 +661,45 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     ))
 }
 
-/// Why a file cannot resume a job that it started: commands that have succeeded have changed since.
+/// Why a file cannot resume a job that it started: commands that have succeeded, or steps that
+/// items have finished, were edited since. With `restarts`, such items start over.
 pub(crate) async fn changed(
     store: &dyn Store,
     job: &Job,
     file: &WorkflowFile,
+    restarts: bool,
 ) -> Result<Option<String>, StoreError> {
-    let found = match &file.plan {
-        Plan::Standard(steps) => commands::changed(store, &job.id, steps).await?,
-        Plan::MapReduce(map) => match (&map.reduce, Reducing::find(store, &job.id).await?) {
-            (Some(steps), Some(reducing)) if !reducing.done => {
-                let what = commands::changed(store, &reducing.job(&job.id), steps).await?;
-                what.map(|what| format!("in reduce, {what}"))
-            }
-            _ => None,
-        },
-        Plan::Graph(_) => None,
+    let chain = async |job: &str, steps: &Steps, place: &str| {
+        let why = commands::changed(store, job, steps, restarts).await?;
+        Ok::<_, StoreError>(why.map(|why| format!("{place}{why}")))
     };
-    Ok(found.map(|what| {
-        format!(
-            "{}: {what}; the job cannot be resumed with these changes: change it back, or start a \
-             new job with `run FILE`",
-            file.path().display()
-        )
-    }))
+    let found = match &file.plan {
+        Plan::Standard(steps) => chain(&job.id, steps, "").await?,
+        Plan::MapReduce(map) => {
+            let mut found = None;
+            if let Some(steps) = &map.setup {
+                found = chain(&format!("{}{SETUP}", job.id), steps, "in setup, ").await?;
+            }
+            if let (None, Some(steps)) = (&found, &map.reduce)
+                && let Some(reducing) = Reducing::find(store, &job.id).await?
+                && !reducing.done
+            {
+                found = chain(&reducing.job(&job.id), steps, "in reduce, ").await?;
+            }
+            match found {
+                None => edited::changed(store, job, &map.steps, restarts).await?,
+                found => found,
+            }
+        }
+        Plan::Graph(tasks) => {
+            let mut found = None;
+            for task in tasks.iter().filter(|_| !restarts) {
+                if let Some(item) = store.item(&job.id, &task.name).await? {
+                    found = found.or_else(|| edited::changed_within(&item, &task.steps));
+                }
+            }
+            found
+        }
+    };
+    Ok(found.map(|what| format!("{}: {what}", file.path().display())))
 }

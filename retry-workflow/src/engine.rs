@@ -41,6 +41,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
 use self::alone::{Admission, HandlerAccess};
+pub use self::attempt::checkpoint;
 use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};

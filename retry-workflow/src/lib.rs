@@ -129,6 +129,7 @@ pub mod work {
 
     pub use retry_runtime::{Interrupted, Reason, durable};
 
+    pub use crate::engine::checkpoint;
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
     pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};

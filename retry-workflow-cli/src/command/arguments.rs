@@ -383,6 +383,10 @@ pub(crate) struct RunArguments {
     /// Stop the job this long after this process has started it, so that it can be resumed
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Option<Duration>,
+    /// Let items start over, finished steps included, if they cannot continue because steps that
+    /// they have finished were edited
+    #[arg(long)]
+    pub(crate) restart_items: bool,
     /// Print plain lines instead of a progress bar
     #[arg(long)]
     pub(crate) no_progress: bool,
@@ -592,6 +596,7 @@ impl Default for RunArguments {
             rate: None,
             lease: Duration::from_secs(30),
             deadline: None,
+            restart_items: false,
             no_progress: false,
             quiet: false,
             verbose: false,

@@ -45,7 +45,7 @@ pub(super) async fn run(
             let letters = DeadLetters::new(store.clone());
             let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
-            match redrive::retry(&letters, &filter, (&redrive, how.rate), screen).await? {
+            match redrive::retry(&letters, &filter, (&redrive, &how), screen).await? {
                 redrive::Next::Nothing => Ok(Exit::Success),
                 redrive::Next::Run(jobs) => {
                     super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await

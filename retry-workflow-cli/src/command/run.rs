@@ -85,7 +85,7 @@ pub(super) async fn run(
             _ => None,
         };
         let Some(closing) = closing else {
-            let found = ready(&*store, job, None).await?;
+            let found = ready(&*store, job, None, how.restart_items).await?;
             return Ok(exit.and(work(&store, found, how, screen).await?.exit));
         };
         let id = job.id.clone();
@@ -178,7 +178,8 @@ impl Closing {
             report_end(&**store, &job, screen).await?;
             return Ok(Ended { exit: Exit::Late, is_requested: false });
         }
-        let found = Work { is_closing: true, ..ready(&**store, job, None).await? };
+        let found =
+            Work { is_closing: true, ..ready(&**store, job, None, how.restart_items).await? };
         work(store, found, how, screen).await
     }
 }
@@ -208,7 +209,7 @@ pub(super) async fn resume(
     if !runner::is_open(&**store, &job).await? {
         return report_end(&**store, &job, screen).await;
     }
-    let ready = ready(&**store, job, file).await?;
+    let ready = ready(&**store, job, file, how.restart_items).await?;
     Ok(work(store, ready, how, screen).await?.exit)
 }
 
@@ -267,7 +268,8 @@ pub(super) async fn run_again(
     let mut worst = Exit::Success;
     for id in jobs {
         let job = parent_job(&**store, find(&**store, id).await?).await?;
-        let ended = work(store, ready(&**store, job, file).await?, how, screen).await?;
+        let ready = ready(&**store, job, file, how.restart_items).await?;
+        let ended = work(store, ready, how, screen).await?;
         // After a request to stop, do not start the next job.
         worst = worst.and(ended.exit);
         if ended.exit == Exit::Stopped {
@@ -282,8 +284,10 @@ pub(super) async fn check(
     store: &dyn Store,
     id: &str,
     file: Option<&Path>,
+    restarts: bool,
 ) -> Result<(), CommandError> {
-    ready(store, parent_job(store, find(store, id).await?).await?, file).await.map(drop)
+    let job = parent_job(store, find(store, id).await?).await?;
+    ready(store, job, file, restarts).await.map(drop)
 }
 
 /// Why a job cannot be resumed here, if its workflow file is not known.
@@ -352,7 +356,12 @@ async fn unfinished_job(
 }
 
 /// Pairs a job with the current contents of its file, or with the file that was named.
-async fn ready(store: &dyn Store, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
+async fn ready(
+    store: &dyn Store,
+    job: Job,
+    file: Option<&Path>,
+    restarts: bool,
+) -> Result<Work, CommandError> {
     let origin = Origin::read(&job);
     let (file, is_moved) = match (file, &origin) {
         (Some(file), _) => (files::ready(file)?, true),
@@ -362,7 +371,7 @@ async fn ready(store: &dyn Store, job: Job, file: Option<&Path>) -> Result<Work,
     if let Some(origin) = &origin {
         runner::fits(origin, &file).map_err(CommandError::Usage)?;
     }
-    if let Some(why) = runner::changed(store, &job, &file).await? {
+    if let Some(why) = runner::changed(store, &job, &file, restarts).await? {
         return Err(CommandError::Usage(why));
     }
     let checked = if job.input_complete { None } else { checked_before(&file)? };
@@ -431,6 +440,7 @@ async fn work(
         schedule: Schedule::default(),
         first: None,
         is_closing,
+        restart_items: how.restart_items,
     };
     let stop = StopSignal(requested);
     let ended = {

@@ -3,6 +3,7 @@
 
 mod environment;
 mod steps;
+mod step_text;
 mod on_failure;
 mod limits;
 mod map;

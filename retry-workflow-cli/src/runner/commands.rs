@@ -2,13 +2,12 @@
 //! resumed.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::steps::command_env::Run;
+use super::edited;
+use crate::steps::command_env::{Run, excerpt};
 use crate::steps::step::Steps;
-use crate::template::placeholder::{MapResults, Results, Scope, Template};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
@@ -32,9 +31,6 @@ impl Command {
     }
 }
 
-/// How much of a text is shown, in characters: enough to recognise a command.
-const SHOWN: usize = 80;
-
 /// The names of a chain's tasks. They are unique, and each depends only on the steps before it, so
 /// that steps appended to a file do not rename those that are in the store.
 pub(super) fn names(steps: &Steps) -> Vec<String> {
@@ -56,12 +52,14 @@ pub(super) async fn number(store: &dyn Store, job: &str) -> Result<Option<u64>, 
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
-/// Why these steps cannot resume a chain that has started: commands that succeeded have changed.
-/// Commands that did not succeed may change, because that is how they are fixed.
+/// Why these steps cannot resume a chain that has started: commands that succeeded have changed, or
+/// steps inside the one that has begun. Commands that did not succeed may change, because that is
+/// how they are fixed.
 pub(super) async fn changed(
     store: &dyn Store,
     job: &str,
     steps: &Steps,
+    restarts: bool,
 ) -> Result<Option<String>, StoreError> {
     let before = read(store, job).await?.unwrap_or_default();
     let now = commands(steps);
@@ -72,7 +70,16 @@ pub(super) async fn changed(
             is.name == was.name && (is.runs_same_as(was) || item.state != ItemState::Succeeded)
         });
         if !is_same {
-            return Ok(Some(difference(at + 1, was, is)));
+            return Ok(Some(format!(
+                "{}; the job cannot be resumed with these changes: change it back, or start a new \
+                 job with `run FILE`",
+                difference(at + 1, was, is)
+            )));
+        }
+        let within = steps.0.get(at).filter(|_| !restarts);
+        let within = within.map(|step| Steps(vec![step.clone()]));
+        if let Some(why) = within.and_then(|steps| edited::changed_within(&item, &steps)) {
+            return Ok(Some(why));
         }
     }
     Ok(None)
@@ -88,9 +95,9 @@ fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
         None => {
             let now = is.map_or_else(
                 || "no longer exists".to_owned(),
-                |is| format!("is now `{}`", OneLine(&shown(&is.text))),
+                |is| format!("is now `{}`", OneLine(&excerpt(&is.text))),
             );
-            let was = shown(&was.text);
+            let was = excerpt(&was.text);
             format!("step {number} was `{}` when the job started, but {now}", OneLine(&was))
         }
     }
@@ -133,42 +140,7 @@ fn commands(steps: &Steps) -> Vec<Command> {
             Run::Agent(_) => "claude",
         };
         let placeholders = step.run.placeholders().map(|value| value.written.clone()).collect();
-        Command { name, kind: kind.to_owned(), text: text(&step.run), placeholders }
+        Command { name, kind: kind.to_owned(), text: step.run.written(), placeholders }
     });
     commands.collect()
-}
-
-/// What a step runs, as written in the file.
-fn text(run: &Run) -> String {
-    match run {
-        Run::Shell(script) => {
-            let values = script.values.iter().enumerate();
-            values.fold(script.text.clone(), |text, (number, value)| {
-                let variable = format!("${{RETRY_WORKFLOW_VALUE_{}}}", number + 1);
-                text.replace(&variable, &value.written)
-            })
-        }
-        Run::Exec(program, arguments) => {
-            let words = arguments.iter().map(written);
-            let words: Vec<_> = std::iter::once(program.clone()).chain(words).collect();
-            serde_json::to_string(&words).unwrap_or_default()
-        }
-        Run::Agent(prompt) => written(prompt),
-    }
-}
-
-fn written(template: &Template) -> String {
-    let map =
-        MapResults { results: Results::Text("${map.results}".to_owned()), ..MapResults::default() };
-    let last = Some("${last.output}".to_owned());
-    let scope = Scope { map: Some(Arc::new(map)), last, ..Scope::default() };
-    template.render(&scope).unwrap_or_default()
-}
-
-fn shown(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }

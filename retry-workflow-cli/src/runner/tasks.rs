@@ -33,6 +33,7 @@ pub(super) async fn run_chain(
             workspace: Arc::clone(workspace),
             scope: scope.clone(),
             link: Some((at, Arc::clone(chain))),
+            restarts: settings.restart_items,
         };
         let before = at.checked_sub(1).and_then(|before| names.get(before));
         let needs: Vec<_> = before.into_iter().map(String::as_str).collect();
@@ -49,6 +50,8 @@ pub(super) struct Task {
     pub(super) scope: Scope,
     /// Its position in a chain, and the chain, which provides the outputs of the steps before it.
     pub(super) link: Option<(usize, Arc<Chain>)>,
+    /// If it cannot continue after an edit, it starts over.
+    pub(super) restarts: bool,
 }
 
 impl Work for Task {
@@ -64,7 +67,7 @@ impl Work for Task {
                 Err(outcome) => return AttemptReport::new(outcome),
             },
         };
-        let checkpoint = item.checkpoint.as_deref();
+        let checkpoint = self.steps.checkpoint(item.checkpoint.as_deref(), self.restarts);
         let Attempted { report, outputs } =
             self.steps.attempted(&self.workspace, scope, checkpoint, cx, None).await;
         if let (Some((at, chain)), Some(outputs)) = (&self.link, outputs)

@@ -83,12 +83,43 @@ pub(crate) struct PreparedCommand {
     pub(crate) hint: Option<String>,
 }
 
+/// How much of a command is shown, in characters: enough to recognise it.
+const EXCERPT: usize = 80;
+
+/// The beginning of a command, for a message.
+pub(crate) fn excerpt(command: &str) -> String {
+    let command = command.trim();
+    match command.char_indices().nth(EXCERPT) {
+        Some((at, _)) => format!("{}…", &command[..at]),
+        None => command.to_owned(),
+    }
+}
+
 impl Run {
     pub(crate) fn placeholders(&self) -> Box<dyn Iterator<Item = &Placeholder> + '_> {
         match self {
             Self::Shell(script) => Box::new(script.values.iter()),
             Self::Exec(_, arguments) => Box::new(arguments.iter().flat_map(Template::placeholders)),
             Self::Agent(prompt) => Box::new(prompt.placeholders()),
+        }
+    }
+
+    /// What it runs, as written in the file.
+    pub(crate) fn written(&self) -> String {
+        match self {
+            Self::Shell(script) => {
+                let values = script.values.iter().enumerate();
+                values.fold(script.text.clone(), |text, (number, value)| {
+                    let variable = format!("${{RETRY_WORKFLOW_VALUE_{}}}", number + 1);
+                    text.replace(&variable, &value.written)
+                })
+            }
+            Self::Exec(program, arguments) => {
+                let words = arguments.iter().map(Template::written);
+                let words: Vec<_> = std::iter::once(program.clone()).chain(words).collect();
+                serde_json::to_string(&words).unwrap_or_default()
+            }
+            Self::Agent(prompt) => prompt.written(),
         }
     }
 

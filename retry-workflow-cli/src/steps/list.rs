@@ -2,6 +2,7 @@
 //! stopped. Items, whole workflows, tasks and handlers are such lists.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,19 +13,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
+use crate::steps::command_env::{PreparedCommand, Run, Workspace, excerpt, item_variables};
 use crate::steps::exit_codes;
 use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
 use crate::steps::retry_after;
-use crate::steps::step::{AfterFailure, Capture, Step, Steps};
+use crate::steps::step::{AfterFailure, Capture, Step, StepId, Steps};
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
 use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Scope};
 use crate::template::shell::Script;
+use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::{
     AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, StepTime, WorkItem, WorkOutcome,
 };
@@ -36,7 +38,12 @@ const PAYLOAD: &str = "payload";
 /// Where a list has stopped and will continue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
-    step: usize,
+    /// The steps that are done, in order. The file may be edited before the list continues: these
+    /// have to be the first steps of the list then.
+    done: Vec<StepId>,
+    /// The step after them, if it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun: Option<StepId>,
     /// The output of the previous step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<KeptValue<String>>,
@@ -62,6 +69,7 @@ struct Checkpoint {
 /// A value, and the step that it comes from; `None` if it contains a secret.
 #[derive(Debug, Serialize, Deserialize)]
 struct KeptValue<T> {
+    /// Its place among those that are done; just after them, the step that has begun.
     step: usize,
     value: Option<T>,
 }
@@ -186,6 +194,17 @@ impl Steps {
                 return Attempted { report, outputs: None };
             }
         };
+        let checkpoint = match checkpoint.fitted(self) {
+            Ok(checkpoint) => checkpoint,
+            Err(misfit) => {
+                let why = format!(
+                    "it cannot continue, because its steps were edited: it has finished {misfit}"
+                );
+                let failure = Failure::new("other", why);
+                let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
+                return Attempted { report, outputs: None };
+            }
+        };
         let (began, ran) = (Instant::now(), checkpoint.ran);
         let (has_written, printed) = (false, String::new());
         let mut attempt = Attempt {
@@ -265,7 +284,9 @@ impl Attempt<'_> {
             Ok(owners) => owners,
             Err((failure, reason)) => return ListEnd::Failed(failure, reason),
         };
-        let Checkpoint { step: mut at, mut kept, mut repairs, mut inner, .. } = checkpoint;
+        let (mut at, mut kept, mut repairs) =
+            (checkpoint.done.len(), checkpoint.kept, checkpoint.repairs);
+        let mut inner = checkpoint.inner;
         while let Some(step) = steps.0.get(at) {
             if kept.is_none() && inner.is_none() && repairs == 0 {
                 match self.is_wanted(step, &scope) {
@@ -289,7 +310,7 @@ impl Attempt<'_> {
                         }
                         StepEnd::Again(wait, kept) => {
                             let left =
-                                Checkpoint { step: at, kept, repairs, ..Checkpoint::default() };
+                                Checkpoint { kept, repairs, ..Checkpoint::in_step(steps, at) };
                             return self.again_at(left, wait, &owners, scope);
                         }
                         StepEnd::Failed(failed, captured) => {
@@ -303,7 +324,7 @@ impl Attempt<'_> {
                             ListEnd::Done(_) => break,
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = InnerList::Succeeded { checkpoint: *checkpoint };
-                                let left = Checkpoint::inside(at, repairs, inner);
+                                let left = Checkpoint::inside(steps, at, repairs, inner);
                                 return self.again_at(left, wait, &owners, scope);
                             }
                             failed @ ListEnd::Failed(..) => return failed,
@@ -323,7 +344,7 @@ impl Attempt<'_> {
                             _ if self.shortage.is_some() => {
                                 let checkpoint = Checkpoint::default();
                                 let inner = InnerList::Failed { failed, checkpoint };
-                                let left = Checkpoint::inside(at, repairs, inner);
+                                let left = Checkpoint::inside(steps, at, repairs, inner);
                                 return self.again_at(left, Duration::ZERO, &owners, scope);
                             }
                             Next::Run(then) => then,
@@ -338,7 +359,7 @@ impl Attempt<'_> {
                         match ended {
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
-                                let left = Checkpoint::inside(at, repairs, inner);
+                                let left = Checkpoint::inside(steps, at, repairs, inner);
                                 return self.again_at(left, wait, &owners, scope);
                             }
                             _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
@@ -420,6 +441,9 @@ impl Attempt<'_> {
         }
         again.sort_unstable();
         again.dedup();
+        // A step that was edited has not run.
+        let known = checkpoint.done.len() + usize::from(checkpoint.begun.is_some());
+        again.retain(|step| *step < known);
         for at in again {
             let Some(step) = steps.0.get(at) else { continue };
             let (last, captured) = self.again(step, scope).await?;
@@ -723,8 +747,126 @@ impl InnerList {
 }
 
 impl Checkpoint {
-    fn inside(step: usize, repairs: u32, inner: InnerList) -> Self {
-        Self { step, repairs, inner: Some(Box::new(inner)), ..Self::default() }
+    /// A list that has come to the step at this place.
+    fn at(steps: &Steps, at: usize) -> Self {
+        Self { done: steps.0.iter().take(at).map(Step::id).collect(), ..Self::default() }
+    }
+
+    /// The same, when that step has begun.
+    fn in_step(steps: &Steps, at: usize) -> Self {
+        let begun = steps.0.get(at).map(|step| StepId::Text(step.text.command.clone()));
+        Self { begun, ..Self::at(steps, at) }
+    }
+
+    fn inside(steps: &Steps, at: usize, repairs: u32, inner: InnerList) -> Self {
+        let mut inside = Self::in_step(steps, at);
+        if matches!(inner, InnerList::Succeeded { .. }) {
+            inside.begun = steps.0.get(at).map(Step::command_id);
+        }
+        Self { repairs, inner: Some(Box::new(inner)), ..inside }
+    }
+
+    /// The same for these steps, which may have been edited since: the step after those that are
+    /// done follows. If it is another one than the step that had begun, it starts with all its
+    /// attempts and repairs.
+    fn fitted(mut self, steps: &Steps) -> Result<Self, Misfit> {
+        for (at, was) in self.done.iter().enumerate() {
+            let is = steps.0.get(at);
+            if is.map(Step::id).as_ref() != Some(was) {
+                return Err(Misfit::new(at, was.clone(), is));
+            }
+        }
+        let at = self.done.len();
+        let step = steps.0.get(at);
+        let none = Steps::default();
+        match self.inner.take().map(|inner| *inner) {
+            Some(InnerList::Succeeded { checkpoint }) => {
+                let Some(step) = step.filter(|step| self.begun == Some(step.command_id())) else {
+                    // Its command has succeeded, so it counts as done.
+                    let was = self.begun.unwrap_or_else(|| StepId::Text(String::new()));
+                    return Err(Misfit::new(at, was, step));
+                };
+                let then = step.on_success.as_ref().unwrap_or(&none);
+                let checkpoint = checkpoint.fitted(then)?;
+                self.inner = Some(Box::new(InnerList::Succeeded { checkpoint }));
+            }
+            inner => {
+                let begun = step.map(|step| StepId::Text(step.text.command.clone()));
+                if self.begun.is_none() || self.begun != begun {
+                    let Self { done, last, captured, withheld, ran, .. } = self;
+                    return Ok(Self { done, last, captured, withheld, ran, ..Self::default() });
+                }
+                if let (Some(InnerList::Failed { failed, checkpoint }), Some(step)) = (inner, step)
+                {
+                    let then = step.after_failure.steps().unwrap_or(&none);
+                    let checkpoint = checkpoint.fitted(then)?;
+                    self.inner = Some(Box::new(InnerList::Failed { failed, checkpoint }));
+                }
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// A step that is done, but is no longer at its place in its list.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    /// Its place, from 0.
+    pub(crate) at: usize,
+    pub(crate) was: StepId,
+    /// What runs at its place now, if anything does.
+    pub(crate) is: Option<String>,
+}
+
+impl Misfit {
+    fn new(at: usize, was: StepId, is: Option<&Step>) -> Self {
+        let is = is.map(|step| match step.id() {
+            StepId::Name(name) => name,
+            StepId::Text(_) => step.run.written(),
+        });
+        Self { at, was, is }
+    }
+
+    /// Describes the edit; `text` is what the step was, if that is known.
+    pub(crate) fn described(&self, text: Option<&str>) -> String {
+        let number = self.at + 1;
+        let name = match &self.was {
+            StepId::Name(name) => Some(name.as_str()),
+            StepId::Text(_) => text,
+        };
+        let was = name.map_or_else(String::new, |name| format!(", `{}`", OneLine(&excerpt(name))));
+        match &self.is {
+            Some(is) => {
+                let is = excerpt(is);
+                format!("step {number}{was}, but step {number} is now `{}`", OneLine(&is))
+            }
+            None => format!("step {number}{was}, which no longer exists"),
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.described(None))
+    }
+}
+
+impl Steps {
+    /// Checks that an item with this checkpoint can continue with these steps.
+    ///
+    /// # Errors
+    /// Steps that are done were edited.
+    pub(crate) fn fit(&self, checkpoint: &str) -> Result<(), Misfit> {
+        match serde_json::from_str::<Checkpoint>(checkpoint) {
+            Ok(checkpoint) => checkpoint.fitted(self).map(drop),
+            // Reported when the item runs.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The checkpoint to continue from: none if it does not fit and its item may start over.
+    pub(crate) fn checkpoint<'a>(&self, left: Option<&'a str>, restarts: bool) -> Option<&'a str> {
+        left.filter(|left| !restarts || self.fit(left).is_ok())
     }
 }
 
@@ -771,6 +913,8 @@ pub(crate) struct ItemSteps {
     pub(crate) captured: BTreeMap<String, Captured>,
     /// The limit for the total run time of an item's steps.
     pub(crate) limit: Option<Duration>,
+    /// Items that cannot continue after an edit start over.
+    pub(crate) restarts: bool,
 }
 
 impl Work for ItemSteps {
@@ -784,6 +928,7 @@ impl Work for ItemSteps {
         };
         let scope = Scope { item: payload, captured: self.captured.clone(), ..Scope::default() };
         let (checkpoint, cx) = (item.checkpoint.as_deref(), &item.context);
+        let checkpoint = self.steps.checkpoint(checkpoint, self.restarts);
         self.steps.attempted(&self.workspace, scope, checkpoint, cx, self.limit).await.report
     }
 }

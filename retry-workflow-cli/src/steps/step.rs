@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use retry_runtime::retrier::ForError;
 use retry_runtime::{Bound, Policy, Retrier, RetryConfig};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::steps::command_env::Run;
@@ -22,6 +23,7 @@ pub(crate) struct Steps(pub(crate) Vec<Step>);
 pub(crate) struct Step {
     /// The name of the step in the history: its name, or its number.
     pub(crate) label: String,
+    pub(crate) text: StepText,
     pub(crate) run: Run,
     pub(super) retrier: Retrier<ForError<StepError>>,
     /// Whether the step has a policy; otherwise it is tried once.
@@ -42,6 +44,27 @@ pub(crate) struct Step {
     pub(crate) after_failure: AfterFailure,
     /// Steps to run after it has succeeded.
     pub(crate) on_success: Option<Steps>,
+}
+
+/// Hashes of a step's text in the file, by which it is recognised after an edit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepText {
+    /// Whether the step has a name of its own.
+    pub(crate) is_named: bool,
+    /// What it runs: without its name, its retries, and the steps that follow it.
+    pub(crate) command: String,
+    /// The same, with the steps that follow its success.
+    pub(crate) whole: String,
+    /// Everything in it.
+    pub(crate) source: String,
+}
+
+/// What identifies a step that is done: the name that the file gives it, or else a hash of its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepId {
+    Name(String),
+    Text(String),
 }
 
 /// What follows a step that has failed for good.
@@ -126,6 +149,15 @@ impl Capture {
 }
 
 impl AfterFailure {
+    /// The steps that may run after the failure.
+    pub(crate) fn steps(&self) -> Option<&Steps> {
+        match self {
+            Self::Handle(steps) => Some(steps),
+            Self::Repair(repair) => Some(&repair.steps),
+            Self::Stop | Self::Continue | Self::Fallback(_) => None,
+        }
+    }
+
     /// How many times the repair may run.
     pub(super) fn repairs(&self) -> u32 {
         match self {
@@ -146,11 +178,11 @@ impl Steps {
             if let Some(steps) = &step.on_success {
                 all.extend(steps.placeholders());
             }
-            match &step.after_failure {
-                AfterFailure::Fallback(script) => all.extend(&script.values),
-                AfterFailure::Handle(steps) => all.extend(steps.placeholders()),
-                AfterFailure::Repair(repair) => all.extend(repair.steps.placeholders()),
-                AfterFailure::Stop | AfterFailure::Continue => {}
+            if let AfterFailure::Fallback(script) = &step.after_failure {
+                all.extend(&script.values);
+            }
+            if let Some(steps) = step.after_failure.steps() {
+                all.extend(steps.placeholders());
             }
         }
         all
@@ -158,11 +190,12 @@ impl Steps {
 }
 
 impl Step {
-    pub(crate) fn new(label: String, run: Run) -> Self {
+    pub(crate) fn new(label: String, text: StepText, run: Run) -> Self {
         let once = Policy::new().attempts(1);
         let retrier = retrier(&label, &once.into());
         Self {
             label,
+            text,
             run,
             retrier,
             is_retried: false,
@@ -176,6 +209,24 @@ impl Step {
             capture: None,
             after_failure: AfterFailure::Stop,
             on_success: None,
+        }
+    }
+
+    /// The id of the step, once it is done.
+    pub(crate) fn id(&self) -> StepId {
+        self.id_or(&self.text.whole)
+    }
+
+    /// The id of the step while the steps run that follow its success.
+    pub(super) fn command_id(&self) -> StepId {
+        self.id_or(&self.text.command)
+    }
+
+    fn id_or(&self, text: &str) -> StepId {
+        if self.text.is_named {
+            StepId::Name(self.label.clone())
+        } else {
+            StepId::Text(text.to_owned())
         }
     }
 

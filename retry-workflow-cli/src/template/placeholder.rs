@@ -574,6 +574,15 @@ impl Template {
         })
     }
 
+    /// The text as written in the file.
+    pub(crate) fn written(&self) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(plain) => plain.as_str(),
+            Piece::Value(placeholder) => &placeholder.written,
+        });
+        pieces.collect()
+    }
+
     pub(crate) fn render(&self, scope: &Scope) -> Result<String, String> {
         let mut text = String::new();
         for piece in &self.0 {

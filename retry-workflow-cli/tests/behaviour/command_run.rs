@@ -9,6 +9,7 @@ mod busy;
 mod captures;
 mod changed;
 mod conformance;
+mod edited;
 mod exit_codes;
 mod forms;
 mod graphs;

@@ -23,7 +23,7 @@ use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement, StepTime,
+    AttemptRecord, ItemRecord, ItemState, Lease, LeaseKey, Settled, Settlement, StepTime,
 };
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
@@ -121,6 +121,40 @@ struct Checkpoint {
     /// How often it has failed as a probe of the breaker and was put back for that.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
+}
+
+/// Returns what the last attempt of an item has left for the next one, if it left anything: the
+/// [`WorkItem::checkpoint`] that the next attempt gets.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use retry_workflow::store::NewItem;
+/// use retry_workflow::work::{self, AttemptReport, WorkItem, WorkOutcome};
+/// use retry_workflow::{JobRunner, MemoryStore, Store, Work};
+///
+/// struct Upload;
+///
+/// impl Work for Upload {
+///     async fn attempt(&self, _: WorkItem<'_>) -> AttemptReport {
+///         let (wait, checkpoint) = (Duration::from_secs(3600), "\"part 2\"".to_owned());
+///         AttemptReport::new(WorkOutcome::Retry { wait, checkpoint })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let upload = JobRunner::new("upload").store(store.clone()).deadline(Duration::from_secs(60));
+/// upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
+/// let photo = store.item("upload-1", "photo").await?.unwrap();
+/// assert_eq!(work::checkpoint(&photo).as_deref(), Some("\"part 2\""));
+/// # Ok(())
+/// # }
+/// ```
+pub fn checkpoint(item: &ItemRecord) -> Option<String> {
+    let Checkpoint { work, .. } = Checkpoint::read(item.checkpoint.as_deref());
+    work.map(|work| work.get().to_owned())
 }
 
 /// An item that fails as a probe says more about the other side than about itself. After this many

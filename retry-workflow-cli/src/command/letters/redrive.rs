@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::command::arguments::RedriveArguments;
+use crate::command::arguments::{RedriveArguments, RunArguments};
 use crate::command::audit;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::{DeadLetters, Filter, Rate, Redrive};
+use retry_workflow::{DeadLetters, Filter, Redrive};
 
 /// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,9 +24,10 @@ pub(super) enum Next {
 pub(super) async fn retry(
     letters: &DeadLetters,
     filter: &Filter,
-    (arguments, rate): (&RedriveArguments, Option<Rate>),
+    (arguments, how): (&RedriveArguments, &RunArguments),
     screen: &mut Screen,
 ) -> Result<Next, CommandError> {
+    let rate = how.rate;
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
     } else {
@@ -47,7 +48,8 @@ pub(super) async fn retry(
     }
     // Report whatever prevents the jobs from running before anything is changed.
     for job in &jobs.able {
-        crate::command::run::check(letters.store(), job, arguments.file.as_deref()).await?;
+        let file = arguments.file.as_deref();
+        crate::command::run::check(letters.store(), job, file, how.restart_items).await?;
     }
     if let Some(file) = &arguments.edit {
         edit(letters, filter, file).await?;

@@ -7,6 +7,7 @@ use regex::Regex;
 use retry_runtime::file::{CommandKeys, Span};
 use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 
+use super::step_text::step_text;
 use super::{Forms, STEP, first_key_span, has_like};
 use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
@@ -124,7 +125,8 @@ impl Forms<'_> {
         let run = self.run(node, offers);
         let is_whole = run.is_some();
         // Continue with a placeholder, to report other mistakes in the step as well.
-        let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
+        let run = run.unwrap_or_else(|| Run::Agent(Template::default()));
+        let mut step = Step::new(label, step_text(node), run);
         step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
         if let Some(longest) = self.max_retry_after(node) {
             step.max_retry_after = longest;
@@ -490,7 +492,7 @@ impl Forms<'_> {
         let script = self.script(node, offers);
         Steps(
             script
-                .map(|script| Step::new("step 1".to_owned(), Run::Shell(script)))
+                .map(|script| Step::new("step 1".to_owned(), step_text(node), Run::Shell(script)))
                 .into_iter()
                 .collect(),
         )

@@ -225,15 +225,121 @@ async fn a_budget_that_ended_with_another_worker_ends_the_item() {
 
 #[tokio::test]
 async fn a_checkpoint_that_cannot_be_read_is_a_failure() {
-    for checkpoint in ["", "{", "[]", "{\"step\":-1}", &"[".repeat(100_000)] {
+    for checkpoint in ["", "{", "[]", "{\"done\":-1}", "{\"step\":1}", &"[".repeat(100_000)] {
         let text = "commands:\n- shell: 'true'\n";
         let ended = Runner::new().attempt(text, Scope::default(), Some(checkpoint)).await;
         assert!(failure(&ended).0.contains("cannot read what"), "{checkpoint:.20}");
     }
-    // A checkpoint from before the file became shorter.
-    let text = "commands:\n- shell: 'true'\n";
-    let ended = Runner::new().attempt(text, Scope::default(), Some("{\"step\":9}")).await;
+}
+
+/// Makes one attempt, which is to be retried, and the next one with edited steps.
+async fn edited(before: &str, after: &str) -> (Runner, AttemptReport) {
+    let runner = Runner::new();
+    let left = match runner.run(before).await.outcome {
+        WorkOutcome::Retry { checkpoint, .. } => checkpoint,
+        other => panic!("{other:?}"),
+    };
+    let ended = runner.attempt(after, Scope::default(), Some(&left)).await;
+    (runner, ended)
+}
+
+const FIRST: &str = "- { shell: echo 1 >> log; echo one, capture: first }\n";
+const WAITS: &str =
+    "- { shell: echo waits >> log; exit 7, retry_config: { attempts: 2, initial_delay: 1s } }\n";
+
+#[tokio::test]
+async fn finished_steps_that_were_edited_fail_the_attempt_and_nothing_runs() {
+    let before = format!("commands:\n{FIRST}{WAITS}");
+    for after in [
+        "- shell: echo other >> log\n".to_owned(),
+        format!("- shell: echo other >> log\n{FIRST}{WAITS}"),
+        // Its output has another name, or another step before it.
+        format!("{}{WAITS}", FIRST.replace("capture: first", "capture: second")),
+        format!("{}{WAITS}", FIRST.replace(", capture", ", when: true, capture")),
+        format!("{}{WAITS}", FIRST.replace(", capture", ", env: { A: b }, capture")),
+        format!("{}{WAITS}", FIRST.replace(", capture", ", on_success: echo then, capture")),
+        format!("{}{WAITS}", FIRST.replace("{ shell", "{ name: first, shell")),
+    ] {
+        let (runner, ended) = edited(&before, &format!("commands:\n{after}")).await;
+        let (message, _) = failure(&ended);
+        assert!(message.contains("it has finished step 1, but step 1 is now `"), "{message}");
+        assert_eq!(runner.read("log"), "1\nwaits\n", "{after}");
+    }
+}
+
+#[tokio::test]
+async fn retries_and_spelling_of_a_finished_step_may_change() {
+    let before = format!("commands:\n{FIRST}{WAITS}");
+    let next = "- shell: printf '<%s>' ${first}\n";
+    for first in [
+        FIRST.to_owned(),
+        FIRST.replace(", capture", ", timeout: 9m, retry_config: { attempts: 9 }, capture"),
+        FIRST.replace(", capture", ", max_retry_after: 9h, on_failure: continue, capture"),
+        "- capture: first\n  shell: 'echo 1 >> log; echo one'\n".to_owned(),
+    ] {
+        let (runner, ended) = edited(&before, &format!("commands:\n{first}{next}")).await;
+        assert_eq!(output(&ended), "<one>");
+        assert_eq!(runner.read("log"), "1\nwaits\n", "{first}");
+    }
+}
+
+#[tokio::test]
+async fn an_edited_step_has_fresh_repairs_and_none_of_the_old_ones() {
+    let step = |shell: &str| {
+        format!(
+            "commands:\n- shell: echo {shell} >> log; exit 7\n  on_failure: {{ shell: echo repair >> log; \
+             test $(grep -c repair log) -ge 3, retry_config: {{ attempts: 2, initial_delay: 1s }} }}\n"
+        )
+    };
+    // It waits inside the repair of a step that has failed.
+    let (runner, ended) = edited(&step("call"), &step("edited")).await;
+    assert!(matches!(ended.outcome, WorkOutcome::Retry { .. }), "{ended:?}");
+    assert_eq!(runner.read("log"), "call\nrepair\nedited\nrepair\n");
+    let (runner, ended) = edited(&step("call"), &step("call")).await;
+    assert!(matches!(ended.outcome, WorkOutcome::Failed { .. }), "{ended:?}");
+    assert_eq!(runner.read("log"), "call\nrepair\nrepair\n");
+}
+
+#[tokio::test]
+async fn a_step_that_had_begun_may_be_removed() {
+    let (runner, ended) =
+        edited(&format!("commands:\n{FIRST}{WAITS}"), &format!("commands:\n{FIRST}")).await;
+    assert_eq!(output(&ended), "one");
+    assert_eq!(runner.read("log"), "1\nwaits\n");
+}
+
+/// Steps that have succeeded are done, even while the steps that follow them run.
+#[tokio::test]
+async fn a_step_whose_on_success_has_begun_is_done() {
+    let step = |shell: &str, then: &str| {
+        format!("commands:\n- shell: echo {shell} >> log\n  on_success:\n  {then}")
+    };
+    let (runner, ended) = edited(&step("a", WAITS), &step("b", WAITS)).await;
+    assert!(failure(&ended).0.contains("it has finished step 1, but"), "{ended:?}");
+    assert_eq!(runner.read("log"), "a\nwaits\n");
+    let (runner, ended) = edited(&step("a", WAITS), "commands:\n- shell: echo b\n").await;
+    assert!(failure(&ended).0.contains("it has finished step 1, but"), "{ended:?}");
+    assert_eq!(runner.read("log"), "a\nwaits\n");
+    // What follows it may change: it is not done.
+    let (runner, ended) = edited(&step("a", WAITS), &step("a", FIRST)).await;
     assert_eq!(output(&ended), "");
+    assert_eq!(runner.read("log"), "a\nwaits\n1\n");
+    let (runner, ended) = edited(&step("a", WAITS), "commands:\n- shell: echo a >> log\n").await;
+    assert_eq!(output(&ended), "");
+    assert_eq!(runner.read("log"), "a\nwaits\n");
+}
+
+/// The output is not stored because of its secret: the step that has it would run again for it.
+#[tokio::test]
+async fn an_edited_step_does_not_run_for_an_old_output() {
+    let text = |step: &str| {
+        format!(
+            "env: {{ TOKEN: {{ secret: true, value: s3cret }} }}\ncommands:\n- shell: 'echo $TOKEN; {step}; exit 7'\n  \
+             capture: token\n  on_failure: [{{ shell: exit 7, retry_config: {{ attempts: 2, initial_delay: 1s }} }}]\n"
+        )
+    };
+    let (runner, _) = edited(&text("echo a >> log"), &text("echo b >> log")).await;
+    assert_eq!(runner.read("log"), "a\nb\n");
 }
 
 #[tokio::test]
@@ -555,7 +661,7 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     assert!(message.contains("exceeded the `agent_timeout_secs` of the map, 800ms"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(10));
     // Earlier run time counts.
-    let kept = r#"{ "step": 1, "ran": { "secs": 5, "nanos": 0 } }"#;
+    let kept = r#"{ "done": [], "ran": { "secs": 5, "nanos": 0 } }"#;
     let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, limit).await.report;
     assert!(failure(&ended).0.contains("agent_timeout_secs"));
 }

@@ -11,9 +11,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A folder that is removed after the test, and the store of its commands, if that is not the
-/// default one.
-pub(crate) struct Place(tempfile::TempDir, Option<String>);
+/// A folder that is removed after the test.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    /// The address of a store outside the folder.
+    store: Option<String>,
+}
 
 /// The output of the command.
 #[derive(Debug)]
@@ -25,7 +28,12 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap(), None)
+        Self { folder: tempfile::tempdir().unwrap(), store: None }
+    }
+
+    /// Uses the store at this address instead of a file in the folder.
+    pub(crate) fn on(self, store: Option<String>) -> Self {
+        Self { store, ..self }
     }
 
     /// Creates a folder with `job.yml`.
@@ -33,13 +41,8 @@ impl Place {
         Self::new().file("job.yml", workflow)
     }
 
-    /// Sets the store of all commands.
-    pub(crate) fn on(self, store: Option<String>) -> Self {
-        Self(self.0, store)
-    }
-
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
@@ -83,14 +86,14 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_retry-workflow"));
         command
             .args(arguments)
-            .current_dir(self.0.path())
+            .current_dir(self.folder.path())
             .env_remove("RETRY_WORKFLOW_STORE")
             // What a killed process leaves behind is removed with the folder.
-            .env("TMPDIR", self.0.path())
+            .env("TMPDIR", self.folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        if let Some(store) = &self.1 {
+        if let Some(store) = &self.store {
             command.env("RETRY_WORKFLOW_STORE", store);
         }
         command
@@ -138,15 +141,6 @@ impl Place {
         let millis = |seconds| Duration::from_secs_f64(seconds).as_millis().try_into().unwrap();
         history.iter().map(|attempt| millis(seconds(attempt))).collect()
     }
-}
-
-/// A file, and a server if there is one.
-pub(crate) fn stores() -> Vec<Option<String>> {
-    #[cfg(feature = "postgres")]
-    if let Some(server) = super::servers::server() {
-        return vec![None, Some(server)];
-    }
-    vec![None]
 }
 
 impl Ran {
@@ -248,6 +242,16 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// The stores of a test that holds for all of them: a file, and a server if there is one.
+pub(crate) fn stores() -> Vec<Option<String>> {
+    let file = None;
+    #[cfg(feature = "postgres")]
+    let server = super::servers::server().map(Some);
+    #[cfg(not(feature = "postgres"))]
+    let server = None;
+    std::iter::once(file).chain(server).collect()
 }
 
 /// Waits until the condition holds.

@@ -60,9 +60,7 @@ use self::watch::Watch;
 use crate::engine::source::DynSource;
 use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
-#[cfg(feature = "metrics")]
-use crate::item::record::ItemState;
-use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
+use crate::item::record::{Counts, Filter, ItemState, Lease, NewItem, Selection, Settlement};
 use crate::item::summary::Overview;
 use crate::job::after::After;
 use crate::job::error::WorkflowError;
@@ -73,7 +71,7 @@ use crate::job::metrics::JobMetrics;
 use crate::job::moment::Moment;
 use crate::job::rate::Rate;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::store::{MAX_CLAIM_BYTES, Store};
+use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
 
 /// How this process runs a job.
 #[derive(Clone)]
@@ -140,7 +138,8 @@ const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
 /// How many finished tasks are taken before anything else is polled.
 const SETTLED_AT_ONCE: usize = 256;
 
-/// Runs a job until it has ended or must stop.
+/// Runs a job until it has ended or must stop. Returns how many items of the source had succeeded
+/// before.
 pub(crate) async fn run(
     store: Arc<dyn Store>,
     job: Job,
@@ -148,7 +147,7 @@ pub(crate) async fn run(
     work: Arc<dyn DynWork>,
     options: Options,
     signals: Signals,
-) -> Result<(), WorkflowError> {
+) -> Result<u64, WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => {
             Some(Breaker::open(&*store, &job, config, options.listeners.clone()).await?)
@@ -187,6 +186,8 @@ pub(crate) async fn run(
         access: HandlerAccess::new(),
         waiting,
         most_waiting,
+        done_by: (base.succeeded > 0).then_some(since),
+        already_done: 0,
         priority: options.priority,
         began: Instant::now(),
         claim_at: Some(Instant::now()),
@@ -274,6 +275,10 @@ struct Engine {
     waiting: u64,
     /// No more are enqueued while this many wait.
     most_waiting: u64,
+    /// When this worker began, if items had succeeded before.
+    done_by: Option<Timestamp>,
+    /// Items of the source that had.
+    already_done: u64,
     priority: Option<PriorityOf>,
     /// The right to run handlers, which is shared with other jobs of this process.
     access: HandlerAccess,
@@ -303,7 +308,7 @@ impl Engine {
         mut self,
         source: &mut dyn DynSource,
         mut signals: Signals,
-    ) -> Result<(), WorkflowError> {
+    ) -> Result<u64, WorkflowError> {
         let counts = self.ledger.stored();
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
@@ -382,8 +387,9 @@ impl Engine {
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Enqueued(added) => {
+                EngineEvent::Enqueued { added, already_done } => {
                     self.waiting += added;
+                    self.already_done += already_done;
                     self.ledger.changed();
                     self.claim_soon();
                 }
@@ -758,8 +764,18 @@ impl Engine {
                 item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
             }
         }
+        let given = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        let done_by = self.done_by;
+        let ids = done_by.map(|_| items.iter().map(|item| item.id.clone()).collect());
         self.operations.start(Operation::Enqueue, |store, job| async move {
-            store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)
+            let added = store.enqueue(&job, items, store.now()).await?;
+            let already_done = match (done_by, ids) {
+                (Some(by), Some(ids)) if added < given => {
+                    count_done(&*store, &job, ids, by).await?
+                }
+                _ => 0,
+            };
+            Ok(EngineEvent::Enqueued { added, already_done })
         });
     }
 
@@ -827,7 +843,7 @@ impl Engine {
         self.is_idle() && (self.stopping.is_some() || all)
     }
 
-    async fn end(mut self) -> Result<(), WorkflowError> {
+    async fn end(mut self) -> Result<u64, WorkflowError> {
         let counts = self.store.counts(&self.job).await?;
         self.ledger.counted(self.ledger.changes(), counts, false);
         self.collector.finish();
@@ -856,6 +872,26 @@ impl Engine {
             job.ended = Some(self.store.now());
         })
         .await?;
-        Ok(())
+        Ok(self.already_done)
+    }
+}
+
+/// Counts which of these items had succeeded by this time.
+async fn count_done(
+    store: &dyn Store,
+    job: &str,
+    ids: Vec<String>,
+    by: Timestamp,
+) -> Result<u64, StoreError> {
+    let (most, after) = (ids.len(), by + Duration::from_micros(1));
+    let done = Filter::job(job).ids(ids).states([ItemState::Succeeded]).until(after);
+    let (mut number, mut after) = (0_u64, None);
+    loop {
+        let page = store.list(&done, after, most).await?;
+        number = number.saturating_add(u64::try_from(page.items.len()).unwrap_or(u64::MAX));
+        after = page.next;
+        if after.is_none() {
+            return Ok(number);
+        }
     }
 }

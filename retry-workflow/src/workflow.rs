@@ -293,7 +293,10 @@ impl<D> Workflow<D> {
     /// Items come from an iterator or a stream, and go into the store as they arrive. An item is
     /// identified by its position and its content, or by its [`keyed`](crate::keyed) id: items that
     /// the store already has from an earlier process are not added or handled again. For a job that
-    /// runs every night, give each night a [`job_id`](Self::job_id).
+    /// runs every night, give each night a [`job_id`](Self::job_id): without it, an unfinished job
+    /// of this name is continued, also one with items that were re-driven after its end.
+    /// [`JobReport::already_done`] is the number of items that had succeeded in it before; if there
+    /// are any, a warning names the job.
     ///
     /// Items are owned (`String`, not `&str`), because they come back from the store. If the
     /// compiler cannot infer the error, end the handler with `Ok::<_, Error>(())`.

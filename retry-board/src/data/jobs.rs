@@ -82,11 +82,12 @@ impl JobLine {
         } else {
             None
         };
+        let status = job.status_with(&counts);
         Ok(Self {
             id: bounded::id(&job.id),
             name: bounded::id(&job.name),
-            status: job.status.as_str(),
-            reason: match &job.status {
+            status: status.as_str(),
+            reason: match &status {
                 JobStatus::Stopped { reason } => {
                     Some(retry_workflow::words::cut(&reason.to_string(), 2_000))
                 }

@@ -61,11 +61,12 @@ impl JobSummary {
             waits.after = runner::awaited_id(store, job).await?;
         }
         let origin = Origin::read(job);
+        let status = job.status_with(&counts);
         Ok(Self {
             id: job.id.clone(),
             name: job.name.clone(),
-            status: job.status.as_str(),
-            reason: match &job.status {
+            status: status.as_str(),
+            reason: match status {
                 JobStatus::Stopped { reason } => Some(reason.to_string()),
                 _ => None,
             },

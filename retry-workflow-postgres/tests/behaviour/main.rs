@@ -17,6 +17,7 @@ mod processes;
 mod property;
 mod proxy;
 mod recovery;
+mod redriven;
 mod rollup;
 mod tls;
 mod waking;

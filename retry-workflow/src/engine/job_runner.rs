@@ -18,6 +18,7 @@ use crate::job::name;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
 use crate::store::{IntoStore, MemoryStore, Store};
+use crate::words;
 
 /// Runs a job with your own kind of [`Work`], on items from any [`Source`].
 ///
@@ -632,8 +633,22 @@ impl JobRunner {
         work: W,
     ) -> Result<JobReport, WorkflowError> {
         self.check()?;
+        let is_named = self.job_id.is_some();
         let job = self.job().await?;
-        self.run_job(job, &mut source, Arc::new(work)).await
+        let report = self.run_job(job, &mut source, Arc::new(work)).await?;
+        if report.already_done > 0 && !is_named {
+            let id = &*report.job.id;
+            tracing::warn!(
+                target: "retry_workflow",
+                job = id,
+                already_done = report.already_done,
+                "{} of the input had succeeded in the unfinished job `{}`, which this run has \
+                 continued: they did not run again; for a new job, give it an id: .job_id(\"…\")",
+                words::count(report.already_done, "item"),
+                OneLine(id)
+            );
+        }
+        Ok(report)
     }
 
     /// Continues a job with the items that are in the store.
@@ -710,10 +725,12 @@ impl JobRunner {
             if finish.is_some() {
                 Job::expect_finish(&*store, &id).await?;
             }
-            engine::run(Arc::clone(&store), job, source, work, options, signals).await?;
-            let Some(report) = JobReport::load(&*store, &id).await? else {
+            let engine = engine::run(Arc::clone(&store), job, source, work, options, signals);
+            let already_done = engine.await?;
+            let Some(mut report) = JobReport::load(&*store, &id).await? else {
                 return Err(WorkflowError::UnknownJob { id, known: Vec::new() });
             };
+            report.already_done = already_done;
             if let Some(finish) = finish {
                 let copy = report.clone();
                 let steps = |_| async {

@@ -57,8 +57,8 @@ pub(super) enum EngineEvent {
     Alone(Exclusive),
     /// What was settled, and whether each lease was still held.
     Settled(Vec<Completion>, Vec<bool>),
-    /// The number of new items.
-    Enqueued(u64),
+    /// The number of new items, and of those that had succeeded before this worker began.
+    Enqueued { added: u64, already_done: u64 },
     /// The store was asked about the job as a whole.
     Looked(Look),
     /// Something about the job may have changed; with the number to listen from next.

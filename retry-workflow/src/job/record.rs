@@ -1,5 +1,6 @@
 //! [`Job`]: what a store knows about a job besides its items.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,6 +217,8 @@ pub enum StopReason {
     },
     /// It was resumed from the store, and no process had read its input to the end.
     InputIncomplete,
+    /// It had finished, and items were re-driven or imported since.
+    Reopened,
 }
 
 impl fmt::Display for StopReason {
@@ -245,6 +248,9 @@ impl fmt::Display for StopReason {
                 "everything in the store is done, but its input was never read to the end: run it \
                  with its items to add the rest",
             ),
+            Self::Reopened => {
+                f.write_str("it had finished, and items were re-driven or imported since")
+            }
         }
     }
 }
@@ -381,7 +387,8 @@ impl Job {
     }
 
     /// Returns jobs with their counts, the newest first: the first `max` after `after`. Records
-    /// that this version cannot read are left out.
+    /// that this version cannot read are left out. The status of each job is the one
+    /// [with its counts](Self::status_with).
     ///
     /// ```
     /// use retry_workflow::{Job, MemoryStore};
@@ -407,7 +414,11 @@ impl Job {
         max: usize,
     ) -> Result<Page<(Self, Counts)>, StoreError> {
         let Page { items, next } = store.jobs(after, max).await?;
-        let job = |row: JobRow| Some((serde_json::from_str(&row.record?).ok()?, row.counts));
+        let job = |row: JobRow| {
+            let mut job: Self = serde_json::from_str(&row.record?).ok()?;
+            job.status = job.status_with(&row.counts);
+            Some((job, row.counts))
+        };
         Ok(Page { items: items.into_iter().filter_map(job).collect(), next })
     }
 
@@ -416,15 +427,64 @@ impl Job {
         store: &dyn Store,
         name: &str,
     ) -> Result<Self, StoreError> {
+        let reopened = Self::reopened(store, name).await?;
         let new = Self::new(String::new(), name, None, store.now());
         find_or_insert(store, PREFIX, move |jobs| {
+            let is_unfinished =
+                |job: &Self| job.status != JobStatus::Finished || reopened.contains(&job.id);
             let unfinished = parse_all(jobs)?
                 .into_iter()
-                .filter(|job| job.name == new.name && job.status != JobStatus::Finished)
+                .filter(|job| job.name == new.name && is_unfinished(job))
                 .max_by_key(|job| job.created);
             Ok(unfinished.unwrap_or_else(|| new.numbered(jobs)))
         })
         .await
+    }
+
+    /// The ids of the jobs of a workflow that have items to do although they have finished.
+    async fn reopened(store: &dyn Store, name: &str) -> Result<BTreeSet<String>, StoreError> {
+        let mut reopened = BTreeSet::new();
+        let mut after = None;
+        loop {
+            let page = Self::page(store, after, JOBS_AT_ONCE).await?;
+            let jobs = page.items.into_iter().filter(|(job, _)| job.name == name);
+            reopened.extend(jobs.filter_map(|(job, counts)| {
+                let is_open = counts.unfinished() > 0;
+                is_open.then_some(job.id)
+            }));
+            after = page.next;
+            if after.is_none() {
+                return Ok(reopened);
+            }
+        }
+    }
+
+    /// Returns its status, given the counts of its items: a job that has finished is stopped once
+    /// items of it are pending again, because they were re-driven or imported.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, Job, JobStatus, MemoryStore, Redrive, Store, StopReason, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let import = Workflow::new("import").store(store.clone());
+    /// import.run([1], |_: u32, _| async { Err::<(), _>("no stock") }).await?;
+    /// let job = Job::get(&store, "import-1").await?;
+    /// assert_eq!(job.status_with(&store.counts(&job.id).await?), JobStatus::Finished);
+    ///
+    /// DeadLetters::new(store.clone()).retry(&[Filter::job(&job.id)], Redrive::new()).await?;
+    /// let reopened = JobStatus::Stopped { reason: StopReason::Reopened };
+    /// assert_eq!(job.status_with(&store.counts(&job.id).await?), reopened);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn status_with(&self, counts: &Counts) -> JobStatus {
+        match &self.status {
+            JobStatus::Finished if counts.unfinished() > 0 => {
+                JobStatus::Stopped { reason: StopReason::Reopened }
+            }
+            status => status.clone(),
+        }
     }
 
     /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
@@ -861,6 +921,9 @@ const PREFIX: &str = "job/";
 fn late(job: &str) -> Filter {
     Filter::job(job).states([ItemState::Skipped]).class(LATE)
 }
+
+/// The number of jobs that are read at once.
+const JOBS_AT_ONCE: usize = 500;
 
 /// The number of items in one transaction, so that other writers do not wait for long.
 const AT_ONCE: usize = 5_000;

@@ -75,10 +75,19 @@ pub struct JobReport {
     pub groups: Vec<Group>,
     /// Groups of three or more, with advice.
     pub patterns: Vec<Pattern>,
+    /// How many items of the input had succeeded in this job before this process worked on it, and
+    /// were not run again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub already_done: u64,
     #[serde(skip)]
     unit: Unit,
     #[serde(skip)]
     expected: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A longer list of groups would not help anybody.
@@ -107,8 +116,9 @@ impl JobReport {
     /// # Errors
     /// The store cannot be read.
     pub async fn load(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        let Some(job) = Job::find(store, job).await? else { return Ok(None) };
+        let Some(mut job) = Job::find(store, job).await? else { return Ok(None) };
         let counts = store.counts(&job.id).await?;
+        job.status = job.status_with(&counts);
         let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);
         let mut groups =
             if counts.failed() == 0 { Vec::new() } else { store.stats(&failed).await? };
@@ -126,6 +136,7 @@ impl JobReport {
             classes,
             groups,
             patterns,
+            already_done: 0,
             unit: Unit::Item,
             expected: None,
         }))
@@ -314,6 +325,9 @@ impl fmt::Display for JobReport {
         writeln!(f, ", of {total}")?;
         if job.is_cut_short {
             writeln!(f, "  input     not read to its end, because it was too late for the rest")?;
+        }
+        if self.already_done > 0 {
+            writeln!(f, "            {} of the input had succeeded before", self.already_done)?;
         }
         write!(f, "  attempts  {}", counts.attempts)?;
         if counts.lost > 0 {

@@ -481,6 +481,25 @@ fn listed(record: &ItemRecord) -> ItemRecord {
     }
 }
 
+impl Tables {
+    /// The items after `after` that a filter may select, in order.
+    fn candidates<'a>(
+        &'a self,
+        filter: &Filter,
+        after: Cursor,
+    ) -> Box<dyn Iterator<Item = (i64, &'a Item)> + 'a> {
+        let (Some(job), Some(ids)) = (&filter.job, &filter.ids) else {
+            let rest = self.items.range(after.0.saturating_add(1)..);
+            return Box::new(rest.map(|(&number, item)| (number, item)));
+        };
+        let known = self.jobs.get(job);
+        let numbers: BTreeSet<_> =
+            ids.iter().filter_map(|id| known?.ids.get(id).copied()).collect();
+        let rest = numbers.into_iter().filter(move |number| *number > after.0);
+        Box::new(rest.filter_map(|number| Some((number, self.items.get(&number)?))))
+    }
+}
+
 impl Store for MemoryStore {
     fn now(&self) -> Timestamp {
         self.clock.as_ref().map_or_else(measured, |clock| clock())
@@ -626,7 +645,7 @@ impl Store for MemoryStore {
             let after = after.unwrap_or(Cursor(0));
             let mut page = Page { items: Vec::new(), next: None };
             let (mut last, mut unwanted) = (after, 0);
-            for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
+            for (number, item) in tables.candidates(filter, after) {
                 let is_wanted = filter.wants(&item.record);
                 if unwanted == MAX_ROWS_SCANNED || (is_wanted && page.items.len() >= max) {
                     page.next = Some(last);

@@ -68,6 +68,10 @@ fn those_that_are_taken_back_for_later_wait_for_resume() {
     place.ends(3, &["run", "job.yml"]);
     place.write("repaired", "");
     let ran = place.ends(0, &["dlq", "retry", "--all", "--later"]);
+    let reason = "it had finished, and items were re-driven or imported since";
+    place.ends(0, &["status"]).says("status    stopped at ").says(reason);
+    let job = &place.objects(&["jobs"])[0];
+    assert_eq!((&job["status"], &job["reason"]), (&"stopped".into(), &reason.into()));
     ran.says("a running worker picks them up; if there is none: retry-workflow resume");
     assert_eq!(place.read("log").lines().count(), 5);
     place.ends(0, &["status"]).says("3 waiting").says("resume    retry-workflow resume import-1");

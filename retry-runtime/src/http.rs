@@ -153,7 +153,8 @@ pub struct StatusError {
 struct Details {
     url: Option<String>,
     body: Option<String>,
-    /// Whether a header of a 403 contains "secondary rate limit".
+    /// Whether the headers of a 403 limit the rate: they ask for a wait, even one of zero, or contain
+    /// "secondary rate limit".
     has_limit_in_header: bool,
 }
 
@@ -193,7 +194,9 @@ impl StatusError {
             error.details_mut().url = Some(without_secrets(&url));
         }
         let is_limit = |value: &HeaderValue| value.to_str().is_ok_and(is_secondary_limit);
-        if status == StatusCode::FORBIDDEN && headers.values().any(is_limit) {
+        if status == StatusCode::FORBIDDEN
+            && (retry_after::asks_for_any(headers) || headers.values().any(is_limit))
+        {
             error.details_mut().has_limit_in_header = true;
         }
         Some(error)
@@ -295,10 +298,11 @@ impl StatusError {
         self.details.as_deref()?.body.as_deref()
     }
 
-    /// Returns whether this is a 403 that limits the rate without asking for a wait.
-    pub(crate) fn is_secondary_limit(&self) -> bool {
+    /// Returns whether this is a 403 that limits the rate, as GitHub does.
+    pub(crate) fn is_forbidden_limit(&self) -> bool {
         self.status == StatusCode::FORBIDDEN
-            && (self.details.as_deref().is_some_and(|details| details.has_limit_in_header)
+            && (self.retry_after.is_some()
+                || self.details.as_deref().is_some_and(|details| details.has_limit_in_header)
                 || self.body().is_some_and(is_secondary_limit))
     }
 

@@ -301,6 +301,51 @@ async fn secondary_rate_limit_of_github_is_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn used_up_limit_of_github_is_a_rate_limit_even_after_its_reset() {
+    let limited = |pairs: &[(&'static str, &str)]| {
+        let mut response =
+            Response::builder().status(403).header("date", "Thu, 09 Sep 2010 00:00:00 GMT");
+        for (name, value) in pairs {
+            response = response.header(*name, *value);
+        }
+        check(response.body(()).unwrap()).unwrap_err()
+    };
+    // The reset is compared with the response's date, 1,283,990,400.
+    let github = |remaining, reset| {
+        limited(&[
+            ("x-ratelimit-limit", "5000"),
+            ("x-ratelimit-remaining", remaining),
+            ("x-ratelimit-reset", reset),
+            ("x-ratelimit-resource", "core"),
+            ("x-ratelimit-used", "5000"),
+        ])
+    };
+    for (error, class, wait) in [
+        (github("0", "1283990490"), Class::RATE_LIMIT, Some(secs(90))),
+        (github("0", "1283990400"), Class::RATE_LIMIT, None),
+        (github("0", "1283990100"), Class::RATE_LIMIT, None),
+        (limited(&[("retry-after", "0")]), Class::RATE_LIMIT, None),
+        (limited(&[("retry-after", "Wed, 08 Sep 2010 23:59:59 GMT")]), Class::RATE_LIMIT, None),
+        (limited(&[("retry-after", "later")]), Class::empty(), None),
+        (github("4999", "1283990490"), Class::empty(), None),
+        (github("4999", "1283990100"), Class::empty(), None),
+        (limited(&[]), Class::empty(), None),
+    ] {
+        assert_eq!((error.class(), error.retry_after()), (class, wait), "{error:?}");
+        assert_eq!(classify::error(&error), class);
+    }
+
+    // The curve applies.
+    let (calls, start) = (Cell::new(0), Instant::now());
+    let attempt = || {
+        calls.set(calls.get() + 1);
+        std::future::ready(Err::<(), _>(github("0", "1283990100")))
+    };
+    Retrier::new(Policy::new()).retry_on([rate_limit]).run(attempt).await.unwrap_err();
+    assert_eq!((calls.get(), start.elapsed()), (3, secs(3)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn body_is_seen_by_predicates() {
     let api = Api::new(409, "busy, try again");
     by_its_body(&api).await.unwrap_err();

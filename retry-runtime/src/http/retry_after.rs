@@ -90,6 +90,17 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 /// assert_eq!(retry_after::from_headers(&headers), None);
 /// ```
 pub fn from_headers(headers: &HeaderMap) -> Option<Duration> {
+    first_wait(headers, |wait| !wait.is_zero())
+}
+
+/// Returns whether the headers of a response ask callers to wait, even for no time: a limit is used up
+/// until a point in time that has passed.
+pub(crate) fn asks_for_any(headers: &HeaderMap) -> bool {
+    first_wait(headers, |_| true).is_some()
+}
+
+/// Returns the first wait that `counts`, in the order of the table.
+fn first_wait(headers: &HeaderMap, counts: fn(Duration) -> bool) -> Option<Duration> {
     let texts = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     let date = || httpdate::parse_http_date(texts("date").next()?.trim()).ok();
     let now = || date().unwrap_or_else(clock::wall);
@@ -97,7 +108,7 @@ pub fn from_headers(headers: &HeaderMap) -> Option<Duration> {
         texts(name).next().and_then(|left| number(left.trim())) == Some(Duration::ZERO)
     };
     let asked = |header: &Header| {
-        let read = |value: &str| (header.read)(value.trim(), now()).filter(|wait| !wait.is_zero());
+        let read = |value: &str| (header.read)(value.trim(), now()).filter(|wait| counts(*wait));
         texts(header.name).find_map(read).filter(|_| header.remaining.is_none_or(is_used_up))
     };
     HEADERS.iter().find_map(|row| row.iter().filter_map(asked).max())

@@ -20,10 +20,7 @@ impl Known for StatusError {
 impl Classify for StatusError {
     fn class(&self) -> Class {
         match self.status() {
-            // GitHub's secondary limits: "403, and come back in a minute".
-            StatusCode::FORBIDDEN if self.retry_after().is_some() || self.is_secondary_limit() => {
-                Class::RATE_LIMIT
-            }
+            StatusCode::FORBIDDEN if self.is_forbidden_limit() => Class::RATE_LIMIT,
             StatusCode::TOO_MANY_REQUESTS if self.quota_code().is_some() => Class::empty(),
             code => status(code.as_u16()),
         }

@@ -118,6 +118,16 @@ pub(crate) enum Breaker {
     InPlace(Box<BreakerArgs>),
 }
 
+impl Breaker {
+    /// Returns whether the breaker may hold calls. The configuration of a shared one is not known here.
+    pub(crate) fn may_hold(&self) -> bool {
+        match self {
+            Self::Shared(_) => true,
+            Self::InPlace(breaker) => breaker.holds(),
+        }
+    }
+}
+
 /// What happens when the call gives up.
 #[derive(Default)]
 pub(crate) enum OnFailure {
@@ -409,6 +419,9 @@ impl Args {
             // single attempt.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
+        if self.may_hold() {
+            beside = beside.with(Field::Hold);
+        }
         let hedge = self.policy.settings.entry(Field::Hedge);
         if self.hedges() {
             // Matchers also say which failures wait for a hedge, and the quota pays for it.
@@ -432,6 +445,12 @@ impl Args {
             None => Base::Default,
         };
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
+    }
+
+    /// Returns whether a wait that a server asks for may hold all calls of the breaker.
+    fn may_hold(&self) -> bool {
+        // A wait that the function adjusts concerns this call only.
+        self.adjust_wait.is_none() && self.breaker.as_ref().is_some_and(Breaker::may_hold)
     }
 
     /// The `hedge` that was written, unless it is `unlimited`.

@@ -248,14 +248,9 @@ impl Expansion<'_> {
     }
 
     /// Whether a call may wait until the breaker admits it: a call that has failed waits for the end of
-    /// a hold. The configuration of a shared breaker is not known here.
+    /// a hold.
     pub(super) fn may_await_breaker(&self) -> bool {
-        self.args.waits_for_breaker
-            || match &self.args.breaker {
-                Some(Breaker::InPlace(breaker)) => breaker.holds(),
-                Some(Breaker::Shared(_)) => true,
-                None => false,
-            }
+        self.args.waits_for_breaker || self.args.breaker.as_ref().is_some_and(Breaker::may_hold)
     }
 
     /// Whether the breaker, the quota or `cancel` may borrow from `self` for the whole call.

@@ -391,14 +391,28 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
 /// Fields that bound the waits for a breaker as well.
 const WAIT_BOUNDS: Fields = Fields::from_slice(&[Field::Budget, Field::MaxElapsed]);
 
-/// Whether one of these fields does nothing if there is a single attempt. `when_open` is written if the
-/// call waits for its breaker.
+/// The field that reads how long a breaker holds all calls.
+const HOLD_LENGTH: Fields = Fields::from_slice(&[Field::RetryAfter]);
+
+/// The field that bounds the waits for the end of a hold.
+const HOLD_BOUND: Fields = Fields::from_slice(&[Field::MaxRetryAfter]);
+
+/// Returns whether one of these fields does nothing if there is a single attempt. `when_open` is written
+/// if the call waits for its breaker, and `hold` if that breaker may hold calls.
 const fn has_no_effect_once(written: Fields) -> bool {
-    if written.contains(Field::WhenOpen) {
-        written.intersects(RETRY_ONLY.difference(WAIT_BOUNDS))
-    } else {
-        written.intersects(RETRY_ONLY)
+    let waits = written.contains(Field::WhenOpen);
+    let holds = written.contains(Field::Hold);
+    let mut in_vain = RETRY_ONLY;
+    if waits {
+        in_vain = in_vain.difference(WAIT_BOUNDS);
     }
+    if holds {
+        in_vain = in_vain.difference(HOLD_LENGTH);
+    }
+    if waits && holds {
+        in_vain = in_vain.difference(HOLD_BOUND);
+    }
+    written.intersects(in_vain)
 }
 
 /// Fields that do nothing if only consecutive failures count.

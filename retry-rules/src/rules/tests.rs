@@ -308,6 +308,20 @@ fn a_bound_of_the_wait_for_a_breaker_may_stand_beside_a_single_attempt() {
 }
 
 #[test]
+fn a_reader_of_waits_may_stand_beside_a_single_attempt_if_a_breaker_may_hold() {
+    let once = Policy::new().attempts(1);
+    let is_valid = |written: &[Field]| once.validate_written(Fields::from_slice(written)).is_ok();
+    assert!(!is_valid(&[Field::Attempts, Field::RetryAfter]));
+    assert!(!is_valid(&[Field::Attempts, Field::RetryAfter, Field::WhenOpen]));
+    assert!(is_valid(&[Field::Attempts, Field::RetryAfter, Field::Hold]));
+    assert!(!is_valid(&[Field::Attempts, Field::RetryAfter, Field::Hold, Field::OnRetry]));
+    // Its bound ends waits for the breaker only.
+    assert!(!is_valid(&[Field::Attempts, Field::MaxRetryAfter, Field::Hold]));
+    assert!(!is_valid(&[Field::Attempts, Field::MaxRetryAfter, Field::WhenOpen]));
+    assert!(is_valid(&[Field::Attempts, Field::MaxRetryAfter, Field::Hold, Field::WhenOpen]));
+}
+
+#[test]
 fn a_window_is_of_one_kind() {
     let breaker = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(1));
     let written = |fields: &[Field]| breaker.validate_written(Fields::from_slice(fields));

@@ -259,6 +259,22 @@ async fn with_reason() -> Result<u32, RetryError<std::num::ParseIntError>> {
     Ok(number)
 }
 
+#[retry(attempts = 1, breaker = DB, retry_after = |e: &ApiError| e.retry_after())]
+async fn may_hold_without_retries() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(
+    attempts = 1,
+    max_retry_after = "10m",
+    breaker(hold = "30m"),
+    when_open = wait,
+    retry_after = |e: &ApiError| e.retry_after(),
+)]
+async fn holds_without_retries() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
 #[retry(attempts = 1, timeout = "2s")]
 async fn only_a_timeout() -> Result<u32, ApiError> {
     Ok(7)
@@ -310,5 +326,6 @@ async fn run() -> Result<(), ApiError> {
     nothing().await;
     assert_eq!(with_reason().await.unwrap(), 7);
     assert_eq!(only_a_timeout().await? + without_docs()?, 14);
+    assert_eq!(may_hold_without_retries().await? + holds_without_retries().await?, 14);
     Ok(())
 }

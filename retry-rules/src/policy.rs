@@ -322,6 +322,9 @@ impl Policy {
     /// Sets the longest wait that a server may ask for: the call ends if the server asks for a
     /// longer one. Default 1 h. A job, which waits in its store, has no bound unless one is set.
     ///
+    /// It bounds the wait for a breaker that holds calls as well:
+    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
+    ///
     /// ```
     /// # use core::time::Duration;
     /// # use retry_rules::Policy;

@@ -520,6 +520,31 @@ async fn a_breaker_that_others_open_during_the_wait_leaves_the_last_response() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hold_longer_than_max_retry_after_ends_the_call() {
+    let config = BreakerConfig::new().hold(secs(7_200));
+    let breaker = Arc::new(CircuitBreaker::new("shop", config));
+    for waits in [false, true] {
+        breaker.reset();
+        let shop = Shop::with([Fails("busy")]);
+        let books = Arc::clone(&shop.books);
+        let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+        let retrier = if waits { retrier.wait_when_open() } else { retrier };
+        let mut shop = RetryLayer::new(retrier).layer(shop);
+        let hold = async {
+            sleep(millis(500)).await;
+            breaker.hold(secs(3_700));
+        };
+        let (ended, ()) = tokio::join!(buy(&mut shop, &books), hold);
+        let error = ended.unwrap_err();
+        assert_eq!((error.reason(), error.last()), (Reason::Held, Some(&"busy")));
+        assert_eq!(error.retry_after(), Some(millis(3_699_500)));
+        let error = buy(&mut shop, &books).await.unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::Held, 0));
+        assert_eq!(books.calls(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_response_that_no_end_needs_is_dropped_before_the_wait() {
     let held = Arc::new(());
     let body = Arc::clone(&held);

@@ -33,7 +33,7 @@ use crate::call::call_state::CallState;
 use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
-use crate::outcome::error::{Ended, Interrupted, Reason};
+use crate::outcome::error::{Ended, Interrupted};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
@@ -222,8 +222,7 @@ impl<K> Session<K> {
     #[cold]
     #[inline(never)]
     pub fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
-        let error = &"cancelled before the attempt began";
-        self.so_far().rejected(plan, Reason::Cancelled, error)
+        self.so_far().cancelled_before_attempt(plan)
     }
 
     /// Decides for the first time whether the call goes on, and if so, or if it keeps its failures,

@@ -120,10 +120,7 @@ impl Known for tokio::time::error::Elapsed {
 
 impl Known for Interrupted {
     fn hint(&self) -> Option<Hint> {
-        match self {
-            Self::Held { remaining, .. } => Some(Hint::Wait(*remaining)),
-            _ => None,
-        }
+        self.held_for().map(Hint::Wait)
     }
 
     fn known(&self) -> Option<Class> {

@@ -190,6 +190,14 @@ impl Interrupted {
     pub const fn timeout(limit: Duration) -> Self {
         Self::Timeout { limit }
     }
+
+    /// Returns the rest of the hold that has rejected the attempt.
+    pub(crate) const fn held_for(&self) -> Option<Duration> {
+        match self {
+            Self::Held { remaining, .. } => Some(*remaining),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Interrupted {
@@ -267,8 +275,8 @@ pub struct Ended {
 
 impl Ended {
     /// Creates the end of a call that made no attempt.
-    pub(crate) const fn without_attempt(reason: Reason) -> Self {
-        Self { reason, attempts: 0, waited: Duration::ZERO, asked: None }
+    pub(crate) const fn without_attempt(reason: Reason, asked: Option<Duration>) -> Self {
+        Self { reason, attempts: 0, waited: Duration::ZERO, asked }
     }
 }
 
@@ -287,6 +295,11 @@ impl fmt::Display for Ended {
             (Reason::RetryAfter, Some(asked)) => {
                 write!(f, " ({}: {})", self.reason, Rounded(asked))
             }
+            (Reason::Held, Some(rest)) => write!(
+                f,
+                " (the circuit breaker holds all calls for another {}, as a server asked)",
+                Rounded(rest)
+            ),
             (reason, Some(asked)) => {
                 write!(f, " ({reason}; the server asked for a wait of {})", Rounded(asked))
             }
@@ -371,7 +384,7 @@ impl<E> RetryError<E> {
     }
 
     /// Returns the wait that the server asked for with the last failure, whatever the reason; a wait
-    /// of zero is none.
+    /// of zero is none. If the breaker holds all calls, it is the rest of the hold.
     ///
     /// ```
     /// use std::time::Duration;
@@ -557,7 +570,8 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::Held { .. } => Reason::Held,
             Interrupted::Cancelled => Reason::Cancelled,
         };
-        Self::new(AttemptError::Interrupted(interrupted), Ended::without_attempt(reason))
+        let ended = Ended::without_attempt(reason, interrupted.held_for());
+        Self::new(AttemptError::Interrupted(interrupted), ended)
     }
 }
 

@@ -224,7 +224,7 @@ impl<S: Service<Q>, Q, D, Kind, R, C> fmt::Debug for RetryFuture<S, Q, D, Kind, 
 
 /// The error of a service that failed its readiness check, and must not be called.
 fn never_called<E>(error: E) -> RetryError<E> {
-    let ended = Ended::without_attempt(Reason::NotRetryable);
+    let ended = Ended::without_attempt(Reason::NotRetryable, None);
     RetryError::new(AttemptError::Error(error), ended)
 }
 

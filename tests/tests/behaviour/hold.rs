@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use retry_runtime::matchers::network;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier, RetryError, State,
-    classify, retry,
+    Bound, BreakerConfig, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier, RetryError,
+    State, classify, retry,
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep};
@@ -174,9 +174,10 @@ async fn a_first_attempt_is_rejected_at_once() {
     assert!(matches!(error.interrupted(), Some(Interrupted::Held { .. })), "{error:?}");
     assert_eq!(
         format!("{error:#}"),
-        "gave up before the first attempt (the circuit breaker holds all calls, as a server asked): \
-         circuit breaker `api` holds all calls for another 30s, as a server asked"
+        "gave up before the first attempt (the circuit breaker holds all calls for another 30s, as a \
+         server asked): circuit breaker `api` holds all calls for another 30s, as a server asked"
     );
+    assert_eq!(error.retry_after(), Some(secs(30)));
     let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
     let error = retrier.run(|| async { Ok::<_, Failure>(()) }).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Held, 0));
@@ -333,6 +334,146 @@ async fn limits_allow_the_end_without_the_spread_or_end_the_call_at_once() {
         assert_eq!(reasons, [Reason::Budget, Reason::Deadline, Reason::MaxElapsed]);
         assert_eq!(start.elapsed(), secs(30), "at once");
     }
+}
+
+const HOUR: Duration = secs(3_600);
+const LONG: BreakerConfig = BreakerConfig::new().hold(secs(24 * 3_600));
+
+/// A breaker that holds calls for `span`, which a server may ask for.
+fn held_long(span: Duration) -> Arc<CircuitBreaker> {
+    let breaker = breaker(LONG);
+    breaker.hold(span);
+    breaker
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_breaker_ends_at_a_hold_longer_than_max_retry_after() {
+    #[retry(attempts = 1, max_retry_after = "10m", breaker = breaker, when_open = wait)]
+    async fn bounded(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
+        Ok(())
+    }
+    #[retry(attempts = 1, max_retry_after = unlimited, breaker = breaker, when_open = wait)]
+    async fn endless(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
+        Ok(())
+    }
+    let retry_with = async |policy: Policy, breaker: &Arc<CircuitBreaker>| {
+        let retrier = Retrier::new(policy.attempts(1)).breaker(Arc::clone(breaker));
+        retrier.wait_when_open().run(|| async { Ok::<_, Classified>(()) }).await
+    };
+    let unset = Policy::new();
+    for (bound, longest) in [(None, HOUR), (Some(secs(600)), secs(600))] {
+        let longer = longest + Duration::from_nanos(1);
+        for hold in [longest, longer] {
+            let (breaker, start) = (held_long(hold), Instant::now());
+            let policy = bound.map_or(unset, |bound| unset.max_retry_after(bound));
+            let function = async {
+                if bound.is_some() { bounded(&breaker).await } else { patient(&breaker).await }
+            };
+            let ended = tokio::join!(function, retry_with(policy, &breaker));
+            for ended in [ended.0, ended.1] {
+                if hold == longest {
+                    ended.unwrap();
+                    continue;
+                }
+                let error = ended.unwrap_err();
+                assert_eq!((error.reason(), error.attempts()), (Reason::Held, 0));
+                assert_eq!(error.retry_after(), Some(longer));
+                assert_eq!(start.elapsed(), Duration::ZERO, "at once");
+            }
+        }
+    }
+    let (breaker, start) = (held_long(10 * HOUR), Instant::now());
+    let unlimited = unset.with_max_retry_after(Bound::Unlimited);
+    let ended = tokio::join!(endless(&breaker), retry_with(unlimited, &breaker));
+    assert!(ended.0.is_ok() && ended.1.is_ok());
+    assert_spread(start.elapsed(), 10 * HOUR);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_call_ends_at_a_hold_longer_than_max_retry_after() {
+    #[retry(attempts = 3, max_retry_after = "10m", breaker = breaker, on_retry = |_| calls.wait(breaker))]
+    async fn fetch(breaker: &CircuitBreaker, calls: &Holds) -> Result<(), RetryError<Classified>> {
+        calls.fail(breaker)
+    }
+    #[retry(attempts = 3, max_retry_after = "10m", breaker = breaker, when_open = wait, on_retry = |_| calls.wait(breaker))]
+    async fn waiting(
+        breaker: &CircuitBreaker,
+        calls: &Holds,
+    ) -> Result<(), RetryError<Classified>> {
+        calls.fail(breaker)
+    }
+    #[retry(attempts = 3, initial_delay = "1ms", max_retry_after = "10m", breaker = breaker, on_retry = |_| calls.wait(breaker))]
+    fn blocking(breaker: &CircuitBreaker, calls: &Holds) -> Result<(), RetryError<Classified>> {
+        calls.fail(breaker)
+    }
+    /// Another call's server asks for a wait, during the attempt or during the wait after it.
+    struct Holds {
+        calls: Calls,
+        in_attempt: bool,
+        span: Duration,
+    }
+    impl Holds {
+        fn fail(&self, breaker: &CircuitBreaker) -> Result<(), Classified> {
+            if self.calls.make() > 1 {
+                return Ok(());
+            }
+            if self.in_attempt {
+                breaker.hold(self.span);
+            }
+            Err(Classified(Class::NETWORK, None))
+        }
+
+        fn wait(&self, breaker: &CircuitBreaker) {
+            if !self.in_attempt {
+                breaker.hold(self.span);
+            }
+        }
+    }
+    let policy = Policy::new().max_retry_after(secs(600));
+    for in_attempt in [false, true] {
+        for form in 0..5 {
+            let calls = Holds { calls: Calls::new(), in_attempt, span: secs(650) };
+            let breaker = breaker(LONG);
+            let retrier = Retrier::new(policy).breaker(Arc::clone(&breaker)).classified();
+            let run = async |retrier: Retrier<_>| {
+                let call = retrier.run(|| async { calls.fail(&breaker) });
+                call.on_retry(|_| calls.wait(&breaker)).await
+            };
+            let ended = match form {
+                0 => fetch(&breaker, &calls).await,
+                1 => waiting(&breaker, &calls).await,
+                2 => blocking(&breaker, &calls),
+                3 => run(retrier).await,
+                _ => run(retrier.wait_when_open()).await,
+            };
+            let error = ended.unwrap_err();
+            assert_eq!(
+                (error.reason(), error.attempts()),
+                (Reason::Held, 1),
+                "{form} {in_attempt}"
+            );
+            assert!(error.last().is_some(), "the failure before");
+            let rest = error.retry_after().unwrap();
+            assert!((secs(648)..=secs(650)).contains(&rest), "{rest:?}");
+            assert_eq!(calls.calls.made(), 1);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_outlasts_the_hold_anyway_is_not_ended_by_it() {
+    #[retry(attempts = 2, max_retry_after = "10m", breaker = breaker, context = cx)]
+    async fn ruled(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
+        if cx.number() > 1 {
+            return Ok(());
+        }
+        breaker.hold(secs(900));
+        cx.retry_after(secs(1_000));
+        Err(Classified(Class::NETWORK, None))
+    }
+    let start = Instant::now();
+    ruled(&breaker(LONG)).await.unwrap();
+    assert_eq!(start.elapsed(), secs(1_000));
 }
 
 #[tokio::test(start_paused = true)]

@@ -326,7 +326,12 @@ impl SoFar {
                 // An attempt that the deadline cut off leaves the failure before it as the last one.
                 let is_cut = plan.cut() == Some(LimitKind::Deadline);
                 let with_value = verdict.error.is_value() || is_cut && self.ended_in_value;
-                let asked = verdict.asked().or_else(|| self.asked().filter(|_| is_cut));
+                let asked = match plan.breaker {
+                    Some(breaker) if reason == Reason::Held => {
+                        Some(breaker.held_for()).filter(|rest| !rest.is_zero())
+                    }
+                    _ => verdict.asked().or_else(|| self.asked().filter(|_| is_cut)),
+                };
                 let ended = Ended { reason, attempts: attempt, waited: self.waited(), asked };
                 self.gave_up(plan, ended, false, with_value, &verdict.error);
                 Next::GiveUp(ended)
@@ -422,7 +427,7 @@ impl SoFar {
             }
         }
         if let Some(breaker) = plan.breaker {
-            delay = self.until_released(plan, policy, breaker, delay);
+            delay = self.until_released(plan, policy, breaker, delay)?;
         }
         self.allows_wait(plan, policy, delay)?;
         let reservation = match plan.quota {
@@ -440,21 +445,28 @@ impl SoFar {
         Ok((delay, reservation))
     }
 
-    /// A wait of at least `delay` that outlasts the hold of the breaker: until some time after its end,
-    /// if the limits on time allow that, or else until its end.
+    /// Returns the wait of at least `delay` that outlasts the hold of the breaker: until some time after
+    /// its end, if the limits on time allow that, or else until its end.
+    ///
+    /// # Errors
+    /// [`Reason::Held`] if the hold lengthens the wait to more than `max_retry_after`.
     fn until_released(
         &self,
         plan: &Plan<'_>,
         policy: &Policy,
         breaker: &CircuitBreaker,
         delay: Duration,
-    ) -> Duration {
+    ) -> Result<Duration, Reason> {
         let held_for = breaker.rejects_held_for();
         if held_for.is_zero() {
-            return delay;
+            return Ok(delay);
+        }
+        if held_for > delay.max(plan.max_retry_after(policy)) {
+            return Err(Reason::Held);
         }
         let spread = delay.max(held_for.saturating_add(breaker.hold_spread()));
-        if self.allows_wait(plan, policy, spread).is_ok() { spread } else { delay.max(held_for) }
+        let is_allowed = self.allows_wait(plan, policy, spread).is_ok();
+        Ok(if is_allowed { spread } else { delay.max(held_for) })
     }
 
     /// Whether the limits on time allow a wait of `delay`.
@@ -505,7 +517,8 @@ impl SoFar {
 
     pub(super) fn refused(&mut self, plan: &Plan<'_>, rejected: &Interrupted) -> Next {
         self.site = plan.origin.site;
-        let is_held = matches!(rejected, Interrupted::Held { .. });
+        let held_for = rejected.held_for();
+        let is_held = held_for.is_some();
         // A call that has failed waits for the end of a hold, as for its own server's wait.
         let may_wait = plan.waits_for_breaker || is_held && self.made > 0;
         let reason = if is_held { Reason::Held } else { Reason::CircuitOpen };
@@ -527,7 +540,11 @@ impl SoFar {
                 self.waits(nanos_of(delay), plan);
                 Next::Wait
             }
-            Err(reason) => Next::GiveUp(self.rejected(plan, reason, rejected)),
+            Err(reason) => {
+                let ended = self.ended(reason);
+                let ended = Ended { asked: held_for.or(ended.asked), ..ended };
+                Next::GiveUp(self.rejected(plan, ended, rejected))
+            }
         }
     }
 
@@ -566,7 +583,7 @@ impl SoFar {
                 if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
             }
         };
-        let delay = self.until_released(plan, policy, breaker, delay);
+        let delay = self.until_released(plan, policy, breaker, delay)?;
         self.allows_wait(plan, policy, delay)?;
         Ok((refusal, delay))
     }
@@ -586,17 +603,17 @@ impl SoFar {
         ended
     }
 
-    pub(super) fn rejected(
-        &self,
-        plan: &Plan<'_>,
-        reason: Reason,
-        rejected: &dyn fmt::Display,
-    ) -> Ended {
+    /// The call was cancelled before an attempt.
+    pub(super) fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
+        let error = &"cancelled before the attempt began";
+        self.rejected(plan, self.ended(Reason::Cancelled), error)
+    }
+
+    fn rejected(&self, plan: &Plan<'_>, ended: Ended, rejected: &dyn fmt::Display) -> Ended {
         // Return what was taken for the retry, which is not made.
         if let Some(quota) = plan.quota {
             quota.cancel(self.cost);
         }
-        let ended = self.ended(reason);
         self.gave_up(plan, ended, true, self.ended_in_value, rejected);
         ended
     }

@@ -38,6 +38,25 @@ fn recover(breaker: &CircuitBreaker) {
     assert_eq!(breaker.state(), State::HalfOpen);
 }
 
+#[test]
+fn a_snapshot_in_a_stage_shows_the_failures_in_it() {
+    let breaker = recovering(GRADUAL.failure_threshold(2).timeout(Duration::from_nanos(1)));
+    let counts = || {
+        let snapshot = breaker.snapshot();
+        (snapshot.consecutive_failures, snapshot.calls, snapshot.failures)
+    };
+    assert_eq!(counts(), (0, 0, 0));
+    let mut admitted = std::iter::repeat_with(|| breaker.try_acquire()).flatten();
+    admitted.next().expect("the first call of a stage").failure();
+    assert_eq!(counts(), (1, 0, 0), "consecutive failures decide, and no window");
+    admitted.next().expect("a call of the stage").failure();
+    assert_eq!((breaker.state(), counts()), (State::Open, (2, 0, 0)));
+    breaker.reset();
+    assert_eq!(counts(), (0, 0, 0));
+    breaker.try_acquire().expect("closed").failure();
+    assert_eq!(counts(), (1, 0, 0));
+}
+
 /// A server that needs some time for an answer, once it works.
 struct Server {
     takes: Duration,

@@ -210,12 +210,15 @@ impl CircuitBreaker {
     /// ```
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
-        let CallCounts { calls, failures, slow } = if self.word().mode().is_measured() {
+        let mode = self.word().mode();
+        let by_rate = Mode::closed_by(&self.config).is_measured();
+        let CallCounts { calls, failures, slow } = if !by_rate {
+            CallCounts::NONE
+        } else if mode.is_measured() {
             inner.window.tally(stamp::nanos())
         } else {
             inner.last_closed
         };
-        let by_rate = Mode::closed_by(&self.config).is_measured();
         Snapshot {
             name: self.name.clone(),
             state: self.state(),
@@ -223,8 +226,11 @@ impl CircuitBreaker {
             by_fleet: inner.by_fleet,
             consecutive_failures: match (self.config.is_by_streak(), by_rate) {
                 (false, _) => 0,
-                (true, false) => self.streak.failures(),
-                (true, true) => inner.streak,
+                // Of the closed breaker, unless a stage has begun since.
+                (true, false) if mode != Mode::Gradual && inner.streak == 0 => {
+                    self.streak.failures()
+                }
+                (true, _) => inner.streak,
             },
             calls,
             failures,

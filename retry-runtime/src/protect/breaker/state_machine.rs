@@ -462,7 +462,10 @@ impl CircuitBreaker {
                 self.open_until.store(until, Ordering::Relaxed);
                 inner.opened_by.clone_from(&error);
             }
-            Mode::Closed => self.streak.restart(next.generation()),
+            Mode::Closed => {
+                self.streak.restart(next.generation());
+                inner.streak = 0;
+            }
             Mode::Measured | Mode::Timed | Mode::Gradual => {
                 inner.window.clear();
                 inner.streak = 0;

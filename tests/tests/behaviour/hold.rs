@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use retry_runtime::matchers::network;
 use retry_runtime::{
-    Bound, BreakerConfig, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier, RetryError,
-    State, classify, retry,
+    Bound, BreakerConfig, CircuitBreaker, Class, HalfOpen, Interrupted, Policy, Reason, Retrier,
+    RetryError, State, classify, retry,
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep};
@@ -630,6 +630,29 @@ async fn no_hedge_begins_while_calls_are_held() {
     let (breaker, calls) = (breaker(HOLDING), Calls::new());
     fetch(&breaker, &calls).await.unwrap();
     assert_eq!((calls.made(), breaker.snapshot().outcomes.rejected), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_stage_has_admitted_goes_on_after_a_hold() {
+    #[retry(attempts = 2, initial_delay = "1s", breaker = breaker, retry_on = [network])]
+    async fn fetch(breaker: &CircuitBreaker, calls: &Calls) -> Result<(), RetryError<Classified>> {
+        match calls.make() {
+            1 => Err(Classified(Class::NETWORK, None)),
+            _ => Ok(()),
+        }
+    }
+    let config = HOLDING.success_threshold(1).timeout(secs(600)).half_open(HalfOpen::Gradual);
+    let breaker = breaker(config.stage_time(secs(300)));
+    breaker.restore(State::HalfOpen, 0, Duration::ZERO);
+    breaker.try_acquire().unwrap().success();
+    let calls = Calls::new();
+    let hold = async {
+        sleep(millis(500)).await;
+        breaker.hold(secs(30));
+    };
+    let (ended, ()) = tokio::join!(fetch(&breaker, &calls), hold);
+    ended.unwrap();
+    assert_eq!((calls.made(), breaker.state()), (2, State::HalfOpen));
 }
 
 #[tokio::test(start_paused = true)]

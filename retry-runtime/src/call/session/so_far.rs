@@ -524,7 +524,10 @@ impl SoFar {
         let reason = if is_held { Reason::Held } else { Reason::CircuitOpen };
         let waits = plan.breaker.filter(|_| may_wait).ok_or(reason).and_then(|breaker| {
             let policy = &*plan.obeyed();
-            self.keep_pass(breaker.pass_of_refused());
+            // A hold refuses every call, whatever its place in the stage.
+            if !is_held {
+                self.keep_pass(breaker.pass_of_refused());
+            }
             let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker, reason)?;
             Ok((breaker, refusal, delay))
         });

@@ -656,6 +656,45 @@ async fn a_call_that_a_stage_has_admitted_goes_on_after_a_hold() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_member_of_a_group_holds_for_its_own_wait_only() {
+    /// The first member is limited. The other one fails later, and names no wait.
+    async fn member(calls: &Calls, class: Class) -> Result<(), Classified> {
+        if calls.make() == 1 {
+            sleep(secs(2)).await;
+            return Err(limited(5));
+        }
+        sleep(secs(2)).await;
+        Err(Classified(class, None))
+    }
+    #[retry(attempts = 2, hedge = "1s", budget = "1ms", breaker = breaker, classify = |e: &Classified| Some(e.0), retry_after = |e: &Classified| e.1)]
+    async fn fetch(
+        breaker: &CircuitBreaker,
+        calls: &Calls,
+        class: Class,
+    ) -> Result<(), RetryError<Classified>> {
+        member(calls, class).await
+    }
+    let policy = Policy::new().attempts(2).hedge(secs(1)).budget(millis(1));
+    for class in [Class::RATE_LIMIT, Class::SERVER_ERROR, Class::empty()] {
+        for by_retrier in [false, true] {
+            let (breaker, calls) = (breaker(HOLDING), Calls::new());
+            let error = if by_retrier {
+                let retrier = Retrier::new(policy).breaker(Arc::clone(&breaker));
+                let retrier = retrier.classified().retry_after(|error: &Classified| error.1);
+                retrier.run(|| member(&calls, class)).await.unwrap_err()
+            } else {
+                fetch(&breaker, &calls, class).await.unwrap_err()
+            };
+            assert_eq!((error.reason(), error.retry_after()), (Reason::Budget, Some(secs(5))));
+            let snapshot = breaker.snapshot();
+            // A second has passed since the first member failed.
+            assert_eq!(snapshot.held, secs(4), "{class:?} {by_retrier}");
+            assert_eq!((snapshot.outcomes.held, snapshot.outcomes.failures), (1, 1));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_value_to_fall_back_on_may_stand_beside_a_wait_for_the_breaker() {
     #[retry(attempts = 1, breaker = breaker, when_open = wait, on_failure = fallback(|_| 7))]
     async fn fetch(breaker: &CircuitBreaker) -> Result<u32, RetryError<Classified>> {

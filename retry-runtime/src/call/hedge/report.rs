@@ -134,7 +134,7 @@ impl HedgeVerdicts {
     #[cold]
     #[inline(never)]
     pub fn extend<'v>(&'v self, verdict: &mut Verdict<'v>) {
-        verdict.hint = verdict.hint.max(self.hint);
+        verdict.hint_of_others = self.hint;
         verdict.ruled = verdict.ruled.max(self.ruled);
         verdict.overruled = verdict.overruled.max(self.overruled);
         verdict.least = verdict.least.max(self.least);

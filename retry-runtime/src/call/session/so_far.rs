@@ -15,7 +15,7 @@ use crate::base::random;
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
 use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
-use crate::classify::{Class, Hint};
+use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
 use crate::outcome::error::{Ended, Interrupted, Reason};
@@ -405,7 +405,7 @@ impl SoFar {
             Jitter::Decorrelated => self.delay(),
             _ => None,
         };
-        let asked = verdict.hint.and_then(Hint::wait);
+        let asked = verdict.hinted_wait();
         let (shortest, longest) = match asked.max(verdict.ruled) {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),

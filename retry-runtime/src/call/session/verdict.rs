@@ -27,6 +27,8 @@ pub struct Verdict<'a> {
     pub hint: Option<Hint>,
     /// The source of `hint`.
     pub hint_source: HintSource,
+    /// The longest wait that the servers of the other members of a group asked for.
+    pub hint_of_others: Option<Hint>,
     /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
     /// breaker to let a conflict pass.
     pub class: Class,
@@ -94,12 +96,13 @@ impl Decision {
     pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
         let Self { retry, failure, hint, hint_source, class, ruled, overruled, least, begins_anew } =
             *self;
-        let (adjust, past) = (None, &[][..]);
+        let (hint_of_others, adjust, past) = (None, None, &[][..]);
         Verdict {
             retry,
             failure,
             hint,
             hint_source,
+            hint_of_others,
             class,
             error,
             ruled,
@@ -129,6 +132,7 @@ impl Verdict<'static> {
         failure: false,
         hint: None,
         hint_source: HintSource::Error,
+        hint_of_others: None,
         class: Class::empty(),
         error: ErrorDisplay::Value(&Interrupted::Value),
         ruled: None,
@@ -166,12 +170,22 @@ impl<'a> Verdict<'a> {
 
     /// Returns whether matchers and server allow a retry.
     pub(crate) fn allows_retry(&self) -> bool {
-        self.retry && self.hint != Some(Hint::Never)
+        self.retry && self.longest_hint() != Some(Hint::Never)
+    }
+
+    /// Returns the longest wait that any server asked for, unless an attempt itself ruled on the wait.
+    fn longest_hint(&self) -> Option<Hint> {
+        self.hint.max(self.hint_of_others)
+    }
+
+    /// Returns the wait that the servers asked for, unless the attempt itself ruled on it.
+    pub(super) fn hinted_wait(&self) -> Option<Duration> {
+        self.longest_hint().and_then(Hint::wait)
     }
 
     /// Returns the wait that the server asked for with this failure; a wait of zero is none.
     pub(super) fn asked(&self) -> Option<Duration> {
-        self.hint.and_then(Hint::wait).max(self.overruled).filter(|wait| !wait.is_zero())
+        self.hinted_wait().max(self.overruled).filter(|wait| !wait.is_zero())
     }
 
     /// Returns the wait that follows in place of `wait`, if another one does.
@@ -188,7 +202,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// The wait for which a breaker holds all calls: a server that limits its callers, or fails, has
-    /// asked for it.
+    /// asked for it. The failures of the other members of a group are reported on their own.
     pub(crate) fn held_wait(&self) -> Option<Duration> {
         let is_asked = match self.hint_source {
             HintSource::Error => self.class.intersects(HOLDING),
@@ -234,7 +248,8 @@ impl<'a> Verdict<'a> {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => {
                 (self.retry, self.ruled, self.adjust) = (true, Some(wait), None);
-                self.overruled = self.overruled.max(self.hint.take().and_then(Hint::wait));
+                self.overruled = self.overruled.max(self.hinted_wait());
+                (self.hint, self.hint_of_others) = (None, None);
             }
             None => {}
         }

@@ -6,15 +6,25 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// The shares of the calls that the stages of a gradual breaker admit, in percent.
+const SHARES: [u64; 4] = [1, 5, 25, 50];
+
 use retry_runtime::{Policy, Reason, State};
 
-use super::script::{ASKED_WAIT, Kind, Matching, Opens, Outcome, Protection, Script, ms, text_of};
+use super::script::{
+    Kind, Matching, Opens, Other, Outcome, Protection, Script, WAIT_OF_OTHERS, ms, text_of,
+};
 use super::world::{BreakerSeen, CallResult, Ended, Last};
 
 type Millis = u64;
 
 fn millis(time: Duration) -> Millis {
     u64::try_from(time.as_millis()).expect("scripts are short")
+}
+
+/// The time after a wait: timers are of whole milliseconds.
+fn after(now: Millis, wait: Duration) -> Millis {
+    now + u64::try_from(wait.as_nanos().div_ceil(1_000_000)).expect("scripts are short")
 }
 
 /// The results that the model expects of a script.
@@ -27,6 +37,8 @@ pub(super) struct Expected {
     pub(super) has_ties: bool,
     /// No rule determines the result. Every way in must still do the same.
     pub(super) is_unspecified: bool,
+    /// All waits, in order.
+    pub(super) waits: Vec<Duration>,
 }
 
 /// The end of a call that returns nothing.
@@ -51,6 +63,10 @@ struct Failure {
     is_retried: bool,
     /// `true` if the breaker counts it as a failure.
     counts: bool,
+    /// The wait that the server of this attempt asks for, for which a breaker may hold calls.
+    holds_for: Option<Millis>,
+    is_rate_limit: bool,
+    /// The longest wait that the servers of a group ask for.
     asks_for: Option<Millis>,
     charge: Charge,
 }
@@ -86,24 +102,34 @@ pub(super) struct Model<'s> {
     tokens: u32,
     /// The times of retries and hedges.
     retries: Vec<Millis>,
-    others: VecDeque<Millis>,
+    others: VecDeque<Other>,
     gives_up_at: Millis,
     has_ties: bool,
     is_unspecified: bool,
+    /// The waits that were observed, of which the model takes the random parts; `None` if there are
+    /// none, in which case it takes the means.
+    observed: Option<&'s [Duration]>,
+    waits: Vec<Duration>,
 }
 
-pub(super) fn expected(script: &Script) -> Expected {
-    let mut model = Model::new(script);
+/// Returns the expected results of a script, given the waits that were observed.
+pub(super) fn expected(script: &Script, observed: Option<&[Duration]>) -> Expected {
+    let mut model = Model::new(script, observed);
     let calls: Vec<_> = script.calls.iter().map(|call| model.play(*call)).collect();
     let share_left = model.share_left();
-    let Model { has_ties, is_unspecified, .. } = model;
-    Expected { calls, share_left, has_ties, is_unspecified }
+    let Model { has_ties, is_unspecified, waits, .. } = model;
+    Expected { calls, share_left, has_ties, is_unspecified, waits }
 }
 
+/// The period of the breaker in which a stage admitted the last attempt of a call.
+type StagePass = Option<u32>;
+
 impl<'s> Model<'s> {
-    fn new(script: &'s Script) -> Self {
+    fn new(script: &'s Script, observed: Option<&'s [Duration]>) -> Self {
         Self {
             script,
+            observed,
+            waits: Vec::new(),
             policy: script.policy(),
             now: 0,
             begun: Vec::new(),
@@ -111,7 +137,7 @@ impl<'s> Model<'s> {
             breaker: Breaker::new(script.protected()),
             tokens: script.protected().tokens,
             retries: Vec::new(),
-            others: script.others.iter().map(|at| millis(*at)).collect(),
+            others: script.others.iter().copied().collect(),
             gives_up_at: Millis::MAX,
             has_ties: false,
             is_unspecified: false,
@@ -146,11 +172,18 @@ impl<'s> Model<'s> {
     fn advance(&mut self, to: Millis) -> Result<(), Stop> {
         let at = to.min(self.gives_up_at);
         self.has_ties |= to == self.gives_up_at;
-        while let Some(other) = self.others.front().copied().filter(|other| *other <= at) {
-            self.has_ties |= other == at;
+        while let Some(other) = self.others.front().copied().filter(|other| millis(other.at) <= at)
+        {
+            let then = millis(other.at);
+            self.has_ties |= then == at;
             self.others.pop_front();
-            if let Some(permit) = self.breaker.admit(other) {
-                self.breaker.report(permit, other, Report::Failure);
+            if let Ok(permit) = self.breaker.admit(then, None) {
+                let held = other.is_limited && self.breaker.hold(then, millis(WAIT_OF_OTHERS));
+                self.breaker.report(
+                    permit,
+                    then,
+                    if held { Report::Held } else { Report::Failure },
+                );
             }
         }
         self.now = at;
@@ -159,26 +192,44 @@ impl<'s> Model<'s> {
 
     fn call(&mut self) -> Result<CallResult, Stop> {
         let began = self.now;
-        let (mut made, mut waited) = (0_u32, 0);
+        let (mut made, mut waited) = (0_u32, Duration::ZERO);
+        let mut pass = None;
         let mut before: Option<Failure> = None;
         let mut cost = 0;
         loop {
             let failed = |reason, made, waited, failure: Failure| match failure.value {
                 Some(value) => CallResult::Returned(value),
-                None => CallResult::Failed {
-                    reason,
-                    attempts: made,
-                    waited: ms(waited),
-                    last: failure.last,
-                },
+                None => CallResult::Failed { reason, attempts: made, waited, last: failure.last },
             };
             let mut permit = None;
             if self.is_guarded() {
-                permit = self.breaker.admit(self.now);
-                if permit.is_none() {
+                let refused = match self.breaker.admit(self.now, pass) {
+                    Ok(admitted) => {
+                        permit = Some(admitted);
+                        None
+                    }
+                    // A call that has failed waits for the end of the hold.
+                    Err(Refusal::Held) if made > 0 => {
+                        match self.wait_until_released(Duration::ZERO, began, waited) {
+                            Ok(wait) => {
+                                self.wait(wait);
+                                waited += wait;
+                                if let Err(stop) = self.await_release(wait) {
+                                    self.give_back(cost);
+                                    return Err(stop);
+                                }
+                                continue;
+                            }
+                            Err(reason) => Some(reason),
+                        }
+                    }
+                    Err(Refusal::Held) => Some(Reason::Held),
+                    Err(Refusal::Open) => Some(Reason::CircuitOpen),
+                };
+                if let Some(reason) = refused {
                     self.give_back(cost);
                     let last = before.unwrap_or_else(|| Failure::interrupted(Last::Rejected));
-                    return Ok(failed(Reason::CircuitOpen, made, waited, last));
+                    return Ok(failed(reason, made, waited, last));
                 }
             }
             let end = self.group(permit, began)?;
@@ -193,13 +244,12 @@ impl<'s> Model<'s> {
                 }
                 GroupEnd::Failure { failure, permit, cut } => (failure, permit, cut),
             };
-            let report = match cut {
-                Some(Cut::Timeout) => Report::Failure,
-                Some(Cut::Deadline) => Report::Neither,
-                None if failure.counts => Report::Failure,
-                None => Report::Success,
-            };
-            self.report(permit, report);
+            pass = permit.and_then(Permit::stage_pass);
+            match cut {
+                Some(Cut::Timeout) => self.report(permit, Report::Failure),
+                Some(Cut::Deadline) => self.report(permit, Report::Neither),
+                None => self.report_failure(permit, &failure),
+            }
             if cut == Some(Cut::Deadline) {
                 // The caller gets the last error that is not an interruption.
                 let last = match (failure.last == Last::Deadline, before) {
@@ -208,14 +258,16 @@ impl<'s> Model<'s> {
                 };
                 return Ok(failed(Reason::Deadline, made, waited, last));
             }
-            let (wait, paid) = match self.wait_after(&failure, cut, began, made, waited) {
+            let decided = self.wait_after(&failure, pass, cut, began, made, waited);
+            let (wait, paid) = match decided {
                 Ok(wait) => wait,
                 Err(reason) => return Ok(failed(reason, made, waited, failure)),
             };
+            self.wait(wait);
             cost = paid;
             waited += wait;
             before = Some(failure);
-            if let Err(stop) = self.advance(self.now + wait) {
+            if let Err(stop) = self.advance(after(self.now, wait)) {
                 self.give_back(cost);
                 return Err(stop);
             }
@@ -226,11 +278,12 @@ impl<'s> Model<'s> {
     fn wait_after(
         &mut self,
         failure: &Failure,
+        pass: StagePass,
         cut: Option<Cut>,
         began: Millis,
         made: u32,
-        waited: Millis,
-    ) -> Result<(Millis, u32), Reason> {
+        waited: Duration,
+    ) -> Result<(Duration, u32), Reason> {
         let policy = self.policy;
         if !failure.is_retried {
             return Err(Reason::NotRetryable);
@@ -244,16 +297,10 @@ impl<'s> Model<'s> {
             Some(asked) => asked,
             None => curve,
         };
-        if policy.get_budget().is_some_and(|budget| waited + wait > millis(budget)) {
-            return Err(Reason::Budget);
+        if failure.asks_for.is_some_and(|asked| ms(asked) > policy.get_max_retry_after()) {
+            return Err(Reason::RetryAfter);
         }
-        let elapsed = self.now - began + wait;
-        if policy.get_deadline().is_some_and(|deadline| elapsed >= millis(deadline)) {
-            return Err(Reason::Deadline);
-        }
-        if policy.get_max_elapsed().is_some_and(|most| elapsed > millis(most)) {
-            return Err(Reason::MaxElapsed);
-        }
+        let wait = self.wait_until_released(ms(wait), began, waited)?;
         if !self.is_guarded() {
             return Ok((wait, 0));
         }
@@ -266,11 +313,68 @@ impl<'s> Model<'s> {
         if !self.take(cost) {
             return Err(Reason::Quota);
         }
-        if !self.breaker.would_admit(self.now) {
+        if !self.breaker.would_admit_retry(self.now, pass) {
             self.give_back(cost);
             return Err(Reason::CircuitOpen);
         }
         Ok((wait, cost))
+    }
+
+    /// The wait of at least `wait`, until the end of a hold and some time after it, as far as the limits
+    /// on time allow it.
+    fn wait_until_released(
+        &self,
+        wait: Duration,
+        began: Millis,
+        waited: Duration,
+    ) -> Result<Duration, Reason> {
+        let allows = |wait| self.allows_wait(wait, began, waited);
+        let held_for = if self.is_guarded() { self.breaker.held_for(self.now) } else { 0 };
+        if held_for == 0 {
+            return allows(wait).map(|()| wait);
+        }
+        let held_for = ms(held_for);
+        if held_for > wait.max(self.policy.get_max_retry_after()) {
+            return Err(Reason::Held);
+        }
+        let end = wait.max(held_for);
+        allows(end)?;
+        let longest = wait.max(held_for + ms(self.breaker.hold_length()) / 10);
+        let chosen = match self.observed {
+            Some(observed) => observed.get(self.waits.len()).copied().unwrap_or(end),
+            None => (end + longest) / 2,
+        };
+        let is_possible = (end..=longest).contains(&chosen) && allows(chosen).is_ok();
+        Ok(if is_possible { chosen } else { end })
+    }
+
+    fn allows_wait(&self, wait: Duration, began: Millis, waited: Duration) -> Result<(), Reason> {
+        let policy = self.policy;
+        if policy.get_budget().is_some_and(|budget| waited + wait > budget) {
+            return Err(Reason::Budget);
+        }
+        let elapsed = ms(self.now - began) + wait;
+        if policy.get_deadline().is_some_and(|deadline| elapsed >= deadline) {
+            return Err(Reason::Deadline);
+        }
+        if policy.get_max_elapsed().is_some_and(|most| elapsed > most) {
+            return Err(Reason::MaxElapsed);
+        }
+        Ok(())
+    }
+
+    /// Records a wait.
+    fn wait(&mut self, wait: Duration) {
+        self.waits.push(wait);
+    }
+
+    /// Waits for the end of the hold that has refused the call. A change of the breaker after that ends
+    /// the wait early, which the model does not follow.
+    fn await_release(&mut self, wait: Duration) -> Result<(), Stop> {
+        let (released, end) = (self.breaker.held_until, after(self.now, wait));
+        let changes = |other: &Other| (released..end).contains(&millis(other.at));
+        self.has_ties |= self.others.iter().any(changes);
+        self.advance(end)
     }
 
     /// Runs an attempt with its hedges.
@@ -321,8 +425,7 @@ impl<'s> Model<'s> {
                     failure.asks_for = longest;
                     return Ok(GroupEnd::Failure { failure, permit: member.permit, cut: None });
                 }
-                let report = if failure.counts { Report::Failure } else { Report::Success };
-                self.report(member.permit, report);
+                self.report_failure(member.permit, &failure);
                 kept = Some(failure);
             } else if next_hedge == Some(at) {
                 match self.join() {
@@ -365,7 +468,8 @@ impl<'s> Model<'s> {
             if !self.breaker.would_admit(self.now) {
                 return None;
             }
-            permit = self.breaker.admit(self.now);
+            permit = self.breaker.admit(self.now, None).ok();
+            permit?;
             if !self.take(5) {
                 self.report(permit, Report::Neither);
                 return None;
@@ -393,6 +497,18 @@ impl<'s> Model<'s> {
         }
     }
 
+    /// Reports a failed attempt. A wait that its server asks for holds all calls.
+    fn report_failure(&mut self, permit: Option<Permit>, failure: &Failure) {
+        let Some(permit) = permit else { return };
+        let holds = failure.holds_for.is_some_and(|wait| self.breaker.hold(self.now, wait));
+        let report = match failure.counts {
+            _ if holds && failure.is_rate_limit => Report::Held,
+            true => Report::Failure,
+            false => Report::Success,
+        };
+        self.breaker.report(permit, self.now, report);
+    }
+
     /// Judges an outcome, which calls the predicate once.
     fn judge(&mut self, outcome: Outcome) -> Result<u32, Failure> {
         let Script { matching, kind, .. } = *self.script;
@@ -417,14 +533,16 @@ impl<'s> Model<'s> {
             Matching::ListedAndWhen => is_network || is_picked,
             Matching::Values => is_network,
         };
+        // A text has no wait.
+        let asked = outcome.asked_wait().filter(|_| kind != Kind::Text).map(millis);
         Err(Failure {
             last: Last::Error(text),
             value: None,
             is_retried,
             counts: is_retried,
-            // A text has no wait.
-            asks_for: (outcome == Outcome::Throttled && kind != Kind::Text)
-                .then_some(millis(ASKED_WAIT)),
+            holds_for: asked,
+            is_rate_limit: outcome == Outcome::Throttled,
+            asks_for: asked,
             charge: match outcome {
                 Outcome::Throttled => Charge::Throttling,
                 _ if is_timeout => Charge::Timeout,
@@ -495,6 +613,8 @@ impl Failure {
             value: None,
             is_retried: false,
             counts: true,
+            holds_for: None,
+            is_rate_limit: false,
             asks_for: None,
             charge: Charge::Ordinary,
         }
@@ -512,6 +632,14 @@ enum Report {
     Success,
     Failure,
     Neither,
+    Held,
+}
+
+/// A refusal by the breaker, by what ends later.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Open,
+    Held,
 }
 
 /// The count of a call that is dropped.
@@ -552,6 +680,45 @@ struct Permit {
     /// The period of the breaker in which it was admitted.
     period: u32,
     probe: Option<u32>,
+    /// `true` if a stage admitted it.
+    in_stage: bool,
+}
+
+impl Permit {
+    fn stage_pass(self) -> StagePass {
+        self.in_stage.then_some(self.period)
+    }
+}
+
+/// A stage of a gradual recovery.
+struct Stage {
+    number: usize,
+    began: Millis,
+    until: Millis,
+    arrivals: u64,
+    running: u32,
+    admitted_at: Millis,
+    has_succeeded: bool,
+}
+
+impl Stage {
+    fn new(number: usize, now: Millis, least: Millis) -> Self {
+        Self {
+            number,
+            began: now,
+            until: now + least,
+            arrivals: 0,
+            running: 0,
+            admitted_at: 0,
+            has_succeeded: false,
+        }
+    }
+
+    /// Returns `true` if the next place, of those that the golden ratio spreads evenly, is admitted.
+    fn has_place(&self) -> bool {
+        let place = self.arrivals.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        place < u64::MAX / 100 * SHARES[self.number]
+    }
 }
 
 struct Breaker {
@@ -559,7 +726,14 @@ struct Breaker {
     open: Millis,
     half_open_requests: u32,
     success_threshold: u32,
+    stage_time: Option<Millis>,
+    /// The longest hold.
+    most_hold: Option<Millis>,
+    held_from: Millis,
+    held_until: Millis,
     state: State,
+    /// In addition to the half-open state.
+    stage: Option<Stage>,
     period: u32,
     open_until: Millis,
     failures_in_a_row: u32,
@@ -576,6 +750,7 @@ struct Breaker {
     slow: u64,
     forgiven: u64,
     rejected: u64,
+    held: u64,
 }
 
 impl Breaker {
@@ -585,7 +760,12 @@ impl Breaker {
             open: millis(protection.open),
             half_open_requests: protection.half_open_requests,
             success_threshold: protection.success_threshold,
+            stage_time: protection.stage.map(millis),
+            most_hold: protection.hold.map(millis),
+            held_from: 0,
+            held_until: 0,
             state: State::Closed,
+            stage: None,
             period: 0,
             open_until: 0,
             failures_in_a_row: 0,
@@ -600,6 +780,7 @@ impl Breaker {
             slow: 0,
             forgiven: 0,
             rejected: 0,
+            held: 0,
         }
     }
 
@@ -630,18 +811,76 @@ impl Breaker {
         self.probes.iter().filter(|(_, at)| now - at < self.open).count()
     }
 
+    /// Holds all calls, if the breaker may.
+    fn hold(&mut self, now: Millis, wait: Millis) -> bool {
+        let Some(most) = self.most_hold else { return false };
+        let until = now + wait.min(most);
+        if until > self.held_until {
+            if self.held_until <= now {
+                self.held_from = now;
+            }
+            self.held_until = until;
+        }
+        true
+    }
+
+    fn held_for(&self, now: Millis) -> Millis {
+        self.held_until.saturating_sub(now)
+    }
+
+    /// The length of the present hold, as far as it counts for the time in which calls come after it.
+    fn hold_length(&self) -> Millis {
+        (self.held_until - self.held_from).min(self.most_hold.unwrap_or_default())
+    }
+
+    fn open_for(&self, now: Millis) -> Millis {
+        if self.state == State::Open { self.open_until.saturating_sub(now) } else { 0 }
+    }
+
+    /// Returns `true` if the breaker would admit a call that comes for the first time.
     fn would_admit(&self, now: Millis) -> bool {
-        match self.state {
-            State::Open => now >= self.open_until,
-            State::HalfOpen => self.slots_taken(now) < self.half_open_requests as usize,
-            State::Closed => true,
+        if self.held_for(now) > 0 {
+            return false;
+        }
+        match (self.state, &self.stage) {
+            (State::Open, _) => now >= self.open_until,
+            (State::HalfOpen, Some(stage)) => {
+                let is_over = stage.has_succeeded || self.is_quiet(stage, now);
+                stage.number == SHARES.len() || stage.has_place() || now >= stage.until && is_over
+            }
+            (State::HalfOpen, None) => self.slots_taken(now) < self.half_open_requests as usize,
+            (State::Closed, _) => true,
         }
     }
 
-    fn admit(&mut self, now: Millis) -> Option<Permit> {
+    /// Returns `true` if a call that has failed may be retried.
+    fn would_admit_retry(&self, now: Millis, pass: StagePass) -> bool {
+        if self.held_for(now) > self.open_for(now) {
+            return true;
+        }
+        match self.stage {
+            Some(_) => pass == Some(self.period),
+            None => self.would_admit(now),
+        }
+    }
+
+    /// Returns `true` if no call that a stage admitted may still succeed in time.
+    fn is_quiet(&self, stage: &Stage, now: Millis) -> bool {
+        stage.running == 0 || stage.admitted_at + self.open <= now
+    }
+
+    fn admit(&mut self, now: Millis, pass: StagePass) -> Result<Permit, Refusal> {
+        if self.held_for(now) > 0 {
+            self.rejected += 1;
+            let is_longest = self.held_for(now) > self.open_for(now);
+            return Err(if is_longest { Refusal::Held } else { Refusal::Open });
+        }
+        if self.stage.is_some() {
+            return self.join_stage(now, pass);
+        }
         if !self.would_admit(now) {
             self.rejected += 1;
-            return None;
+            return Err(Refusal::Open);
         }
         if self.state == State::Open {
             self.change(State::HalfOpen);
@@ -651,7 +890,57 @@ impl Breaker {
             self.probes.push((self.probes_made, now));
             self.probes_made
         });
-        Some(Permit { at: now, period: self.period, probe })
+        Ok(Permit { at: now, period: self.period, probe, in_stage: false })
+    }
+
+    /// Admits a share of the calls. The first call after the last stage closes the breaker.
+    fn join_stage(&mut self, now: Millis, pass: StagePass) -> Result<Permit, Refusal> {
+        let least = self.stage_time.expect("a breaker with stages");
+        let mut stage = self.stage.take().expect("a stage");
+        if now >= stage.until {
+            if stage.has_succeeded {
+                stage = Stage::new(stage.number + 1, now, least);
+            } else if self.is_quiet(&stage, now) {
+                (stage.arrivals, stage.until) = (0, now + least);
+            }
+        }
+        if stage.number == SHARES.len() {
+            self.stage = Some(stage);
+            self.change(State::Closed);
+            return self.admit(now, pass);
+        }
+        let is_admitted = match pass {
+            Some(period) if period == self.period => true,
+            _ => {
+                let has_place = stage.has_place();
+                stage.arrivals += 1;
+                has_place
+            }
+        };
+        if is_admitted {
+            stage.running += 1;
+            stage.admitted_at = now;
+        } else {
+            self.rejected += 1;
+        }
+        self.stage = Some(stage);
+        if !is_admitted {
+            return Err(Refusal::Open);
+        }
+        Ok(Permit { at: now, period: self.period, probe: None, in_stage: true })
+    }
+
+    /// Enough probes have succeeded.
+    fn recover(&mut self, now: Millis) {
+        match self.stage_time {
+            Some(least) => {
+                self.change(State::HalfOpen);
+                self.window.clear();
+                self.failures_in_a_row = 0;
+                self.stage = Some(Stage::new(0, now, least));
+            }
+            None => self.change(State::Closed),
+        }
     }
 
     fn change(&mut self, to: State) {
@@ -660,7 +949,7 @@ impl Breaker {
             (_, State::Closed) => 0,
             _ => self.reopenings,
         };
-        if self.state == State::Closed {
+        if self.state == State::Closed || self.stage.take().is_some() {
             self.last_closed = self.tally();
         }
         if to == State::Closed {
@@ -678,7 +967,21 @@ impl Breaker {
         self.open_until = now + self.open;
     }
 
+    /// Judges a call, and then the stage that admitted it.
     fn report(&mut self, permit: Permit, now: Millis, report: Report) {
+        let is_success = report == Report::Success && !self.limits().is_slow(now - permit.at);
+        self.judge(permit, now, report);
+        let is_current = permit.in_stage && permit.period == self.period;
+        // A call of an earlier stage says nothing about this one.
+        if let Some(stage) =
+            self.stage.as_mut().filter(|stage| is_current && permit.at >= stage.began)
+        {
+            stage.running = stage.running.saturating_sub(1);
+            stage.has_succeeded |= is_success;
+        }
+    }
+
+    fn judge(&mut self, permit: Permit, now: Millis, report: Report) {
         let is_current = permit.period == self.period;
         let place = self.probes.iter().position(|(id, _)| Some(*id) == permit.probe);
         if let Some(place) = place {
@@ -692,13 +995,16 @@ impl Breaker {
             Report::Neither if is_known && limits.fate(took) == Fate::Failure => Report::Failure,
             report => report,
         };
+        // A probe that a server's wait has ended leaves the state as it is.
+        let slow = slow && !(report == Report::Held && permit.probe.is_some());
         match report {
             Report::Failure => self.failures += 1,
             _ if slow => self.slow += 1,
             Report::Neither => self.forgiven += 1,
             Report::Success => self.successes += 1,
+            Report::Held => self.held += 1,
         }
-        if !is_current || report == Report::Neither && !slow {
+        if !is_current || matches!(report, Report::Neither | Report::Held) && !slow {
             return;
         }
         if permit.probe.is_some() {
@@ -707,7 +1013,7 @@ impl Breaker {
             } else {
                 self.probe_successes += 1;
                 if self.probe_successes >= self.success_threshold {
-                    self.change(State::Closed);
+                    self.recover(now);
                 }
             }
             return;
@@ -715,7 +1021,7 @@ impl Breaker {
         match report {
             Report::Failure => self.failures_in_a_row += 1,
             Report::Success => self.failures_in_a_row = 0,
-            Report::Neither => {}
+            Report::Neither | Report::Held => {}
         }
         let failed = report == Report::Failure;
         let (minimum, most) = match self.opens {
@@ -750,11 +1056,12 @@ impl Breaker {
 
     fn seen(&self, now: Millis) -> BreakerSeen {
         let is_closed = self.state == State::Closed;
-        let window = if is_closed { self.tally() } else { self.last_closed };
-        let is_open = self.state == State::Open;
+        let is_counting = is_closed || self.stage.is_some();
+        let window = if is_counting { self.tally() } else { self.last_closed };
         BreakerSeen {
             state: self.state,
-            remaining: ms(if is_open { self.open_until.saturating_sub(now) } else { 0 }),
+            remaining: ms(self.open_for(now)),
+            held_for: ms(self.held_for(now)),
             failures_in_a_row: match self.threshold() {
                 Some(_) if is_closed => self.failures_in_a_row,
                 _ => 0,
@@ -768,6 +1075,7 @@ impl Breaker {
             slow: self.slow,
             forgiven: self.forgiven,
             rejected: self.rejected,
+            held: self.held,
         }
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_runtime::http::StatusError;
-use retry_runtime::{Backoff, BreakerConfig, Class, Classify, Policy, QuotaConfig, classify};
+use retry_runtime::{
+    Backoff, BreakerConfig, Class, Classify, HalfOpen, Policy, QuotaConfig, classify,
+};
 
 pub(super) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -41,8 +43,10 @@ pub(super) const CROWDED: Policy = Policy::new()
     .max_hedges(3);
 pub(super) const PATIENT: Policy =
     Policy::new().attempts(3).initial_delay(ms(300)).hedge(ms(350)).max_hedges(2);
-pub(super) const POLICIES: [Policy; 9] =
-    [GROWING, BUDGETED, TIMED, BOUNDED, ENDLESS, TWICE, HEDGED, CROWDED, PATIENT];
+pub(super) const MODEST: Policy =
+    Policy::new().attempts(4).initial_delay(ms(400)).max_retry_after(ms(1_000));
+pub(super) const POLICIES: [Policy; 10] =
+    [GROWING, BUDGETED, TIMED, BOUNDED, ENDLESS, TWICE, MODEST, HEDGED, CROWDED, PATIENT];
 
 /// The matchers of a retrier.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,13 +75,27 @@ pub(super) enum Outcome {
     Refused,
     TimedOut,
     Status(u16),
+    /// A rate limit with a wait.
     Throttled,
+    /// A server error with a wait.
+    Overloaded,
     Corrupt,
     Panic,
 }
 
-/// The wait that a server asks for with [`Outcome::Throttled`].
-pub(super) const ASKED_WAIT: Duration = ms(1_200);
+impl Outcome {
+    /// The wait that the server asks for.
+    pub(super) const fn asked_wait(self) -> Option<Duration> {
+        match self {
+            Self::Throttled => Some(ms(1_200)),
+            Self::Overloaded => Some(ms(700)),
+            _ => None,
+        }
+    }
+}
+
+/// The wait that a server asks of other callers.
+pub(super) const WAIT_OF_OTHERS: Duration = ms(1_600);
 
 /// The behaviour of an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +126,10 @@ pub(super) struct Protection {
     pub(super) open: Duration,
     pub(super) half_open_requests: u32,
     pub(super) success_threshold: u32,
+    /// The time of a stage, if the breaker recovers gradually.
+    pub(super) stage: Option<Duration>,
+    /// The longest hold, if the breaker may hold calls.
+    pub(super) hold: Option<Duration>,
     pub(super) tokens: u32,
     /// Limits retries to a share of the calls as well.
     pub(super) shared: bool,
@@ -120,6 +142,8 @@ impl Protection {
         open: ms(1),
         half_open_requests: 1,
         success_threshold: 1,
+        stage: None,
+        hold: None,
         tokens: 10,
         shared: false,
     };
@@ -129,6 +153,11 @@ impl Protection {
             .timeout(self.open)
             .half_open_requests(self.half_open_requests)
             .success_threshold(self.success_threshold);
+        let config = match self.stage {
+            Some(stage) => config.half_open(HalfOpen::Gradual).stage_time(stage),
+            None => config,
+        };
+        let config = self.hold.map_or(config, |hold| config.hold(hold));
         match self.opens {
             Opens::Failures(failures) => config.failure_threshold(failures),
             Opens::Rate { minimum, window } => {
@@ -158,6 +187,14 @@ pub(super) struct Call {
     pub(super) patience: Duration,
 }
 
+/// A failing call by another caller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Other {
+    pub(super) at: Duration,
+    /// `true` if its server asks for [`WAIT_OF_OTHERS`].
+    pub(super) is_limited: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) policy: usize,
@@ -167,8 +204,8 @@ pub(super) struct Script {
     /// The attempts, in order; after the last one, the first one follows.
     pub(super) attempts: Vec<Step>,
     pub(super) calls: Vec<Call>,
-    /// The times of failing calls by other callers.
-    pub(super) others: Vec<Duration>,
+    /// The failing calls by other callers, in order.
+    pub(super) others: Vec<Other>,
     /// `true`: a panic unwinds through the owner of the call, which drops the call. `false`: the panic
     /// is caught around the poll, and the call is dropped later.
     pub(super) unwinds: bool,
@@ -192,6 +229,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => Just(Outcome::TimedOut),
         3 => prop::sample::select(vec![404, 500, 503, 504]).prop_map(Outcome::Status),
         5 => Just(Outcome::Throttled),
+        2 => Just(Outcome::Overloaded),
         2 => Just(Outcome::Corrupt),
         1 => Just(Outcome::Panic),
     ];
@@ -233,14 +271,26 @@ fn protection() -> impl Strategy<Value = Protection> {
             .prop_map(|(after, failures)| Opens::Abandoned { after: ms(after), failures }),
     ];
     let half_open = (1..4_000_u64, 1..4_u32, 1..4_u32);
-    (opens, half_open, 10..120_u32, any::<bool>()).prop_map(
-        |(opens, (open, half_open_requests, success_threshold), tokens, shared)| Protection {
-            opens,
-            open: ms(open),
-            half_open_requests,
-            success_threshold,
-            tokens,
-            shared,
+    let stage = prop_oneof![
+        1 => Just(None),
+        1 => (1..1_500_u64).prop_map(|stage| Some(ms(stage))),
+    ];
+    let hold = prop_oneof![
+        1 => Just(None),
+        1 => (100..3_000_u64).prop_map(|hold| Some(ms(hold))),
+    ];
+    (opens, half_open, (stage, hold), 10..120_u32, any::<bool>()).prop_map(
+        |(opens, (open, half_open_requests, success_threshold), (stage, hold), tokens, shared)| {
+            Protection {
+                opens,
+                open: ms(open),
+                half_open_requests,
+                success_threshold,
+                stage,
+                hold,
+                tokens,
+                shared,
+            }
         },
     )
 }
@@ -261,11 +311,14 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
     ];
     let others = prop_oneof![
         2 => Just(Vec::new()),
-        1 => prop::collection::vec((0..12_000_u64).prop_map(ms), 1..6),
+        1 => prop::collection::vec(
+            (0..12_000_u64, any::<bool>()).prop_map(|(at, is_limited)| Other { at: ms(at), is_limited }),
+            1..6,
+        ),
     ];
     (
         // The last three have hedges.
-        prop_oneof![0..6_usize, 6..POLICIES.len()],
+        prop_oneof![0..7_usize, 7..POLICIES.len()],
         (matching, kind),
         prop_oneof![1 => Just(None), 3 => protection().prop_map(Some)],
         steps(),
@@ -279,7 +332,7 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
                 // enough.
                 let matching = if kind == Kind::Io { matching } else { Matching::Listed };
                 let mut others = if protection.is_some() { others } else { Vec::new() };
-                others.sort_unstable();
+                others.sort_unstable_by_key(|other| other.at);
                 Script { policy, matching, kind, protection, attempts, calls, others, unwinds }
             },
         )
@@ -301,7 +354,8 @@ impl Fails for io::Error {
             Outcome::Refused => ErrorKind::ConnectionRefused.into(),
             Outcome::TimedOut => ErrorKind::TimedOut.into(),
             Outcome::Status(code) => status(code, None),
-            Outcome::Throttled => status(429, Some(ASKED_WAIT)),
+            Outcome::Throttled => status(429, outcome.asked_wait()),
+            Outcome::Overloaded => status(503, outcome.asked_wait()),
         }
     }
 }
@@ -335,12 +389,13 @@ impl Classify for Own {
             Outcome::TimedOut => Class::TIMEOUT,
             Outcome::Status(code) => classify::status(code),
             Outcome::Throttled => Class::RATE_LIMIT,
+            Outcome::Overloaded => Class::SERVER_ERROR,
             Outcome::Value(_) | Outcome::Corrupt | Outcome::Panic => Class::empty(),
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        matches!(self.0, Outcome::Throttled).then_some(ASKED_WAIT)
+        self.0.asked_wait()
     }
 }
 

@@ -1,27 +1,43 @@
 //! The world in which a script is played through one way in, and the observations of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, Once};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use retry_runtime::{
-    CircuitBreaker, Class, Interrupted, Reason, RetryError, RetryQuota, Snapshot, State,
+    CircuitBreaker, Class, Event, Interrupted, Reason, RetryError, RetryQuota, Snapshot, State,
+    on_event,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::script::{Fails, Outcome, Script};
+use super::script::{Fails, Other, Outcome, Script, WAIT_OF_OTHERS};
 
 thread_local! {
     /// The number of calls of predicates on this thread.
     static JUDGED: Cell<u32> = const { Cell::new(0) };
+    /// The waits of the calls on this thread: those through a hold have a random part.
+    static WAITS: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Records the waits of all calls.
+fn record_waits() {
+    static RECORDS: Once = Once::new();
+
+    RECORDS.call_once(|| {
+        on_event(|event| {
+            if let Event::Retry { wait, .. } | Event::AwaitsBreaker { wait, .. } = event {
+                WAITS.with_borrow_mut(|waits| waits.push(*wait));
+            }
+        });
+    });
 }
 
 pub(super) fn is_picked(error: &io::Error) -> bool {
@@ -54,6 +70,8 @@ pub(super) struct World {
 
 impl World {
     fn new(script: &Script) -> Arc<Self> {
+        record_waits();
+        WAITS.with_borrow_mut(Vec::clear);
         JUDGED.set(0);
         let protection = script.protected();
         Arc::new(Self {
@@ -98,10 +116,12 @@ impl World {
 
     /// Makes the failing calls of other callers.
     async fn fail_for_others(self: Arc<Self>) {
-        for at in &self.script.others {
+        for Other { at, is_limited } in &self.script.others {
             tokio::time::sleep_until(self.begun + *at).await;
-            if let Ok(permit) = self.breaker.try_acquire() {
-                permit.failure();
+            match self.breaker.try_acquire() {
+                Ok(permit) if *is_limited => permit.rate_limited(WAIT_OF_OTHERS),
+                Ok(permit) => permit.failure(),
+                Err(_) => {}
             }
         }
     }
@@ -156,7 +176,7 @@ impl Last {
         match error.interrupted() {
             Some(Interrupted::Timeout { .. }) => Self::Timeout,
             Some(Interrupted::Deadline { .. }) => Self::Deadline,
-            Some(Interrupted::CircuitOpen { .. }) => Self::Rejected,
+            Some(Interrupted::CircuitOpen { .. } | Interrupted::Held { .. }) => Self::Rejected,
             Some(_) => Self::Value,
             None => error.last().map_or(Self::Nothing, |last| Self::Error(last.to_string())),
         }
@@ -191,6 +211,7 @@ struct Seen {
 pub(super) struct BreakerSeen {
     pub(super) state: State,
     pub(super) remaining: Duration,
+    pub(super) held_for: Duration,
     /// Zero unless closed: late reports of an earlier period still change the count.
     pub(super) failures_in_a_row: u32,
     /// Calls, failures and slow calls.
@@ -203,6 +224,7 @@ pub(super) struct BreakerSeen {
     pub(super) slow: u64,
     pub(super) forgiven: u64,
     pub(super) rejected: u64,
+    pub(super) held: u64,
 }
 
 impl BreakerSeen {
@@ -210,6 +232,7 @@ impl BreakerSeen {
         Self {
             state: snapshot.state,
             remaining: snapshot.remaining,
+            held_for: snapshot.held,
             failures_in_a_row: if snapshot.state == State::Closed {
                 snapshot.consecutive_failures
             } else {
@@ -224,6 +247,7 @@ impl BreakerSeen {
             slow: snapshot.outcomes.slow,
             forgiven: snapshot.outcomes.forgiven,
             rejected: snapshot.outcomes.rejected,
+            held: snapshot.outcomes.held,
         }
     }
 }
@@ -248,6 +272,8 @@ pub(super) struct Ended {
 pub(super) struct Played {
     pub(super) calls: Vec<Ended>,
     pub(super) share_left: Option<usize>,
+    /// All waits, in order.
+    pub(super) waits: Vec<Duration>,
 }
 
 pub(super) type Playing<'a> = Pin<Box<dyn Future<Output = Played> + 'a>>;
@@ -331,6 +357,7 @@ pub(super) fn play<'a, Fut: Future<Output = CallResult> + 'a>(
             });
         }
         let share_left = world.share_left();
-        Played { calls, share_left }
+        let waits = WAITS.with_borrow_mut(std::mem::take);
+        Played { calls, share_left, waits }
     })
 }

@@ -12,7 +12,7 @@ use retry_runtime::{
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep};
 
-use crate::support::{Calls, Classified, Failure, millis, secs};
+use crate::support::{Calls, Classified, Failure, millis, secs, until_refused};
 
 const HOLDING: BreakerConfig = BreakerConfig::new().hold(secs(120));
 /// The longest wait for a hold of 30 s.
@@ -228,17 +228,28 @@ async fn a_call_that_has_failed_waits_for_the_end_of_a_hold_that_began_during_it
 #[test]
 fn a_thread_waits_for_the_end_of_a_hold_that_began_during_its_wait() {
     // Called once the wait is decided.
-    #[retry(attempts = 2, initial_delay = "1ms", breaker = breaker, on_retry = |_| breaker.hold(millis(50)))]
-    fn fetch(breaker: &CircuitBreaker, calls: &Calls) -> Result<(), RetryError<Classified>> {
+    #[retry(attempts = 2, initial_delay = "1ms", breaker = breaker, on_retry = |_| breaker.hold(hold))]
+    fn fetch(
+        breaker: &CircuitBreaker,
+        calls: &Calls,
+        hold: Duration,
+    ) -> Result<(), RetryError<Classified>> {
         match calls.make() {
             1 => Err(Classified(Class::NETWORK, None)),
             _ => Ok(()),
         }
     }
-    let (breaker, calls, start) = (breaker(HOLDING), Calls::new(), std::time::Instant::now());
-    fetch(&breaker, &calls).unwrap();
-    assert!(start.elapsed() >= millis(50));
-    assert_eq!(breaker.snapshot().outcomes.rejected, 1);
+    let (breaker, start) = (breaker(HOLDING), std::time::Instant::now());
+    fetch(&breaker, &Calls::new(), millis(20)).unwrap();
+    assert!(start.elapsed() >= millis(20));
+
+    let before = breaker.snapshot().outcomes.rejected;
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| fetch(&breaker, &Calls::new(), secs(100)));
+        until_refused(&breaker, before + 1);
+        breaker.reset();
+        waiting.join().unwrap().unwrap();
+    });
 }
 
 #[tokio::test(start_paused = true)]

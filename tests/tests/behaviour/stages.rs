@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tower::{Layer as _, Service as _, service_fn};
 
+use crate::support::until_refused;
+
 const S: Duration = Duration::from_secs(1);
 
 const GRADUAL: BreakerConfig = BreakerConfig::new()
@@ -211,17 +213,23 @@ async fn a_dropped_call_makes_room_for_one_that_waits() {
 
 #[test]
 fn threads_that_wait_join_a_stage_by_its_share() {
+    const STAGE: Duration = Duration::from_millis(20);
+
     #[retry(attempts = 3, initial_delay = "1ms", breaker = breaker, when_open = wait)]
     fn blocking(breaker: &CircuitBreaker, begun: &AtomicU32) -> Result<(), RetryError<Error>> {
         if begun.fetch_add(1, Ordering::Relaxed) == 0 {
-            // Long enough for the others to look again, and for the stage's least time.
-            thread::sleep(Duration::from_millis(50));
+            // After the stage's least time, the others try again and again.
+            let admitted = std::time::Instant::now();
+            while admitted.elapsed() <= STAGE {
+                thread::yield_now();
+            }
+            until_refused(breaker, breaker.snapshot().outcomes.rejected + 40);
             assert_eq!(begun.load(Ordering::Relaxed), 1);
         }
         Ok(())
     }
 
-    let breaker = recovering(GRADUAL.stage_time(Duration::from_millis(20)));
+    let breaker = recovering(GRADUAL.stage_time(STAGE));
     let begun = AtomicU32::new(0);
     thread::scope(|scope| {
         let calls: Vec<_> = (0..20).map(|_| scope.spawn(|| blocking(&breaker, &begun))).collect();

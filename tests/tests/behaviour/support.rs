@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Mutex, Once};
+use std::thread;
 use std::time::Duration;
 
-use retry_runtime::{Class, Classify, Interrupted};
+use retry_runtime::{CircuitBreaker, Class, Classify, Interrupted};
 use tokio::time::Instant;
 use tracing::field::{Field, Visit};
 use tracing::span;
@@ -18,6 +19,13 @@ pub(crate) const fn secs(secs: u64) -> Duration {
 
 pub(crate) const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+/// Returns once the breaker has refused this many calls.
+pub(crate) fn until_refused(breaker: &CircuitBreaker, calls: u64) {
+    while breaker.snapshot().outcomes.rejected < calls {
+        thread::yield_now();
+    }
 }
 
 /// The calls that were made, and when.

@@ -17,6 +17,8 @@ use retry_runtime::{
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use crate::support::until_refused;
+
 const S: Duration = Duration::from_secs(1);
 
 const ONE: BreakerConfig = BreakerConfig::new()
@@ -227,13 +229,6 @@ fn blocking(breaker: &CircuitBreaker, running: &Mutex<()>) -> Result<(), RetryEr
     let _alone = running.try_lock().expect("one probe at a time");
     thread::yield_now();
     Ok(())
-}
-
-/// Returns once a call has been refused by the breaker.
-fn until_refused(breaker: &CircuitBreaker, calls: u64) {
-    while breaker.snapshot().outcomes.rejected < calls {
-        thread::yield_now();
-    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `Retrier::wait_when_open`: calls of a retrier that wait until their breaker admits them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use retry_runtime::{
 };
 use tokio::time::{Instant, timeout};
 
-use crate::support::{Calls, Failure, millis, secs};
+use crate::support::{Calls, Failure, secs, until_refused};
 
 const CONFIG: BreakerConfig = BreakerConfig::new()
     .failure_threshold(1)
@@ -87,17 +86,11 @@ async fn a_dropped_wait_returns_the_tokens_of_its_retry() {
 #[test]
 fn a_blocking_call_waits_as_well() {
     let breaker = open();
-    let calls = AtomicU32::new(0);
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            let retrier = patient(&breaker);
-            retrier.run_sync(|| Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed)))
-        });
-        while !waiting.is_finished() {
-            breaker.reset();
-            thread::sleep(millis(1));
-        }
-        waiting.join().unwrap().unwrap();
+        let waiting = scope.spawn(|| patient(&breaker).run_sync(|| Ok::<_, Failure>(7)));
+        until_refused(&breaker, 1);
+        breaker.reset();
+        assert_eq!(waiting.join().unwrap().unwrap(), 7);
     });
-    assert_eq!((calls.into_inner(), breaker.state()), (1, State::Closed));
+    assert_eq!(breaker.state(), State::Closed);
 }

@@ -261,6 +261,8 @@ impl<'a, F: Future> Group<'a, F> {
         };
         self.schedule.begin(number, cost);
         self.running.push((number, Box::pin(joining)));
+        // It begins before another member can end, whose failure may hold all calls.
+        self.next = self.running.len();
         true
     }
 

@@ -361,7 +361,16 @@ impl WorkflowFile {
                     (false, Some(_)) => {
                         format!("{file}, which does not exist before `setup` has run")
                     }
-                    (false, None) => format!("{file}, which does not exist yet"),
+                    (false, None) => {
+                        let meant = self.reader().and_then(|reader| reader.misspelt());
+                        if let Some(mistake) = meant {
+                            return Err(FileError::new(Arc::clone(&self.source), vec![mistake]));
+                        }
+                        format!(
+                            "{file}, which does not exist yet: this file has no `setup` that could \
+                             create it, so something else has to before `run`"
+                        )
+                    }
                 }
             }
         };

@@ -195,12 +195,21 @@ impl<R, F> CommandKeys<R, F> {
     /// # Errors
     /// A rule is broken, or two keys contradict each other.
     pub fn policy(&self) -> Result<Policy, InvalidKeys> {
+        self.policy_in(Style::Command)
+    }
+
+    /// Returns the policy, with messages in this style.
+    ///
+    /// # Errors
+    /// A rule is broken, or two keys contradict each other.
+    #[doc(hidden)]
+    pub fn policy_in(&self, style: Style) -> Result<Policy, InvalidKeys> {
         let mut draft = Draft::default();
         self.write_to(&mut draft)?;
         if self.retry_on.is_some() || self.abort_on.is_some() {
             draft.write(Field::RetryOn);
         }
-        draft.finish(Style::Command)
+        draft.finish(style)
     }
 
     /// Writes these keys into `draft`, and leaves validation to the caller.

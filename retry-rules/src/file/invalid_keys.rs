@@ -88,7 +88,7 @@ fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
         Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),
         Field::JitterFactor => Some("jitter"),
         Field::Budget => Some("budget"),
-        Field::Attempts if style == Style::Command => Some("max_attempts"),
+        Field::Attempts if matches!(style, Style::Command | Style::Step) => Some("max_attempts"),
         _ => None,
     };
     style.name(field).into_iter().chain(other)

@@ -56,6 +56,13 @@ fn each_style_spells_settings_in_its_own_way() {
              a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins after it); \
              if that is intended, write `retry_budget: unlimited`",
         ),
+        // A step has no deadline.
+        (
+            Style::Step,
+            "`attempts: unlimited` never ends on its own: add a `retry_budget` (bounds the waits), \
+             or a `max_elapsed` (no attempt begins after it); if that is intended, write \
+             `retry_budget: unlimited`",
+        ),
         (
             Style::Override,
             "`attempts: unlimited` never ends on its own: add a `budget` (bounds the waits), a \

@@ -19,6 +19,8 @@ pub enum Style {
     Attribute,
     /// `attempts: 1`, in a file.
     Command,
+    /// `attempts: 1`, for a step of a workflow file, which has no deadline and no hedges.
+    Step,
     /// `max_attempts: 1`, in a file.
     Workflow,
     /// `max_retries: 0`, in a file.
@@ -39,7 +41,7 @@ impl Style {
     /// ```
     pub const fn name(self, field: Field) -> Option<&'static str> {
         match (self, field) {
-            (Self::Command | Self::Workflow, Field::Budget) => Some("retry_budget"),
+            (Self::Command | Self::Step | Self::Workflow, Field::Budget) => Some("retry_budget"),
             (Self::Workflow, Field::Attempts) => Some("max_attempts"),
             (Self::Workflow, Field::InitialDelay) => Some("initial"),
             (Self::Workflow, Field::Base) => Some("multiplier"),
@@ -47,7 +49,8 @@ impl Style {
             (Self::Task, Field::InitialDelay) => Some("retry_delay"),
             (Self::Task, Field::MaxDelay) => Some("max_retry_delay"),
             (Self::Task, Field::MaxRetryAfter) => Some("max_retry_after"),
-            (Self::Workflow, Field::Deadline | Field::Timeout)
+            (Self::Step, Field::Deadline | Field::Hedge | Field::MaxHedges)
+            | (Self::Workflow, Field::Deadline | Field::Timeout)
             | (Self::Workflow | Self::Override, Field::AbortOn)
             | (Self::Task, _) => None,
             _ => Some(field.name()),

@@ -4,10 +4,10 @@
 use core::fmt;
 use std::sync::Arc;
 
-use retry_rules::Policy;
 use retry_rules::file::{CommandKeys, InvalidKeys, OnlyForCommands, from_map};
 use retry_rules::matchers::{COVERED, covered};
 use retry_rules::suggest::unknown_word;
+use retry_rules::{Policy, Style};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -246,7 +246,7 @@ impl TryFrom<RetryConfigKeys> for RetryConfig {
     type Error = InvalidKeys;
 
     fn try_from(keys: RetryConfigKeys) -> Result<Self, InvalidKeys> {
-        read(keys).map(|(config, _)| config)
+        read(keys, Style::Command).map(|(config, _)| config)
     }
 }
 
@@ -254,13 +254,31 @@ impl TryFrom<CommandConfigKeys> for CommandConfig {
     type Error = InvalidKeys;
 
     fn try_from(keys: CommandConfigKeys) -> Result<Self, InvalidKeys> {
-        let (retry, on_failure) = read(keys)?;
+        Self::read(keys, Style::Command)
+    }
+}
+
+impl CommandConfig {
+    /// Reads the settings of a step of a workflow file, which has no deadline: messages do not offer one.
+    ///
+    /// # Errors
+    /// A rule is broken, or two keys contradict each other.
+    #[doc(hidden)]
+    pub fn of_step(keys: CommandConfigKeys) -> Result<Self, InvalidKeys> {
+        Self::read(keys, Style::Step)
+    }
+
+    fn read(keys: CommandConfigKeys, style: Style) -> Result<Self, InvalidKeys> {
+        let (retry, on_failure) = read(keys, style)?;
         Ok(Self { retry, on_failure: on_failure.unwrap_or_default() })
     }
 }
 
 /// Checks the keys.
-fn read<F>(keys: CommandKeys<Vec<Matcher>, F>) -> Result<(RetryConfig, Option<F>), InvalidKeys> {
+fn read<F>(
+    keys: CommandKeys<Vec<Matcher>, F>,
+    style: Style,
+) -> Result<(RetryConfig, Option<F>), InvalidKeys> {
     for (key, list, example) in [
         ("retry_on", &keys.retry_on, "[network, timeout]"),
         ("abort_on", &keys.abort_on, "[conflict]"),
@@ -276,7 +294,7 @@ fn read<F>(keys: CommandKeys<Vec<Matcher>, F>) -> Result<(RetryConfig, Option<F>
             return Err(InvalidKeys::new(key, format!("in `{key}`, {COVERED}")));
         }
     }
-    let bare_policy = keys.policy()?;
+    let bare_policy = keys.policy_in(style)?;
     let CommandKeys { retry_on, abort_on, on_failure, .. } = keys;
     let [retry_on, abort_on] = [retry_on, abort_on].map(|list| list.map(Arc::from));
     Ok((RetryConfig { bare_policy, retry_on, abort_on }, on_failure))

@@ -534,6 +534,13 @@ fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
         }
         "foreach" => "is a loop in other tools; here, `mode: mapreduce` runs steps for each item",
         "write_file" => "writes a file in other tools; here, a `shell` step does that",
+        "schedule" | "cron" | "on" | "every" | "interval" | "timer" | "calendar" | "trigger"
+            if known.contains(&"commands") =>
+        {
+            "says in other tools when a job starts, but this command does not schedule jobs: start \
+             `retry-workflow run` by cron or a systemd timer, as \
+             retry-workflow-cli/WORKFLOWS.md#when-a-job-begins shows"
+        }
         _ => return None,
     })
 }

@@ -332,6 +332,15 @@ impl InputReader {
         format!("there is no file `{name}`{seen}{}{command}", meant.unwrap_or_default())
     }
 
+    /// The mistake that there is no such file, but one with a similar name.
+    pub(crate) fn misspelt(&self) -> Option<Mistake> {
+        let path = self.path()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        beside(folder.unwrap_or(Path::new(".")), &path, &self.source.path)?;
+        let error = io::ErrorKind::NotFound.into();
+        Some(self.mistake(format!("cannot read the items: {}", self.unread(&path, &error))))
+    }
+
     /// A hint for the case that a map's values were taken as the items because there is no
     /// `json_path`.
     fn other_list(&self, end: &End) -> String {

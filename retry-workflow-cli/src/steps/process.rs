@@ -389,6 +389,18 @@ impl Invocation {
         }
         let why = if !self.folder.is_dir() {
             format!("cannot start in {}: there is no such folder", self.folder.display())
+        } else if error.kind() == io::ErrorKind::NotFound && program.contains('/') {
+            if self.folder.join(&*program).exists() {
+                format!(
+                    "cannot start `{program}`: the program in its first line does not exist, or it is \
+                     for another system"
+                )
+            } else {
+                format!(
+                    "cannot start `{program}`: there is no such file in {}",
+                    self.folder.display()
+                )
+            }
         } else if error.kind() == io::ErrorKind::NotFound {
             format!(
                 "cannot start `{program}`: there is no such program on the PATH{}",

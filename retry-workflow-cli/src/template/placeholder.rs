@@ -105,6 +105,8 @@ pub(crate) struct Offers<'a> {
 
 /// The label of a step that runs once the job has ended.
 pub(crate) const AT_THE_END: &str = "a step of `on_finish`";
+/// The label of a task of a graph.
+pub(crate) const A_TASK: &str = "a task";
 
 impl<'a> Offers<'a> {
     fn names(self) -> Vec<&'a str> {
@@ -379,7 +381,14 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
              `${variable}`, without braces"
         );
     }
-    if ROOTS.contains(&root) {
+    if offers.label == A_TASK && rest.starts_with('.') {
+        return format!(
+            "unknown placeholder `{written}`: tasks do not know the results of each other; a task \
+             runs once all those in its `depends_on` have succeeded, and is skipped if one of them \
+             fails"
+        );
+    }
+    if ROOTS.contains(&root) || name.contains('.') {
         return format!("unknown placeholder `{written}`: {}", offers.listed());
     }
     format!(

@@ -58,7 +58,10 @@ impl Node {
             Err(error) => {
                 let span =
                     error.location().map(|location| span_from_location(location, &source.text));
-                let message = yaml_message(&error);
+                let mut message = yaml_message(&error);
+                if let Some(quoted) = span.and_then(|span| to_be_quoted(&source.text, span)) {
+                    message = format!("{message}: quote the text, as in `{quoted}`");
+                }
                 Err(FileError::new(Arc::clone(source), vec![Mistake { message, span }]))
             }
         }
@@ -252,6 +255,23 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
             SourceSpan::new(start + within, 0)
         }
     }
+}
+
+/// The line of the mistake with its text in quotes, if that makes it valid: `shell: 'echo note: x'`.
+fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
+    let line = text.get(span.start..)?.lines().next().unwrap_or_default().len();
+    let begin = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[begin..span.start + line].trim_start_matches([' ', '-']).trim_end();
+    let (key, value) = line.split_once(": ")?;
+    let value = value.trim();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    // What is in brackets, or follows on other lines, is more than a text.
+    if !key.chars().all(is_word) || value.starts_with(['{', '[', '|', '>']) {
+        return None;
+    }
+    let is_valid = |line: &str| serde_saphyr::from_str::<Raw>(line).is_ok();
+    let quoted = format!("{key}: '{}'", value.replace('\'', "''"));
+    (!is_valid(line) && is_valid(&quoted)).then_some(quoted)
 }
 
 /// The message for invalid YAML.

@@ -164,3 +164,34 @@ fn a_text_that_is_no_id_does_not_silently_become_a_position() {
         }
     }
 }
+
+#[test]
+fn an_input_that_is_not_there_is_a_mistake_if_another_file_has_almost_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("files.jsonl"), "{\"id\":1}\n").unwrap();
+    let checked = |file: &str| {
+        std::fs::write(folder.path().join("job.yml"), file).unwrap();
+        let output = run(folder.path(), &["check", "job.yml"]);
+        let told = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(told).unwrap())
+    };
+    let map = "map: { input: fils.jsonl, agent_template: { shell: x } }\n";
+    let (code, told) = checked(map);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("there is no file `fils.jsonl`"), "{told}");
+    assert!(
+        told.contains("did you mean `files.jsonl`?") && told.contains("job.yml:1:15"),
+        "{told}"
+    );
+
+    // Nothing is like it, or the file may be created.
+    let (code, told) = checked(&map.replace("fils", "orders"));
+    assert_eq!(code, Some(0), "{told}");
+    let why = "not checked: orders.jsonl, which does not exist yet: this file has no `setup` that could \
+               create it, so something else has to before `run`";
+    assert!(told.contains(why), "{told}");
+    let (code, told) = checked(&format!("setup: {{ shell: x }}\n{map}"));
+    assert_eq!(code, Some(0), "{told}");
+    let why = "not checked: fils.jsonl, which does not exist before `setup` has run";
+    assert!(told.contains(why), "{told}");
+}

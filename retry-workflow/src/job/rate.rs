@@ -156,6 +156,8 @@ enum Fault {
     Unit,
     Zero,
     Number,
+    /// A number of items, and words.
+    Words,
 }
 
 impl fmt::Display for InvalidRate {
@@ -177,12 +179,38 @@ impl fmt::Display for InvalidRate {
                 f,
                 "\"{text}\" never makes progress: write a rate of at least 1, such as \"1/h\""
             ),
+            Fault::Words => match self.meant() {
+                Some(meant) => write!(f, "\"{text}\" is not a rate: write \"{meant}\""),
+                None => write!(
+                    f,
+                    "\"{text}\" is not a rate: write one per second, minute or hour, such as \
+                     \"10/s\", \"600/m\" or \"100/h\""
+                ),
+            },
             Fault::Number => write!(
                 f,
                 "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
                  one every two seconds, write \"30/m\""
             ),
         }
+    }
+}
+
+impl InvalidRate {
+    /// The rate that these words probably mean: `100 per second`, `100rps`.
+    fn meant(&self) -> Option<Rate> {
+        let text = self.text.to_lowercase();
+        let (number, words) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+        let items = number.parse().ok()?;
+        words.split(|c: char| !c.is_ascii_alphabetic()).rev().find_map(|word| {
+            let unit = match word {
+                "s" | "sec" | "secs" | "second" | "seconds" | "rps" => Rate::per_second,
+                "m" | "min" | "mins" | "minute" | "minutes" | "rpm" => Rate::per_minute,
+                "h" | "hr" | "hour" | "hours" | "rph" => Rate::per_hour,
+                _ => return None,
+            };
+            Some(unit(items))
+        })
     }
 }
 
@@ -214,8 +242,13 @@ impl FromStr for Rate {
             digits.then(|| number.parse::<u64>().ok()).flatten()
         };
         let Some((number, unit)) = text.split_once('/') else {
-            let complaint = if whole(text).is_some() { Fault::NoUnit } else { Fault::Number };
-            return Err(invalid(complaint));
+            let begins_with_number = text.starts_with(|c: char| c.is_ascii_digit());
+            let is_fraction = text.contains(['.', ',']);
+            return Err(invalid(match whole(text) {
+                Some(_) => Fault::NoUnit,
+                None if begins_with_number && !is_fraction => Fault::Words,
+                None => Fault::Number,
+            }));
         };
         let items = whole(number).ok_or_else(|| invalid(Fault::Number))?;
         let items = NonZeroU64::new(items).ok_or_else(|| invalid(Fault::Zero))?;
@@ -258,6 +291,12 @@ mod tests {
             ("-1/s", "whole number"),
             ("18446744073709551616/s", "whole number"),
             ("fast", "whole number"),
+            ("100 per second", "\"100 per second\" is not a rate: write \"100/s\""),
+            ("5 every minute", "write \"5/m\""),
+            ("7rph", "write \"7/h\""),
+            ("3 a day", "is not a rate: write one per second, minute or hour"),
+            ("0 per second", "is not a rate: write one per second"),
+            ("1.5 per second", "whole number"),
             ("", "whole number"),
             ("\u{1b}[31m", "\\u{1b}[31m"),
         ] {

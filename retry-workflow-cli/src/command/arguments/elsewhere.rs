@@ -114,6 +114,13 @@ fn option(given: &str, words: &[OsString]) -> Option<String> {
     {
         return Some(format!("it belongs to a command: write `retry-workflow run FILE {given}`"));
     }
+    if ["--state", "--status"].contains(&given) && words.iter().any(|word| word == "dlq") {
+        return Some(
+            "every dead letter is in the state `dead`: leave it out; for other states, write \
+             `retry-workflow items list --state STATE`"
+                .to_owned(),
+        );
+    }
     let (_, here) = OPTIONS.iter().find(|(names, _)| names.contains(&given))?;
     let mut tip = String::from("that is ");
     let _infallible = match here {
@@ -151,6 +158,12 @@ mod tests {
             ("run job.yml --dry-run", "tip: that is written as `retry-workflow check FILE`"),
             ("--verbose run job.yml", "write `retry-workflow run FILE --verbose`"),
             ("resume --job import-1", "`retry-workflow resume JOB`"),
+            (
+                "dlq list --state dead",
+                "tip: every dead letter is in the state `dead`: leave it out",
+            ),
+            ("dlq retry --status=dead", "`retry-workflow items list --state STATE`"),
+            ("jobs --state x.db", "`--store FILE`"),
         ] {
             let told = told(line);
             assert!(told.contains(tip), "{line}: {told}");

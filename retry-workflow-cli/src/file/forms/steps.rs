@@ -14,8 +14,8 @@ use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{
-    AT_THE_END, Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template, braced,
-    misnamed, named,
+    A_TASK, AT_THE_END, Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template,
+    braced, misnamed, named,
 };
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
@@ -113,7 +113,7 @@ impl Forms<'_> {
         offers: Offers<'_>,
     ) -> Option<Step> {
         let called = match offers.label {
-            AT_THE_END => AT_THE_END,
+            one @ (AT_THE_END | A_TASK) => one,
             _ if offers.last => "this step",
             _ => "the first step",
         };
@@ -302,7 +302,7 @@ impl Forms<'_> {
             _ => config.parse_map::<CommandConfigKeys>("a map of retry settings"),
         };
         let mut read = self.parsed(keys.and_then(|keys| {
-            CommandConfig::try_from(keys)
+            CommandConfig::of_step(keys)
                 .map_err(|invalid| config.mistake_at(invalid.keys(), &invalid))
         }));
         if let Some(CommandConfig { retry, .. }) = &mut read {

@@ -6,7 +6,7 @@ use super::super::{Plan, TaskPlan};
 use super::{Forms, STEP, first_key_span};
 use crate::steps::exit_codes::CodeMatchers;
 use crate::steps::step::Steps;
-use crate::template::placeholder::Offers;
+use crate::template::placeholder::{A_TASK, Offers};
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_workflow::job::{Dependencies, InvalidGraph};
@@ -59,7 +59,8 @@ impl Forms<'_> {
                  know",
             );
         }
-        let mut step = self.read_step(node, key.name.clone(), Offers::default())?;
+        let offers = Offers { label: A_TASK, ..Offers::default() };
+        let mut step = self.read_step(node, key.name.clone(), offers)?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
         match (own, step.policy()) {
             (Some(own), Some(_)) => {

@@ -126,3 +126,16 @@ fn a_time_limit_ends_all_that_the_command_has_started() {
     std::thread::sleep(Duration::from_millis(150));
     assert_eq!(place.read("beats").len(), beats, "it is gone");
 }
+
+#[test]
+fn a_program_with_a_path_that_is_not_there_is_not_looked_for_on_the_path() {
+    let place = Place::with("commands:\n  - exec: ['./nope.sh']\n");
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("cannot start `./nope.sh`: there is no such file in ");
+    assert!(!ran.out.contains("PATH"), "{ran:#?}");
+    let place = Place::with("commands:\n  - exec: ['./odd.sh']\n").script("odd.sh", "");
+    place.write("odd.sh", "#!/no/such/interpreter\n");
+    place.ends(1, &["run", "job.yml"]).says("the program in its first line does not exist");
+    let place = Place::with("commands:\n  - exec: ['no-such-program']\n");
+    place.ends(1, &["run", "job.yml"]).says("there is no such program on the PATH");
+}

@@ -1,9 +1,9 @@
-//! How to choose, protect, observe, change and test retries: a page for each.
+//! Pages on how to choose, protect, observe, change and test retries.
 //!
 //! Start with [`policies`]. The options themselves are listed at [`retry`](macro@crate::retry).
 
-/// Creates a module for each page. The links of a page name files, for those who read it in the
-/// repository; here they are redirected to modules.
+/// Creates a module for each page. The links of a page name files, and its last lines define them for
+/// readers of the repository. The definitions here come first, so rustdoc links to modules.
 macro_rules! pages {
     ($($(#[$about:meta])* $page:ident: $file:literal;)*) => {$(
         $(#[$about])*
@@ -31,9 +31,9 @@ macro_rules! pages {
 }
 
 pages! {
-    /// A policy for a service, the four limits on time, values known only at run time.
+    /// A policy for a service, the four limits on time, values known only at runtime.
     policies: "guide/policies.md";
-    /// What is retried: kinds of failure, clients by type, errors of one's own.
+    /// The failures that are retried: kinds of failure, clients by type, errors of one's own.
     errors: "guide/errors.md";
     /// Breakers, one for each host, settings from a configuration; quotas.
     breakers: "guide/breakers.md";
@@ -53,7 +53,7 @@ pages! {
     files: "guide/files.md";
     /// Tests of code that retries.
     testing: "guide/testing.md";
-    /// What a dropped future, `cancel`, a panic and a deadline do.
+    /// The effects of a dropped future, `cancel`, a panic and a deadline.
     cancellation: "guide/cancellation.md";
     /// Functions that retry, called by functions that retry.
     nested: "guide/nested.md";

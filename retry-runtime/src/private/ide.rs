@@ -108,12 +108,12 @@ pub mod timeout {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
-/// A future, made once a call: when ready, the wait ends and no further attempt begins (async only).
+/// A future, created once per call: when it is ready, the wait ends and no further attempt begins (async only).
 ///
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}
 
-/// An attempt that has not answered after this is joined by another one, and the first success counts: [hedging](crate::guide::hedging). Also `hedge(after = "200ms", max = 2)`, `hedge = p95`, and `hedge` alone, for that of the `policy` (async only).
+/// An attempt that has not answered after this is joined by another one, and the first success counts: [hedging](crate::guide::hedging). Also `hedge(after = "200ms", max = 2)`, `hedge = p95`, and `hedge` alone, for the hedge of the `policy` (async only).
 ///
 /// `hedge = "200ms"`. Default: none.
 pub mod hedge {
@@ -183,14 +183,14 @@ pub mod abort_on {
     pub type when<E> = dyn Fn(&E) -> bool;
 }
 
-/// `Fn(&E) -> Option<Class>`: what kind of failure an error is, for types that are not yours; `None` leaves it to the type and the text.
+/// `Fn(&E) -> Option<Class>`: the kind of failure of an error, for types of other crates; `None` leaves it to the type and the text.
 ///
 /// `classify = f`. Default: none.
 pub type classify<E> = dyn Fn(&E) -> Option<Class>;
 
-/// `Fn(&E) -> Option<Duration>`: the wait that the server asked for; a closure of two arguments, `|error, wait| …`, is also given the wait that would follow, and what it returns is slept as it is.
+/// `Fn(&E) -> Option<Duration>`: the wait that the server asked for; a closure of two arguments, `|error, wait| …`, also receives the wait that would follow, and the wait that it returns is used unchanged.
 ///
-/// `retry_after = f`. Default: what [`Classify`](crate::Classify) says, or an `http::StatusError` in it (feature `http`).
+/// `retry_after = f`. Default: the wait that [`Classify`](crate::Classify) returns, or an `http::StatusError` in it (feature `http`).
 pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;
 
 /// A [`CircuitBreaker`](crate::CircuitBreaker): a `static`, an `Arc`, a field, one of a family (`HOSTS.of(host)`); or inline: `breaker(failure_threshold = 5, timeout = "30s")`.
@@ -273,7 +273,7 @@ pub mod breaker {
     pub type hold = Duration;
 }
 
-/// Which failures count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.
+/// The failures that count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.
 ///
 /// `breaker_on = [ … ]`. Default: what is retried.
 pub mod breaker_on {
@@ -323,7 +323,7 @@ pub mod on_failure {
     pub type fallback<E, T> = dyn Fn(RetryError<E>) -> T;
 }
 
-/// `Fn(RetryError<E>) -> F`: what the caller gets in place of the last error. The function returns `Result<T, F>` and its body `Result<T, E>`; where they differ, a closure says `E`: `|error: RetryError<E>| …`.
+/// `Fn(RetryError<E>) -> F`: makes the error that the caller gets in place of the last error. The function returns `Result<T, F>` and its body `Result<T, E>`; if they differ, a closure states `E`: `|error: RetryError<E>| …`.
 ///
 /// `map_error = f`. Default: the error itself.
 pub type map_error<E, F> = dyn Fn(crate::RetryError<E>) -> F;
@@ -363,7 +363,7 @@ pub mod nested {
     pub mod once {}
 }
 
-/// Starts from a shared [`policy!`](crate::policy), or a run-time `Policy` or `RetryConfig`; the other options override it.
+/// Starts from a shared [`policy!`](crate::policy), or a runtime `Policy` or `RetryConfig`; the other options override it.
 ///
 /// `policy = HTTP`. Default: none.
 pub type policy = Policy;
@@ -378,7 +378,7 @@ pub type name = str;
 /// `clone(body)`. Default: none.
 pub mod clone {}
 
-/// `mut` arguments that the body changes: the next attempt goes on with what is left.
+/// `mut` arguments that the body changes: the next attempt continues with what is left.
 ///
 /// `carry(rest)`. Default: none.
 pub mod carry {}
@@ -397,5 +397,5 @@ pub type docs = bool;
 ///
 /// `crate = path`. Default: `retry_runtime`.
 ///
-/// An editor completes it with a `_` too many, for a keyword is not the name of an item.
+/// An editor completes it with a `_` too many, because a keyword is not the name of an item.
 pub mod crate_ {}

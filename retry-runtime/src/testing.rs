@@ -81,7 +81,7 @@ impl Testing {
     /// ```
     ///
     /// If no annotated function has this name. The attempt itself panics if its error has another
-    /// type, or if it cannot be made to fail: see [what can](self#what-can-be-made-to-fail).
+    /// type, or if it cannot be made to fail: see [eligible functions](self#eligible-functions).
     #[track_caller]
     pub fn fail<E: Any>(
         &self,

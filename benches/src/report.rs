@@ -112,9 +112,9 @@ impl fmt::Display for Report {
             "# Benchmarks\n\n\
              `cargo run --release --manifest-path benches/Cargo.toml > BENCHMARKS.md` writes this page:\n\
              {}.\n\n\
-             The first row of a table is what was measured of ours. Below it, `÷ backon` is ours divided by\n\
-             backon's: below 1 this library is ahead, and **bold** is where it is not. All of a table is measured\n\
-             in turns, on one machine; figures of different machines and days are not comparable.",
+             The first row of a table has the figures of this library. Below it, `÷ backon` is that figure divided by\n\
+             backon's. Below 1 this library is ahead; **bold** marks figures where it is not. All figures of a table\n\
+             are measured in turns, on one machine. Figures of different machines and days are not comparable.",
             machine::describe(),
         )?;
         self.0.iter().try_for_each(|section| write!(f, "\n{section}"))

@@ -255,8 +255,8 @@ pub fn run(report: &mut Report) {
     section.table(table);
     section.note(format!(
         "10,000 jobs and 1,000,000 dead letters in 200 signatures, most of them of one bad night; \
-         each page asked for {ASKED} times in a row by one connection. No more than 100 ms and \
-         1 MiB is the bar: **bold** is what is above it. Nothing is compressed."
+         each page requested {ASKED} times in a row by one connection. The limit is 100 ms and \
+         1 MiB: **bold** marks figures above it. Nothing is compressed."
     ));
     for (_, Served { note, .. }) in served {
         section.note(note);
@@ -264,8 +264,8 @@ pub fn run(report: &mut Report) {
     let of = |what| child::instructions_of(&board_program(), &[what]);
     section.note(match (of("calls"), of("watched-calls")) {
         (Some(without), Some(with)) => format!(
-            "A call that succeeds takes {without:.0} instructions without a board in its process, \
-             and {with:.0} with one that is mounted."
+            "A successful call takes {without:.0} instructions without a board in its process, \
+             and {with:.0} with a mounted one."
         ),
         _ => "Instructions of calls beside a board were not counted: that takes valgrind.".into(),
     });

@@ -41,7 +41,8 @@ pub fn run(report: &mut Report) {
         section.compare(contest, &measures);
     }
     section.note(
-        "recloser and seatbelt know rates only; on more threads the time of a call is that of each thread.",
+        "recloser and seatbelt support rates only; on more threads, the time of a call is the \
+         time of each thread.",
     );
     report.add(section);
 }

@@ -56,7 +56,7 @@ fn successes(counted: &Findings) -> Section {
     let mut sizes = Sizes::default();
     seconds::contenders::each(&mut sizes);
     let instructions = instructions_of(&contenders);
-    let mut section = Section::new("What does a call cost that succeeds?");
+    let mut section = Section::new("What does a successful call cost?");
     section.note("One `u64` in, an `io::Result<u64>` out, ready at once.");
     if instructions.is_empty() {
         section.note("Instructions were not counted: that takes valgrind.");
@@ -88,7 +88,7 @@ fn stacks() -> Section {
         Measure::new("size of the future", Unit::Bytes, sizes.bytes),
     ];
     let mut section =
-        Section::new("What does a call cost that succeeds, with a breaker and a timeout?");
+        Section::new("What does a successful call cost with a breaker and a timeout?");
     section.compare(&STACKS, &measures);
     section
 }
@@ -102,12 +102,12 @@ fn failures(counted: &Findings) -> Section {
         Measure::new("4 timers: time", time, timed.of(Finding::FailureWithWaitsTime)),
         Measure::new("allocations", allocations, counted.of(Finding::FailureWithWaitsAllocations)),
     ];
-    let mut section = Section::new("What does a call cost that fails five times?");
+    let mut section = Section::new("What does a call that fails five times cost?");
     section.compare(&ALL_FAIL, &measures);
     section.compare(&CLOSURES, &measures);
     section.compare(&LAYERS, &measures);
     section.note("On a paused clock, which jumps over the waits.");
-    section.note("`1 : 0` is one allocation of ours and none of theirs.");
+    section.note("`1 : 0` is one allocation in this library and none in the other one.");
     section
 }
 
@@ -118,7 +118,7 @@ fn waiting(counted: &Findings) -> Section {
     section.compare(&ALL_FAIL, &measures);
     section.compare(&CLOSURES, &measures);
     section.compare(&LAYERS, &measures);
-    section.note("The heap for a call that waits holds its future, and what that points to.");
+    section.note("The heap for a waiting call holds its future and the data behind its pointers.");
     section
 }
 

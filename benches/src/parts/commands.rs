@@ -117,10 +117,10 @@ pub fn run(report: &mut Report, runs: usize) {
     }
     section.table(table);
     section.note(format!(
-        "{COMMANDS} times a shell that does nothing, with a line of a file as its argument, 4 at a \
-         time; the median of {runs} runs. Ours writes each attempt to a SQLite store before the next \
-         one takes its place, and goes on from there after a crash. Here more is better: **bold** \
-         is where they do more."
+        "{COMMANDS} runs of a shell that does nothing, with a line of a file as its argument, 4 at a \
+         time; the median of {runs} runs. `retry-workflow` writes each attempt to a SQLite store \
+         before the next one takes its place, and continues from there after a crash. Here more is \
+         better: **bold** marks figures where another program does more."
     ));
     for racer in missing {
         section.note(format!("{} is not installed here.", racer.name()));

@@ -243,8 +243,9 @@ pub fn run(report: &mut Report, runs: usize) {
     section.table(table);
     section.note(format!(
         "Items of 200 bytes that take no time, put in and handled, on 2 threads; SQLite with \
-         `synchronous = NORMAL` where nothing else is said; the median of {runs} runs, but of \
-         a million items and more one. Here more is better: **bold** is where they do more."
+         `synchronous = NORMAL` unless stated otherwise; the median of {runs} runs, but \
+         one run for a million items and more. Here more is better: **bold** marks figures where \
+         another program does more."
     ));
     if server().is_some() {
         on_postgres(&mut section);
@@ -252,8 +253,8 @@ pub fn run(report: &mut Report, runs: usize) {
         section.note("Without Postgres: RETRY_BENCH_POSTGRES=postgres://… names a server.");
     }
     section.note(
-        "apalis on SQLite has 10,000 items: what it takes for an item grows with their number, for each \
-         acknowledgement looks through all that its worker ever had.",
+        "apalis on SQLite has 10,000 items: its time per item grows with their number, because \
+         each acknowledgement scans all items that its worker ever had.",
     );
     report.add(section);
 }
@@ -273,17 +274,17 @@ fn on_postgres(section: &mut Section) {
     section.table(table);
     section.note(
         "For each item, enqueued and handled: each `Query` and `Sync` of Postgres' protocol is a round \
-         trip, counted by a proxy, heartbeats and idle polls included; rows are those of \
+         trip, counted by a proxy, heartbeats and idle polls included; rows are counted by \
          `pg_stat_user_tables`, a row of history among them.",
     );
     let printed = Racer::ours("postgres-settings", 0, 0).printed();
     section.note(format!(
         "Postgres runs on the same machine; an item's history is written as well. Its settings: {}. \
-         Our peak is that of the process which puts the items in.",
+         The peak of `retry-workflow` is measured in the process that enqueues the items.",
         told(&printed, "settings").expect("a server tells")
     ));
     section.note(
-        "Plain SQL is what a person would write: items inserted by `unnest`, claimed by `UPDATE … FOR \
+        "Plain SQL is a hand-written solution: items inserted by `unnest`, claimed by `UPDATE … FOR \
          UPDATE SKIP LOCKED … RETURNING`, settled by an update and an insert into a history in one \
          statement. It has no leases, no retries and no counts.",
     );
@@ -291,7 +292,7 @@ fn on_postgres(section: &mut Section) {
         "On Postgres, apalis has as many workers as items at a time, each with one item, pushes \
          1,000 at once and fetches 100, without `lock_tasks`; graphile_worker has a local queue of \
          1,000, completes in batches of 5 ms, and adds 1,000 at once. graphile_worker keeps \
-         nothing of an item that is done.",
+         no record of a finished item.",
     );
 }
 

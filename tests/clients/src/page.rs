@@ -14,15 +14,15 @@ pub fn page(report: &Report, others: &[(String, Report)]) -> String {
 
 `cargo run --manifest-path tests/clients/Cargo.toml > CLASSIFICATION.md` writes this page.
 
-Real clients are run against real servers and small fakes, and made to fail. What an experienced
-engineer would do about each failure was decided beforehand; here is what `retry_on = [transient]`
-does. {} failures of {} clients, each in {} wrappings, are {} cases, of which **{} are judged right
+Real clients are run against real servers and small fakes, and made to fail. The right decision of
+an experienced engineer about each failure was recorded beforehand. This page compares it with the
+decision of `retry_on = [transient]`. {} failures of {} clients, each in {} wrappings, are {} cases, of which **{} are judged right
 ({})**: {} of {} permanent failures are retried, {} of {} transient ones are not, and {} conflicts
 are not recognized. Many texts mislead on purpose, such as a user called \"timeout\".
 
-The rules were made with these failures in view: the figures say that they stay known, and not how an
-error fares that nobody has seen. For that, [the corpus](tests/clients/corpus/README.md) holds a third of
-its texts back.
+The rules were made with these failures in view. The figures show that these failures stay known, not
+how unseen errors are classified. For that, [the corpus](tests/clients/corpus/README.md) holds a third
+of its texts back.
 
 ## By client
 
@@ -54,8 +54,8 @@ its texts back.
     let totals = others.iter().map(|(_, other)| other.total());
     row(&mut page, "**all**", total, totals);
     if !others.is_empty() {
-        page.push_str("\nThe last columns are what other runs judged right: `without` any feature of a client; and \
-             `before` the innermost known type decided, and conflicts had a word of their own.\n");
+        page.push_str("\nThe last columns count the right answers of other runs: `without` any feature of a client; \
+             and `before` the innermost known type decided, and conflicts had a matcher of their own.\n");
     }
 
     page.push_str(
@@ -63,7 +63,7 @@ its texts back.
 ## By wrapping
 
 `#[error(transparent)]` passes the error's source off as its own, which hides the client's type:
-`#[derive(Classify)]` shows it. A `String` has lost its cause, and is in no total.
+`#[derive(Classify)]` shows it. A `String` has lost its cause, and is not part of any total.
 
 | returned as | cases | right | false retries | missed | missed conflicts |",
     );
@@ -82,8 +82,8 @@ its texts back.
         "
 ## Waits
 
-Where the server says when to come back. `reqwest` hands on no headers, so its errors know no wait:
-`retry_runtime::http::check` makes a `StatusError` of a response, which does.
+Failures in which the server asks for a wait. `reqwest` errors contain no headers, so they have no
+wait. `retry_runtime::http::check` turns a response into a `StatusError`, which has it.
 
 | client | asked to wait | obeyed |
 | --- | ---: | ---: |
@@ -93,7 +93,7 @@ Where the server says when to come back. `reqwest` hands on no headers, so its e
         let _ = writeln!(page, "| {client} | {asked} | {obeyed} |");
     }
 
-    page.push_str("\n## What is judged wrong\n\n");
+    page.push_str("\n## Misjudged cases\n\n");
     if report.wrong().next().is_none() {
         page.push_str("Nothing.\n");
     } else {
@@ -103,7 +103,9 @@ Where the server says when to come back. `reqwest` hands on no headers, so its e
         }
     }
 
-    page.push_str("\n## What two engineers would differ on\n\nIt is in no total.\n\n");
+    page.push_str(
+        "\n## Undecided cases\n\nTwo engineers would differ on these cases. They are not part of any total.\n\n",
+    );
     page.push_str("| client | failure | retried | text |\n| --- | --- | --- | --- |\n");
     for case in report.cases.iter().filter(|case| case.decision == Decision::Undecided) {
         let retried = case.judgements.iter().any(|one| one.wrapping.counts() && one.retried);

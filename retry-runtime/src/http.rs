@@ -153,7 +153,7 @@ pub struct StatusError {
 struct Details {
     url: Option<String>,
     body: Option<String>,
-    /// Whether the headers of a 403 limit the rate: they ask for a wait, even one of zero, or contain
+    /// `true` if the headers of a 403 limit the rate: they ask for a wait, even one of zero, or contain
     /// "secondary rate limit".
     has_limit_in_header: bool,
 }

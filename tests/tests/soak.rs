@@ -891,7 +891,7 @@ impl Seen {
         Self { counts: self.counts.map(|counts| Counts { waited: 0, ..counts }), ..*self }
     }
 
-    /// Whether everything that can happen has happened.
+    /// Returns whether everything that can happen has happened.
     fn is_varied(&self) -> bool {
         let by_reason =
             |at| self.counts.iter().map(|counts: &Counts| counts.gave_up[at]).sum::<u64>();

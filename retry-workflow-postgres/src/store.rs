@@ -29,7 +29,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use retry_workflow::store::{
     Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settled, Settlement, Start, StoreCheck, StoreFuture,
+    Page, Selection, Settled, Settlement, Start, StoreCheck, StoreFuture, check_ids,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -318,6 +318,7 @@ impl Store for PostgresStore {
         due: Timestamp,
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
+            check_ids(std::iter::once(job).chain(items.iter().map(|item| item.id.as_str())))?;
             let added =
                 run!(self, add::enqueue, [job = job.to_owned(), items = items], [due]).await;
             self.rewind_to(due);
@@ -503,6 +504,7 @@ impl Store for PostgresStore {
 
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         Box::pin(async move {
+            check_ids(items.iter().flat_map(|item| [item.job.as_str(), item.id.as_str()]))?;
             let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
             let jobs: BTreeSet<_> = items.iter().map(|item| item.job.clone()).collect();
             let added = run!(self, add::import, [items = items], []).await;

@@ -39,12 +39,46 @@ pub use crate::item::record::{
 };
 use crate::item::record::{Counts, Filter, ItemRecord};
 pub use crate::item::summary::{Group, HourCount, JobRow, Minute, Overview};
+use crate::words::cut;
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MAX_CLAIM_BYTES: usize = 16 << 20;
 
 /// A page of a list ends after this many rows that its filter does not want: 2,000.
 pub const MAX_ROWS_SCANNED: usize = 2_000;
+
+/// The largest length of an id, of a job or an item, in bytes: 1,000. It is the same in all stores,
+/// so that a job can move from one to another; an index of Postgres could not hold longer ones.
+pub const MAX_ID_BYTES: usize = 1_000;
+
+/// Refuses ids longer than [`MAX_ID_BYTES`]. Stores call it before they add something.
+///
+/// ```
+/// use retry_workflow::store::{MAX_ID_BYTES, check_ids};
+///
+/// let long = "x".repeat(MAX_ID_BYTES + 1);
+/// assert!(check_ids(["import-1", "order-17"]).is_ok());
+/// assert!(check_ids(["import-1", long.as_str()]).is_err());
+/// ```
+///
+/// # Errors
+/// [`StoreError::LongId`] for the first long id.
+pub fn check_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> StoreResult<()> {
+    match ids.into_iter().find(|id| id.len() > MAX_ID_BYTES) {
+        Some(id) => Err(StoreError::LongId { begin: cut(id, 40), bytes: id.len() }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses long ids of new items.
+pub(crate) fn check_new(job: &str, items: &[NewItem]) -> StoreResult<()> {
+    check_ids(std::iter::once(job).chain(items.iter().map(|item| item.id.as_str())))
+}
+
+/// Refuses long ids of imported items.
+pub(crate) fn check_imported(items: &[ItemRecord]) -> StoreResult<()> {
+    check_ids(items.iter().flat_map(|item| [item.job.as_str(), item.id.as_str()]))
+}
 
 /// How often to look at a store that cannot report changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -135,7 +169,8 @@ pub trait Store: Send + Sync + 'static {
     }
 
     /// Adds items to a job, due at `due`, and returns how many were new: an item that the
-    /// job already has, by its id, is left unchanged.
+    /// job already has, by its id, is left unchanged. If an id is longer than [`MAX_ID_BYTES`],
+    /// nothing is added: [`check_ids`].
     fn enqueue<'a>(
         &'a self,
         job: &'a str,
@@ -313,7 +348,8 @@ pub trait Store: Send + Sync + 'static {
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64>;
 
     /// Adds items as they were elsewhere, histories included, to the job that each names, and
-    /// returns how many were new. An item that was pending or leased is due at `now`.
+    /// returns how many were new. An item that was pending or leased is due at `now`. Long ids are
+    /// refused as in [`enqueue`](Self::enqueue).
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64>;
 
     /// Returns the value of a key, with its revision, which starts at 1 and grows by one with each

@@ -1,5 +1,6 @@
 //! [`Bounded`]: a text cut to a limit, and how much was cut off.
 
+use retry_workflow::store::MAX_ID_BYTES;
 use serde::Serialize;
 
 /// A text of any size, cut to a limit.
@@ -31,10 +32,10 @@ fn boundary(text: &str, most: usize) -> usize {
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The longest id that fits in an address; longer ones are shown without a link.
-pub(crate) const LONGEST_ID: usize = 1_000;
+/// The longest id of a store, which is also the longest text that is shown as one.
+pub(crate) const LONGEST_ID: usize = MAX_ID_BYTES;
 
-/// An id, cut to the limit.
+/// A text that is shown as an id, such as the name of a task, cut to the limit.
 pub(crate) fn id(id: &str) -> String {
     match boundary(id, LONGEST_ID) {
         end if end == id.len() => id.to_owned(),

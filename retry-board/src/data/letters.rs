@@ -7,7 +7,7 @@ use retry_workflow::store::{Cursor, Group, HourCount};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, StoreError, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::bounded::{self, LONGEST_ID};
+use super::bounded;
 use super::search::Search;
 use crate::request::problem::Problem;
 use crate::request::query::Address;
@@ -228,9 +228,6 @@ impl GroupLine {
 pub(crate) struct ItemLine {
     pub(crate) job: String,
     pub(crate) id: String,
-    /// Whether its id is too long for an address.
-    #[serde(skip)]
-    pub(crate) is_long: bool,
     pub(crate) state: ItemState,
     pub(crate) run: u32,
     pub(crate) attempt: u32,
@@ -250,7 +247,6 @@ impl ItemLine {
         Self {
             job: bounded::id(&item.job),
             id: bounded::id(&item.id),
-            is_long: item.job.len() > LONGEST_ID || item.id.len() > LONGEST_ID,
             state: item.state,
             run: item.run,
             attempt: item.attempt,

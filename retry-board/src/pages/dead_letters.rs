@@ -226,14 +226,10 @@ fn item_row(item: &ItemLine, has_jobs: bool, can_pick: bool, now: Timestamp) -> 
     html! {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
-                @if can_pick && can_be_taken_back(item.state) && !item.is_long {
+                @if can_pick && can_be_taken_back(item.state) {
                     input.pick type="checkbox" form="picked" name=(PICK) value=(item.id) aria-label={ "Select " (line(&item.id)) };
                 }
-                @if item.is_long {
-                    span title="This id is longer than an address may be. Use: retry-workflow items show" { (line(&item.id)) }
-                } @else {
-                    a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
-                }
+                a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
             }
             @if has_jobs {
                 td data-label="Job" { a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) } }

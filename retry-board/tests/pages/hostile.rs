@@ -1,6 +1,7 @@
 //! Malicious ids, messages and payloads: they are shown, and do nothing.
 
 use axum::http::StatusCode;
+use retry_workflow::store::MAX_ID_BYTES;
 use retry_workflow::{DeadLetters, MemoryStore};
 use serde_json::json;
 
@@ -99,11 +100,8 @@ async fn an_answer_is_bounded_however_large_an_item_is() {
 
 #[tokio::test(start_paused = true)]
 async fn an_id_that_is_no_address_is_shown() {
-    let huge = "x".repeat(1 << 20);
-    let app = app("j", &huge, "text").await;
-    let letters = get(&app, "/dead-letters?job=j").await;
-    assert!(letters.text.len() < 200_000 && letters.text.contains("longer than an address"));
-    for id in [".", "..", "a/b", "%2e", "a b&c=d#e", "é"] {
+    let longest = "é".repeat(MAX_ID_BYTES / 2);
+    for id in [".", "..", "a/b", "%2e", "a b&c=d#e", "é", &longest] {
         let app = app_with(id).await;
         let page = get(&app, "/dead-letters").await;
         let address = addresses(&page.text).find(|address| address.starts_with("item?")).unwrap();

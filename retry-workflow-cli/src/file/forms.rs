@@ -367,6 +367,10 @@ impl Forms<'_> {
             return None;
         }
         let name = self.text(node)?;
+        if let Err(long @ InvalidName::Long { .. }) = checked {
+            self.wrong(node.span, format!("this name cannot be used: {long}"));
+            return None;
+        }
         if let Err(InvalidName::Control { at, found }) = checked {
             let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
             let found = found.escape_debug();

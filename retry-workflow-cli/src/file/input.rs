@@ -140,7 +140,7 @@ impl InputReader {
         let template = self.map.item_id.as_ref();
         let end = self.each(&Pipe::default(), &mut |item| {
             let id = checked.rule.id(&item, template).map_err(|why| {
-                let message = format!("{}: {why}", describe(&self.name(), &item));
+                let message = format!("the id of {} {why}", describe(&self.name(), &item));
                 Halt::Failed(self.wrong(vec![self.mistake(message)]))
             })?;
             give(NewItem::new(id, item.value.to_string()))
@@ -194,8 +194,7 @@ impl InputReader {
                     return Err(failed(message, span));
                 }
                 Err(why) => {
-                    let message =
-                        format!("cannot read the id of {}: {why}", describe(&name, &item));
+                    let message = format!("the id of {} {why}", describe(&name, &item));
                     return Err(failed(message, span));
                 }
             };

@@ -190,6 +190,21 @@ error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${i
 }
 
 #[test]
+fn an_id_that_no_store_can_keep_is_told_where_it_is_made() {
+    let [long, longest] = [10_000, 1_000].map(|bytes| "x".repeat(bytes));
+    told(
+        &format!(r#"[{{"a": "{longest}"}}, {{"a": "{long}"}}, {{"a": "{long}y"}}]"#),
+        "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
+        "\
+error: the id of item 2 of items.json (`$[1]`) is 10,000 bytes long, and 1,000 are the most: use a shorter field, such as a number; 1 more item has an id like that
+ --> job.yml:3:12
+  |
+3 |   item_id: \"${item.a}\"
+  |            ^^^^^^^^^^^",
+    );
+}
+
+#[test]
 fn a_priority_is_a_small_whole_number() {
     told(
         r#"[{"id": 1, "p": "9"}, {"id": 2, "p": "high"}, {"id": 3, "p": 1.5}, {"id": 4, "p": null}, {"id": 5, "p": 10}]"#,

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::store::MAX_ID_BYTES;
+
 /// Why a text is not a valid job name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -16,7 +18,15 @@ pub enum InvalidName {
         /// Its position, in bytes.
         at: usize,
     },
+    /// It is longer than 900 bytes: the ids that are built from it would be too long for a store.
+    Long {
+        /// Its length.
+        bytes: usize,
+    },
 }
+
+/// The largest length of a name, in bytes. The ids of jobs add a number or the name of a part.
+const MAX_BYTES: usize = MAX_ID_BYTES - 100;
 
 impl fmt::Display for InvalidName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,6 +40,11 @@ impl fmt::Display for InvalidName {
                  remove the character",
                 found.escape_debug()
             ),
+            Self::Long { bytes } => write!(
+                f,
+                "it is {bytes} bytes long, and {MAX_BYTES} are the most, because the ids of jobs are \
+                 built from it: shorten it"
+            ),
         }
     }
 }
@@ -40,6 +55,9 @@ impl Error for InvalidName {}
 pub(crate) fn check(name: &str) -> Result<(), InvalidName> {
     if name.trim().is_empty() {
         return Err(InvalidName::Empty);
+    }
+    if name.len() > MAX_BYTES {
+        return Err(InvalidName::Long { bytes: name.len() });
     }
     match name.char_indices().find(|(_, c)| c.is_control()) {
         Some((at, found)) => Err(InvalidName::Control { found, at }),

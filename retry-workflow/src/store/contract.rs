@@ -55,6 +55,7 @@ macro_rules! store_contract {
     };
     (@list $make:expr;) => {
         $crate::store_contract!(@tests $make;
+            an_id_that_is_too_long_is_refused
             an_item_is_added_once
             an_empty_batch_is_nothing
             a_job_that_nobody_knows_is_empty

@@ -6,6 +6,10 @@ use std::mem::discriminant;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::MAX_ID_BYTES;
+use crate::item::sanitize::OneLine;
+use crate::words::thousands;
+
 /// Why an operation of a store failed. A failed operation has changed nothing.
 ///
 /// `Display` says what happened and what to do; [`source`](Error::source) says why, if there is
@@ -77,6 +81,13 @@ pub enum StoreError {
         path: PathBuf,
         /// Why.
         source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The id of an item or a job is longer than [`MAX_ID_BYTES`](crate::store::MAX_ID_BYTES).
+    LongId {
+        /// How it begins.
+        begin: String,
+        /// Its length.
+        bytes: usize,
     },
     /// The store's own thread is gone.
     Closed,
@@ -178,6 +189,14 @@ impl fmt::Display for StoreError {
             Self::Access { path, source } => {
                 write!(f, "the store {} cannot be used: {source}", path.display())
             }
+            Self::LongId { begin, bytes } => write!(
+                f,
+                "the id \"{}\" is {} bytes long, and {} are the most in any store: use a shorter \
+                 one, such as a number or a hash",
+                OneLine(begin),
+                thousands(u64::try_from(*bytes).unwrap_or(u64::MAX)),
+                thousands(MAX_ID_BYTES as u64),
+            ),
             Self::Closed => f.write_str("the store is closed: its thread has ended"),
             Self::Other { source } => write!(f, "the store failed: {source}"),
         }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
 use super::{
     Change, Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult,
+    check_imported, check_new,
 };
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::durations::{DURATIONS_KEPT, Durations};
@@ -512,6 +513,7 @@ impl Store for MemoryStore {
         due: Timestamp,
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
+            check_new(job, &items)?;
             let mut added = 0;
             for NewItem { id, payload, correlation, priority } in items {
                 let mut record = ItemRecord::new(job, id, payload);
@@ -849,6 +851,7 @@ impl Store for MemoryStore {
 
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         self.with(move |tables| {
+            check_imported(&items)?;
             let mut added = 0;
             for record in items {
                 self.changes.wake(&record.job);

@@ -29,7 +29,10 @@ use self::clock::StoreClock;
 use self::thread::Thread;
 use self::thread::patience::Patience;
 use self::transaction::{Access, Transaction};
-use super::{Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult};
+use super::{
+    Change, Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreResult,
+    check_imported, check_new,
+};
 use crate::item::clock::Timestamp;
 use crate::item::durations::Durations;
 use crate::item::failure::Failure;
@@ -472,7 +475,10 @@ impl Store for SqliteStore {
         due: Timestamp,
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)))
+        Box::pin(async move {
+            check_new(&job, &items)?;
+            self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)).await
+        })
     }
 
     fn claim<'a>(
@@ -604,7 +610,10 @@ impl Store for SqliteStore {
 
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
-        Box::pin(self.0.writer.run(move |tx| add::import(tx, &items)))
+        Box::pin(async move {
+            check_imported(&items)?;
+            self.0.writer.run(move |tx| add::import(tx, &items)).await
+        })
     }
 
     fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {

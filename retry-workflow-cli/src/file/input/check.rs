@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use retry_workflow::store::PRIORITIES;
+use retry_workflow::store::{MAX_ID_BYTES, PRIORITIES};
 use serde_json::Value;
 
 use super::read::Item;
@@ -16,6 +16,7 @@ use crate::file::{ItemId, ItemPriority};
 use crate::template::placeholder::{
     Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
 };
+use crate::terminal::text::thousands;
 use crate::yaml::span::{Mistake, SourceSpan};
 
 /// A longer text is not a useful id.
@@ -36,8 +37,9 @@ impl IdRule {
     pub(crate) fn id(self, item: &Item, template: Option<&ItemId>) -> Result<String, String> {
         match (self, template) {
             (Self::Template, Some(id)) => render(&id.template, &item.value),
-            (Self::Own, _) => own_id(&item.value)
-                .ok_or_else(|| "its field `id` no longer identifies it".to_owned()),
+            (Self::Own, _) => {
+                own_id(&item.value).ok_or_else(|| "no longer identifies it".to_owned())
+            }
             _ => Ok(item.position.to_string()),
         }
     }
@@ -152,7 +154,7 @@ impl<'a> Checks<'a> {
                 }
                 Ok(id) => id,
                 Err(why) => {
-                    self.failed.add(|| format!("{} cannot be read: {why}", describe(name, item)));
+                    self.failed.add(|| format!("{} {why}", describe(name, item)));
                     return;
                 }
             },
@@ -299,9 +301,20 @@ fn odd_id(id: &str) -> Option<String> {
     }
 }
 
+/// Renders the id of an item. An error continues the sentence "the id of the item …".
 fn render(template: &Template, value: &Value) -> Result<String, String> {
     let item = Some(Arc::new(value.clone()));
-    template.render(&Scope { item, ..Scope::default() })
+    let id = template
+        .render(&Scope { item, ..Scope::default() })
+        .map_err(|why| format!("cannot be read: {why}"))?;
+    if id.len() > MAX_ID_BYTES {
+        return Err(format!(
+            "is {} bytes long, and {} are the most: use a shorter field, such as a number",
+            thousands(id.len() as u64),
+            thousands(MAX_ID_BYTES as u64)
+        ));
+    }
+    Ok(id)
 }
 
 /// `item 3 of customers.json (`$[2]`, id "c3")`.

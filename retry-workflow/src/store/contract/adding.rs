@@ -8,9 +8,10 @@ use super::steps::{
 };
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptRecord, Counts, Filter, ItemState, NewItem, Selection, Settled, Settlement,
+    AttemptRecord, Counts, Filter, ItemRecord, ItemState, NewItem, Selection, Settled, Settlement,
 };
-use crate::store::Store;
+use crate::store::{MAX_ID_BYTES, Store, StoreError};
+use crate::words::cut;
 
 /// An item that its job already has, by its id, is left as it is.
 pub async fn an_item_is_added_once(store: &Arc<dyn Store>) {
@@ -27,6 +28,29 @@ pub async fn an_item_is_added_once(store: &Arc<dyn Store>) {
     settle(store, &lease, 0, Settled::Succeeded(None)).await;
     assert_eq!(store.enqueue("job", vec![new("a")], at(9)).await, Ok(0));
     assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
+}
+
+/// Ids have the same limit in every store, so that a job can move from one to another.
+pub async fn an_id_that_is_too_long_is_refused(store: &Arc<dyn Store>) {
+    // Hardly compressible, and of signs that a store may have to write as two.
+    let id = |bytes: usize| {
+        let sign = |at: usize| if at * at % 89 % 2 == 0 { '\u{1}' } else { '\u{2}' };
+        (0..bytes).map(sign).collect::<String>()
+    };
+    let (longest, long) = (id(MAX_ID_BYTES), id(MAX_ID_BYTES + 1));
+    let refused = Err(StoreError::LongId { begin: cut(&long, 40), bytes: long.len() });
+    assert_eq!(store.enqueue("job", vec![new("a"), new(&long)], at(0)).await, refused);
+    assert_eq!(store.enqueue(&long, vec![new("a")], at(0)).await, refused);
+    let record = ItemRecord::new("job", &long, "1");
+    assert_eq!(store.import(vec![record], at(0)).await, refused);
+    assert_eq!(counts(store).await, Counts::default());
+
+    assert_eq!(store.enqueue("job", vec![new(&longest)], at(0)).await, Ok(1));
+    assert_eq!(found(store, &longest).await.state, ItemState::Pending);
+    let record = ItemRecord::new(&longest, &longest, "1");
+    assert_eq!(store.import(vec![record], at(0)).await, Ok(1));
+    let kept = store.item(&longest, &longest).await.expect("it is read");
+    assert_eq!(kept.expect("it was imported").id, longest);
 }
 
 /// Having nothing to do is no error.

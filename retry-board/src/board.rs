@@ -101,8 +101,8 @@ pub(crate) struct Mounted {
     pub(crate) streams: Arc<Streams>,
 }
 
-/// Returns a hash of what the page of policies shows, or an error once its router is gone.
-pub(crate) type PolicyPoll = Box<dyn Fn() -> Result<u64, ()> + Send + Sync>;
+/// Returns a hash of what the page of policies shows; `None` once its router is gone.
+pub(crate) type PolicyPoll = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 impl Mounted {
     pub(crate) fn add_jobs(&self, store: &Arc<dyn Store>) {
@@ -126,8 +126,8 @@ impl Mounted {
         *self.policies_poll.lock() = Some(poll);
     }
 
-    pub(crate) fn poll_policies(&self) -> Result<u64, ()> {
-        self.policies_poll.lock().as_ref().map_or(Err(()), |poll| poll())
+    pub(crate) fn poll_policies(&self) -> Option<u64> {
+        self.policies_poll.lock().as_ref().and_then(|poll| poll())
     }
 
     pub(crate) fn has_jobs(&self) -> bool {

@@ -34,7 +34,19 @@ pub(crate) const MAX_TOPICS: usize = 32;
 
 /// Polls a topic: returns a hash, which differs once the topic has changed.
 type PollFn = Arc<dyn Fn(String) -> Polling + Send + Sync>;
-type Polling = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
+type Polling = Pin<Box<dyn Future<Output = Polled> + Send>>;
+
+/// A hash of what pages show, or why there is none.
+pub(crate) type Polled = Result<u64, PollError>;
+
+/// Why a topic cannot be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PollError {
+    /// The next poll may succeed.
+    Failed,
+    /// The store is gone: streams end, and clients connect again, perhaps to another store.
+    Gone,
+}
 
 /// The topics that are being watched.
 #[derive(Clone)]
@@ -58,6 +70,8 @@ struct Seen {
     changes: u64,
     /// Whether the last poll failed.
     is_stale: bool,
+    /// Whether there will be no further poll.
+    is_gone: bool,
 }
 
 /// A client, which watches its topics until it is dropped.
@@ -79,7 +93,7 @@ struct WatchedTopic {
 impl Live {
     pub(crate) fn new<F>(poll: impl Fn(String) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<u64, ()>> + Send + 'static,
+        F: Future<Output = Polled> + Send + 'static,
     {
         Self(Arc::new(Watched {
             poll: Arc::new(move |topic| Box::pin(poll(topic))),
@@ -109,7 +123,7 @@ impl Live {
         if let Some(topic) = topics.get(&name) {
             return Arc::clone(topic);
         }
-        let (seen, _) = watch::channel(Seen { changes: 0, is_stale: false });
+        let (seen, _) = watch::channel(Seen { changes: 0, is_stale: false, is_gone: false });
         let topic = Arc::new(Topic { seen, read: Mutex::new(Instant::now()) });
         topics.insert(name.clone(), Arc::clone(&topic));
         tokio::spawn(poll_topic(self.clone(), name, Arc::clone(&topic)));
@@ -137,6 +151,11 @@ async fn poll_topic(live: Live, name: String, topic: Arc<Topic>) {
     let mut before = None;
     while !live.end(&name, &topic) {
         let poll = (live.0.poll)(name.clone()).await;
+        if poll == Err(PollError::Gone) {
+            live.topics().remove(&name);
+            topic.seen.send_modify(|seen| seen.is_gone = true);
+            return;
+        }
         topic.seen.send_if_modified(|seen| {
             let is_changed = poll.is_ok_and(|now| before.replace(now).is_some_and(|it| it != now));
             let is_stale = poll.is_err();
@@ -182,8 +201,11 @@ impl Client {
             Ok(None) => return None,
             Ok(Some(place)) => {
                 let watched = &mut self.topics[place];
-                let is_stale = watched.seen.borrow_and_update().is_stale;
-                event(if is_stale { "stale" } else { "change" }, Some(watched.number))
+                let seen = *watched.seen.borrow_and_update();
+                if seen.is_gone {
+                    return None;
+                }
+                event(if seen.is_stale { "stale" } else { "change" }, Some(watched.number))
             }
         };
         Some((event, self))
@@ -227,6 +249,10 @@ mod tests {
         live.watch(names, Arc::<Streams>::default().open(None).expect("the first one"))
     }
 
+    /// Values with which a poll fails.
+    const FAILED: u64 = u64::MAX;
+    const GONE: u64 = u64::MAX - 1;
+
     struct Watched {
         live: Live,
         looks: Arc<AtomicU64>,
@@ -239,7 +265,13 @@ mod tests {
         let live = Live::new(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             let shown = shown.load(Ordering::Relaxed);
-            async move { if shown == u64::MAX { Err(()) } else { Ok(shown) } }
+            async move {
+                match shown {
+                    GONE => Err(PollError::Gone),
+                    FAILED => Err(PollError::Failed),
+                    shown => Ok(shown),
+                }
+            }
         });
         Watched { live, looks, value }
     }
@@ -308,10 +340,25 @@ mod tests {
         for _ in 0..12 {
             assert_eq!(word(&events.next().await.unwrap()), "beat");
         }
-        for (value, heard) in [(1, "change"), (u64::MAX, "stale"), (1, "change"), (2, "change")] {
+        for (value, heard) in [(1, "change"), (FAILED, "stale"), (1, "change"), (2, "change")] {
             watched.value.store(value, Ordering::Relaxed);
             assert_eq!(word(&events.next().await.unwrap()), heard);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_with_its_store_and_the_next_one_polls_again() {
+        let watched = watched();
+        let mut events = Box::pin(watch(&watched.live, &["jobs"]));
+        assert_eq!(word(&events.next().await.unwrap()), "hello");
+        watched.value.store(GONE, Ordering::Relaxed);
+        assert!(events.next().await.is_none());
+        watched.value.store(1, Ordering::Relaxed);
+        let mut events = Box::pin(watch(&watched.live, &["jobs"]));
+        assert_eq!(word(&events.next().await.unwrap()), "hello");
+        sleep(POLL_INTERVAL * 2).await;
+        watched.value.store(2, Ordering::Relaxed);
+        assert_eq!(word(&events.next().await.unwrap()), "change");
     }
 
     #[tokio::test(start_paused = true)]

@@ -27,7 +27,7 @@ use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
-use crate::live::{Live, MAX_TOPICS};
+use crate::live::{Live, MAX_TOPICS, PollError, Polled};
 use crate::page_group::PageGroup;
 use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
 use crate::request::problem::Problem;
@@ -340,9 +340,9 @@ async fn live(
 }
 
 /// Polls a job, the newest of all jobs, or the policies.
-async fn look(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Result<u64, ()> {
+async fn look(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Polled {
     if topic == "policies" {
-        return mounted.poll_policies();
+        return mounted.poll_policies().ok_or(PollError::Failed);
     }
     let seen = async {
         Ok::<_, StoreError>(match topic.strip_prefix("job/") {
@@ -352,6 +352,10 @@ async fn look(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Re
         })
     };
     let mut hasher = DefaultHasher::new();
-    seen.await.map_err(drop)?.hash(&mut hasher);
+    let seen = seen.await.map_err(|error| match error {
+        StoreError::Replaced { .. } | StoreError::Closed => PollError::Gone,
+        _ => PollError::Failed,
+    });
+    seen?.hash(&mut hasher);
     Ok(hasher.finish())
 }

@@ -22,7 +22,7 @@ use crate::actions::once::Once;
 use crate::actions::overrides::{Changes, OverrideForm};
 use crate::board::Board;
 use crate::data::policies::{Policies, Watch};
-use crate::live::Live;
+use crate::live::{Live, PollError};
 use crate::page_group::PageGroup;
 use crate::pages::confirm;
 use crate::pages::policies::{Refused, page};
@@ -58,11 +58,11 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     }));
     // A weak reference, so that polling does not keep the state alive.
     let looked_at = Arc::downgrade(&here.0);
-    let poll = move || looked_at.upgrade().map(|shared| look(&Here(shared))).ok_or(());
+    let poll = move || looked_at.upgrade().map(|shared| look(&Here(shared)));
     board.mounted.set_policies_poll(Box::new(poll.clone()));
     here.0.live.get_or_init(|| {
         Live::new(move |_| {
-            let seen = poll();
+            let seen = poll().ok_or(PollError::Gone);
             async move { seen }
         })
     });

@@ -1,5 +1,6 @@
 //! `board`: serves the pages of `retry-board` for a store, until Ctrl-C.
 
+mod pages;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use axum::extract::ConnectInfo;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use self::pages::Pages;
 use super::arguments::BoardArguments;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
@@ -63,9 +65,7 @@ pub(super) async fn board(
     if !listen.ip().is_loopback() && hosts.is_empty() {
         board = board.any_host();
     }
-    // Read access to the file is enough to view it.
-    let store = if *allow_actions { address.open().await? } else { address.open_to_look().await? };
-    let app = board.jobs(store).merge(board.policies());
+    let pages = Pages::open(board, address.clone(), *allow_actions).await?;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         CommandError::Usage(format!("--listen {listen} cannot be used: {error}"))
     })?;
@@ -80,7 +80,7 @@ pub(super) async fn board(
     }
     screen.flush()?;
     tokio::select! {
-        () = serve::serve(listener, app) => {}
+        () = serve::serve(listener, pages) => {}
         // Do not wait for pages that still listen for events: they reconnect by themselves.
         () = interrupted => {}
     }

@@ -33,6 +33,14 @@ pub(super) enum Address {
     Postgres(postgres::Server),
 }
 
+/// The identity of a file.
+#[cfg(feature = "board")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId {
+    device: u64,
+    number: u64,
+}
+
 impl Address {
     /// Chooses the given store, the one that the environment names, or the file in this folder.
     pub(super) fn choose(given: Option<OsString>) -> Result<Self, CommandError> {
@@ -85,6 +93,21 @@ impl Address {
                 one_line(scheme)
             )),
             None => Ok(Self::File(given.into())),
+        }
+    }
+
+    /// Identifies the file that is there now; `None` if there is none, or the system cannot tell.
+    #[cfg(feature = "board")]
+    pub(super) fn file_id(&self) -> Option<FileId> {
+        match self {
+            #[cfg(unix)]
+            Self::File(path) => {
+                use std::os::unix::fs::MetadataExt as _;
+
+                let file = std::fs::metadata(path).ok()?;
+                Some(FileId { device: file.dev(), number: file.ino() })
+            }
+            _ => None,
         }
     }
 

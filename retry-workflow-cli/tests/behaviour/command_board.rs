@@ -216,6 +216,45 @@ fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
     assert!(String::from_utf8_lossy(&left.stdout).contains("no dead letters"), "{left:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_board_shows_the_store_that_is_in_the_place_of_its_own() {
+    for more in [&[][..], &["--allow-actions"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (store, other) = (path("jobs.db"), path("other.db"));
+        dead_letters(&store, 1);
+        dead_letters(&other, 3);
+        let board = Board::start(folder.path(), &[&["--store", "jobs.db"], more].concat());
+        let dead = || {
+            let letters = board.ask("GET /api/dead-letters?job=job-1", "", "");
+            let (_, body) = letters.split_once("\r\n\r\n").unwrap();
+            let letters: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+            letters["count"].as_u64()
+        };
+        assert_eq!(dead(), Some(1));
+        let mut stream = TcpStream::connect(&board.address).unwrap();
+        write!(stream, "GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        stream.read_exact(&mut [0; 12]).unwrap();
+
+        // Between the two there is none, which the page reports.
+        std::fs::remove_file(&store).unwrap();
+        let page = board.ask("GET /jobs", "", "");
+        assert!(page.starts_with("HTTP/1.1 503 "), "{page}");
+        assert!(page.contains("was deleted or replaced"), "{page}");
+        for file in ["jobs.db-wal", "jobs.db-shm"] {
+            let _ = std::fs::remove_file(path(file));
+        }
+        std::fs::rename(&other, &store).unwrap();
+        assert_eq!(dead(), Some(3), "{more:?}");
+
+        // The stream of the old one ends, so that its page connects to the new one.
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap_or_else(|error| panic!("it goes on: {error}"));
+    }
+}
+
 #[test]
 fn a_comment_above_the_token_is_no_part_of_it() {
     let folder = orders();

@@ -514,7 +514,10 @@ async fn a_store_that_was_deleted_or_replaced_takes_nothing_more() {
         let gone = StoreError::Replaced { path: path.clone() };
         let end = Settlement::new(lease.key, Settled::Succeeded(None), Vec::new());
         assert_eq!(store.settle(vec![end], Vec::new(), store.now()).await, Err(gone.clone()));
-        assert_eq!(store.cas("key", 0, "value").await, Err(gone));
+        assert_eq!(store.cas("key", 0, "value").await, Err(gone.clone()));
+        // It is not read either: others see another file.
+        assert_eq!(store.get("key").await, Err(gone.clone()));
+        assert_eq!(store.jobs(None, 9).await.unwrap_err(), gone);
         drop(store);
         let _ = std::fs::remove_file(&path);
         let _ = std::fs::remove_file(path.with_extension("db-wal"));

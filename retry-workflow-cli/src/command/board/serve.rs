@@ -6,15 +6,18 @@ use std::time::Duration;
 use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
 use axum::http::header::{CONNECTION, HeaderValue};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::{Extension, Router};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
+
+use super::pages::Pages;
 
 /// How many connections there are at a time: fewer than the files that a process may have open, of
 /// which 1,024 is a common limit. Others wait. Streams of events take half of them at most.
@@ -32,8 +35,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after a connection could not be accepted, because there are too many files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-pub(super) async fn serve(listener: TcpListener, app: Router) {
-    let app = app.layer(from_fn(in_time));
+pub(super) async fn serve(listener: TcpListener, pages: Arc<Pages>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         // Never closed, so there is always one in the end.
@@ -42,7 +44,12 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service = TowerToHyperService::new(app.clone().layer(Extension(ConnectInfo(peer))));
+        let pages = Arc::clone(&pages);
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let pages = Arc::clone(&pages);
+            async move { TowerToHyperService::new(pages.current().await).call(request).await }
+        });
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(WRITE_TIMEOUT));
         tokio::spawn(async move {
@@ -57,7 +64,8 @@ pub(super) async fn serve(listener: TcpListener, app: Router) {
     }
 }
 
-async fn in_time(request: Request, next: Next) -> Response {
+/// Ends requests that take too long, and refusals with their connection.
+pub(super) async fn in_time(request: Request, next: Next) -> Response {
     let answered = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response());
     // A client that is refused a stream must not keep its connection for nothing.

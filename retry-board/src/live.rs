@@ -36,10 +36,10 @@ pub(crate) const MAX_TOPICS: usize = 32;
 type PollFn = Arc<dyn Fn(String) -> Polling + Send + Sync>;
 type Polling = Pin<Box<dyn Future<Output = Polled> + Send>>;
 
-/// A hash of what pages show, or why there is none.
+/// A hash of the displayed state, or the reason that it is unknown.
 pub(crate) type Polled = Result<u64, PollError>;
 
-/// Why a topic cannot be polled.
+/// The reason that a topic cannot be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PollError {
     /// The next poll may succeed.
@@ -70,7 +70,7 @@ struct Seen {
     changes: u64,
     /// Whether the last poll failed.
     is_stale: bool,
-    /// Whether there will be no further poll.
+    /// `true` once the topic is no longer polled.
     is_gone: bool,
 }
 
@@ -217,8 +217,8 @@ impl Client {
             return None;
         }
         let changes = self.topics.iter_mut().map(|watched| Box::pin(watched.seen.changed()));
-        let (changed, place, _) = select_all(changes).await;
-        changed.ok().map(|()| place)
+        let (done, place, _) = select_all(changes).await;
+        done.ok().map(|()| place)
     }
 }
 

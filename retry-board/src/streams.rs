@@ -88,14 +88,14 @@ impl Drop for StreamPermit {
 mod tests {
     use super::*;
 
-    fn visitor(name: &str) -> Option<Visitor> {
-        Some(Visitor(name.to_owned()))
+    fn visitor(name: &str) -> Visitor {
+        Visitor(name.to_owned())
     }
 
     #[test]
     fn one_visitor_leaves_streams_to_others() {
         let streams = Arc::<Streams>::default();
-        let open = |name: &str| streams.open(visitor(name));
+        let open = |name: &str| streams.open(Some(visitor(name)));
         let mut held: Vec<_> = (0..MAX_STREAMS_PER_VISITOR).filter_map(|_| open("a")).collect();
         assert_eq!(held.len(), MAX_STREAMS_PER_VISITOR);
         assert!(open("a").is_none() && open("b").is_some());
@@ -110,7 +110,7 @@ mod tests {
     fn there_are_fewer_streams_than_connections_whoever_opens_them() {
         let streams = Arc::<Streams>::default();
         let held: Vec<_> = (0..1_000)
-            .filter_map(|number| streams.open(visitor(&format!("{}", number % 9))))
+            .filter_map(|number| streams.open(Some(visitor(&format!("{}", number % 9)))))
             .collect();
         assert_eq!(held.len(), MAX_STREAMS);
         assert!(streams.open(None).is_none());

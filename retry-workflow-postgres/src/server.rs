@@ -77,8 +77,8 @@ pub struct Server {
     began: Instant,
     /// When plans were last discarded, in seconds since `began`.
     planned: AtomicU64,
-    /// Whether the server has accepted writes of this process. From then on, a server that rejects
-    /// them is an outage.
+    /// `true` once the server has accepted a write of this process. From then on, a server that
+    /// rejects writes is an outage.
     was_writable: AtomicBool,
 }
 

@@ -306,8 +306,8 @@ async fn openapi(State(here): State<Here>) -> Response {
     }
 }
 
-/// The events of the topics in the query: those of all tabs of a browser. Jobs that do not exist
-/// are left out if another topic is watched as well.
+/// Returns the events of the topics in the query, which are the topics of all tabs of a browser.
+/// Jobs that do not exist are left out if the query has another topic.
 async fn live(
     State(here): State<Here>,
     Watcher(visitor): Watcher,

@@ -36,6 +36,7 @@ fn a_job_that_failed_is_looked_into_and_taken_back_by_clicks() {
 
     page.go(&server.url("/job?id=import-1"));
     page.wait_for_text("[data-count='pending']", "4 waiting");
+    page.wait_for_text("#no-worker", "run its program again");
     assert!(resume(&server, &store, Duration::from_millis(10)).is_success());
     page.wait_for_text("[data-count='succeeded']", "20 succeeded");
     page.assert_no_trouble();

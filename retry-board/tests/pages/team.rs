@@ -59,7 +59,7 @@ async fn who_reads_sees_everything_and_changes_nothing() {
 async fn an_idempotency_key_is_that_of_its_visitor() {
     let tokens = [("ada", ADA), ("eve", "token of eve, who acts")];
     let board = tokens.iter().fold(Board::new().allow_actions(), |board, (name, token)| {
-        board.token(Token::new(*token).unwrap().named(*name))
+        board.token(Token::new(token).unwrap().named(*name))
     });
     let app = board.jobs(store().await);
     let mut retried = Vec::new();

@@ -111,7 +111,7 @@ impl Address {
         }
     }
 
-    /// Whether the store is on a server.
+    /// Returns whether the store is on a server.
     #[cfg(feature = "board")]
     pub(super) const fn is_server(&self) -> bool {
         !matches!(self, Self::File(_))

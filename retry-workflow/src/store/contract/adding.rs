@@ -34,7 +34,7 @@ pub async fn an_item_is_added_once(store: &Arc<dyn Store>) {
 pub async fn an_id_that_is_too_long_is_refused(store: &Arc<dyn Store>) {
     // Hardly compressible, and of signs that a store may have to write as two.
     let id = |bytes: usize| {
-        let sign = |at: usize| if at * at % 89 % 2 == 0 { '\u{1}' } else { '\u{2}' };
+        let sign = |at: usize| if (at * at % 89).is_multiple_of(2) { '\u{1}' } else { '\u{2}' };
         (0..bytes).map(sign).collect::<String>()
     };
     let (longest, long) = (id(MAX_ID_BYTES), id(MAX_ID_BYTES + 1));

@@ -107,7 +107,10 @@ impl Address {
                 let file = std::fs::metadata(path).ok()?;
                 Some(FileId { device: file.dev(), number: file.ino() })
             }
-            _ => None,
+            #[cfg(not(unix))]
+            Self::File(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => None,
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `Retry-After-Ms`, `X-Ms-Retry-After-Ms` | milliseconds, also `1.5` | Azure and `OpenAI`; Cosmos DB |
 //! | `X-Amz-Retry-After` | whole milliseconds | AWS |
 //! | `Retry-After` | seconds, also `1.5`, or a date | most servers |
-//! | `X-RateLimit-Reset-After` | seconds, also `1.5` | Discord |
+//! | `X-RateLimit-Reset-After`, unless `X-RateLimit-Remaining` is above 0 | seconds, also `1.5` | Discord |
 //! | `X-RateLimit-Reset`, `X-Rate-Limit-Reset`, if `…-Remaining` is 0 | seconds or a date | GitHub, X and many others |
 //! | `RateLimit` | `"default";r=0;t=30` ([draft][draft] 8 and later) or `limit=10, remaining=0, reset=30` (7); seconds, the longest one of the limits that are used up | gateways |
 //! | `RateLimit-Reset`, if `RateLimit-Remaining` is 0 | seconds or a date | drafts until 6, GitLab |
@@ -104,12 +104,14 @@ fn first_wait(headers: &HeaderMap, counts: fn(Duration) -> bool) -> Option<Durat
     let texts = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     let date = || httpdate::parse_http_date(texts("date").next()?.trim()).ok();
     let now = || date().unwrap_or_else(clock::wall);
-    let is_used_up = |name: &str| {
-        texts(name).next().and_then(|left| number(left.trim())) == Some(Duration::ZERO)
+    let remaining = |name: &str| texts(name).next().and_then(|left| number(left.trim()));
+    let is_used_up = |header: &Header| match header.remaining {
+        Some(name) => remaining(name).map_or(!header.needs_remaining, |left| left.is_zero()),
+        None => true,
     };
     let asked = |header: &Header| {
         let read = |value: &str| (header.read)(value.trim(), now()).filter(|wait| counts(*wait));
-        texts(header.name).find_map(read).filter(|_| header.remaining.is_none_or(is_used_up))
+        texts(header.name).find_map(read).filter(|_| is_used_up(header))
     };
     HEADERS.iter().find_map(|row| row.iter().filter_map(asked).max())
 }
@@ -120,12 +122,23 @@ struct Header {
     /// The header beside it with the rest of the limit. Services send a reset with each response; it
     /// asks for a wait only if the rest is 0.
     remaining: Option<&'static str>,
+    /// Without the header of the rest, this one does not count.
+    needs_remaining: bool,
     read: fn(&str, SystemTime) -> Option<Duration>,
 }
 
 /// A header that asks for a wait by itself.
 const fn asks(name: &'static str, read: fn(&str, SystemTime) -> Option<Duration>) -> Header {
-    Header { name, remaining: None, read }
+    Header { name, remaining: None, needs_remaining: false, read }
+}
+
+/// A header that asks for a wait unless something remains of the limit.
+const fn asks_unless_left(
+    name: &'static str,
+    remaining: &'static str,
+    read: fn(&str, SystemTime) -> Option<Duration>,
+) -> Header {
+    Header { name, remaining: Some(remaining), needs_remaining: false, read }
 }
 
 /// A header that asks for a wait if nothing remains of the limit.
@@ -134,7 +147,7 @@ const fn resets(
     remaining: &'static str,
     read: fn(&str, SystemTime) -> Option<Duration>,
 ) -> Header {
-    Header { name, remaining: Some(remaining), read }
+    Header { name, remaining: Some(remaining), needs_remaining: true, read }
 }
 
 /// The headers in the order in which they count. Of the headers in one row the longest wait counts.
@@ -143,7 +156,7 @@ const HEADERS: &[&[Header]] = &[
     &[asks("x-ms-retry-after-ms", millis)],
     &[asks("x-amz-retry-after", whole_millis)],
     &[asks("retry-after", parse)],
-    &[asks("x-ratelimit-reset-after", seconds)],
+    &[asks_unless_left("x-ratelimit-reset-after", "x-ratelimit-remaining", seconds)],
     &[resets("x-ratelimit-reset", "x-ratelimit-remaining", parse)],
     &[resets("x-rate-limit-reset", "x-rate-limit-remaining", parse)],
     &[asks("ratelimit", rate_limit)],
@@ -468,6 +481,7 @@ mod tests {
             (vec![date, ("retry-after", &reset)], 90_000),
             (vec![date, ("retry-after", &format!("{reset}000"))], 90_000),
             (vec![("x-ratelimit-reset-after", "64.57")], 64_570),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset-after", "1.5")], 1_500),
             (vec![("retry-after", "2"), ("x-ratelimit-reset-after", "64.57")], 2_000),
             (vec![date, ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)], 90_000),
             (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "30")], 30_000),
@@ -526,6 +540,7 @@ mod tests {
     fn a_reset_is_no_wait_while_something_is_left() {
         for pairs in [
             vec![("x-ratelimit-remaining", "12"), ("x-ratelimit-reset", "30")],
+            vec![("x-ratelimit-remaining", "12"), ("x-ratelimit-reset-after", "0.3")],
             vec![("x-ratelimit-reset", "30")],
             vec![("x-ratelimit-remaining", "-1"), ("x-ratelimit-reset", "30")],
             vec![("x-rate-limit-remaining", "1"), ("x-rate-limit-reset", "30")],

@@ -20,7 +20,7 @@ mod manual;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use self::arguments::{Arguments, Command};
+use self::arguments::{Arguments, Command, Items};
 use self::outcome::{CommandError, Exit};
 use self::recorders::Recorders;
 use self::run::keeper::{self, Role};
@@ -101,6 +101,9 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
         }
         Command::Store(what) => upkeep::run(what, &address, screen).await,
         Command::Vacuum => jobs::removal::vacuum(&address, screen).await,
+        Command::Items(Items::Due { job }) => {
+            jobs::items::make_due(&*address.open().await?, &job, screen).await
+        }
         Command::Items(items) => {
             jobs::items::run(items, &address.open_to_look().await?, screen).await
         }

@@ -317,6 +317,16 @@ pub(crate) async fn cancel(store: &dyn Store, job: &str) -> Result<u64, StoreErr
     Ok(skipped)
 }
 
+/// Makes the waiting items of a job, of its `setup` and of its `reduce` due now; returns how many.
+pub(crate) async fn make_due(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
+    let mut due = Job::make_due(store, job).await?;
+    due = due.saturating_add(Job::make_due(store, &format!("{job}{SETUP}")).await?);
+    if let Some(reduce) = find_reduce(store, job).await? {
+        due = due.saturating_add(Job::make_due(store, &reduce.id).await?);
+    }
+    Ok(due)
+}
+
 /// Removes a job with its keys in the store; returns how many items it had.
 pub(crate) async fn remove(store: &dyn Store, job: &str) -> Result<u64, StoreError> {
     let keys = [commands::key(job), chain::key(job), Reducing::key(job), edited::key(job)];

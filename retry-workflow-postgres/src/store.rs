@@ -459,6 +459,15 @@ impl Store for PostgresStore {
         })
     }
 
+    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        Box::pin(async move {
+            let due = run!(self, dead::make_due, [job = job.to_owned()], [max, now]).await;
+            self.rewind_to(now);
+            self.notify(job, due.as_ref().is_ok_and(|due| *due > 0)).await;
+            due
+        })
+    }
+
     fn skip<'a>(
         &'a self,
         job: &'a str,

@@ -136,7 +136,7 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// | --- | --- |
 /// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
 /// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `durations`, `jobs` |
-/// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `recall`, `remove`, `import` |
+/// | dead letters, and items that come or go | `redrive`, `make_due`, `purge`, `edit`, `skip`, `recall`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
 /// - Start from [`MemoryStore`], the shortest one.
@@ -323,6 +323,10 @@ pub trait Store: Send + Sync + 'static {
     /// the item counts as skipped, so that it is not added again.
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64>;
 
+    /// Makes up to `max` pending items of a job due at `now` that would be due later, and returns
+    /// how many.
+    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64>;
+
     /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
     fn skip<'a>(
         &'a self,
@@ -387,7 +391,7 @@ pub trait Store: Send + Sync + 'static {
     /// call returned, 0 for the first one: a change in between ends this call at once.
     ///
     /// Such changes are: items are added, imported, put back (by a settlement, a re-drive or a
-    /// recall), edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
+    /// recall), made due, edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
     /// changes whose key is a word, `/` and the id of the job. The end of an item need not be
     /// reported, nor a due time that arrives. The call may end without a change: callers check what
     /// is there, and check once a minute anyway.

@@ -42,6 +42,7 @@ macro_rules! broken_otherwise {
             fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
             fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
             fn purge(filter: &'a Filter) -> u64;
+            fn make_due(job: &'a str, max: usize, now: Timestamp) -> u64;
             fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
             fn recall(job: &'a str, max: usize, now: Timestamp) -> u64;
             fn edit(job: &'a str, id: &'a str, payload: String) -> bool;

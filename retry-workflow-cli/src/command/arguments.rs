@@ -138,7 +138,7 @@ Example:
         #[arg(long)]
         watch: bool,
     },
-    /// Inspect items in any state
+    /// Inspect items in any state, or end their waits
     #[command(
         subcommand,
         after_help = "Example:\n  retry-workflow items list import-1 --state pending"
@@ -147,7 +147,7 @@ Example:
     /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
-    /// Show who has re-driven, purged, paused or cancelled what, here and on the board
+    /// Show who has re-driven, purged, paused, cancelled or made due what, here and on the board
     #[command(after_help = "\
 A `?` as the number of items: the process may have died during the action. With --json: one object per line.
 
@@ -336,6 +336,16 @@ Example:
   retry-workflow items show import-1 order-17"
     )]
     Show(ShowArguments),
+    /// Make items due now that wait for their next attempt, as after an outage
+    #[command(after_help = "\
+Their attempts and budgets stay as they are. A breaker that is open, `not_before` and limits still apply.
+
+Example:
+  retry-workflow items due import-1")]
+    Due {
+        /// The job's id
+        job: String,
+    },
 }
 
 /// Which item is shown.

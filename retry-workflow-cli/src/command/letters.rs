@@ -7,6 +7,7 @@ mod redrive;
 mod show;
 
 pub(super) use self::list::ListedItem;
+pub(super) use self::redrive::run_later;
 pub(super) use self::show::{Shows, show};
 
 use super::arguments::Dlq;

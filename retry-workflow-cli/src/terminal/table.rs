@@ -10,6 +10,8 @@ const LEAST: usize = 16;
 /// A longer cell is cut, also where there is no terminal: a table is for people, and `--json` has
 /// everything. An id is never that long.
 const MOST: usize = 240;
+/// Where there is no terminal, cells are not padded to one that is longer: it sticks out.
+const MOST_PADDED: usize = 48;
 
 /// Rows of text. Cells are sanitized when they are added.
 #[derive(Debug)]
@@ -39,7 +41,8 @@ impl Table {
         let mut widths: Vec<_> = self.headings.iter().map(|heading| width(heading)).collect();
         for row in &self.rows {
             for (column, cell) in row.iter().enumerate() {
-                if let Some(widest) = widths.get_mut(column) {
+                let sticks_out = terminal.is_none() && width(cell) > MOST_PADDED;
+                if let Some(widest) = widths.get_mut(column).filter(|_| !sticks_out) {
                     *widest = (*widest).max(width(cell));
                 }
             }
@@ -67,7 +70,9 @@ impl Table {
             }
         }
         let headings: Vec<_> = self.headings.iter().map(|&heading| heading.to_owned()).collect();
-        std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+        let is_cut = terminal.is_some();
+        let rows = std::iter::once(&headings).chain(&self.rows);
+        rows.map(|row| self.line(row, &widths, is_cut)).collect()
     }
 
     /// Each row as a block of lines, none wider than `terminal`: the first cell, and below it the
@@ -86,10 +91,10 @@ impl Table {
         lines
     }
 
-    fn line(&self, row: &[String], widths: &[usize]) -> String {
+    fn line(&self, row: &[String], widths: &[usize], is_cut: bool) -> String {
         let mut line = String::new();
         for (column, (cell, &most)) in row.iter().zip(widths).enumerate() {
-            let cell = cut(cell, most);
+            let cell = if is_cut { cut(cell, most) } else { cell.clone() };
             let blank = " ".repeat(most.saturating_sub(width(&cell)));
             if column > 0 {
                 line.push_str(&" ".repeat(GAP));
@@ -120,6 +125,16 @@ mod tests {
             table.lines(None),
             ["item     attempts  message", "日本            3  a\\nb", "order-1        12"]
         );
+    }
+
+    #[test]
+    fn rows_are_not_padded_to_a_cell_of_millions_of_bytes() {
+        let mut table = Table::new(&["item", ">n", "message"]);
+        table.row(["i".repeat(3_000_000), "1".to_owned(), "m".repeat(500)]);
+        table.row(["order-17".to_owned(), "23".to_owned(), "no".to_owned()]);
+        let lines = table.lines(None);
+        assert_eq!((&*lines[0], &*lines[2]), ("item       n  message", "order-17  23  no"));
+        assert!(lines[1].starts_with("iiii") && width(&lines[1]) < 500, "{}", width(&lines[1]));
     }
 
     #[test]

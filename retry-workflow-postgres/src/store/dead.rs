@@ -1,4 +1,4 @@
-//! Dead letters: grouped, re-driven, purged.
+//! Dead letters: grouped, re-driven, purged; and pending items: made due, skipped.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -117,6 +117,29 @@ pub(crate) async fn purge(
         taken(&moved)
     );
     shared.count(client, &sql, &selection.values()).await
+}
+
+const MAKE_DUE: &str = "\
+WITH meant AS MATERIALIZED (
+    SELECT s.item FROM @states s
+    WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due > $2::bigint AND s.state = 0
+    LIMIT $3::bigint FOR UPDATE
+), moved AS (
+    UPDATE @states s SET due = $2::bigint FROM meant m WHERE s.item = m.item
+)
+SELECT count(*) FROM meant";
+
+static MAKE_DUE_SQL: LazyLock<String> = LazyLock::new(|| MAKE_DUE.replace("@PLACES", &PLACES));
+
+pub(crate) async fn make_due(
+    client: &PooledClient,
+    shared: &Shared,
+    job: &str,
+    max: usize,
+    now: Timestamp,
+) -> Result<u64, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+    shared.count(client, &MAKE_DUE_SQL, &[&job, &now.as_micros(), &limit(max)]).await
 }
 
 const SKIP: &str = "\

@@ -255,6 +255,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("a purge by id", "items_job_id_key", 2.0);
     assert_eq!(store.skip("job", 50, Failure::new("cancelled", "no"), at(9)).await, Ok(50));
     of_the_job("leaving out 50", "using claimable", 500.0);
+    assert_eq!(store.make_due("job", 50, at(0)).await, Ok(50));
+    of_the_job("making 50 due", "using claimable", 500.0);
     assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
     of_the_job("an edit", "items_job_id_key", 1.0);
     let imported: Vec<_> = (0..1_000)

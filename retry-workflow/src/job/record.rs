@@ -859,6 +859,38 @@ impl Job {
         Ok(all)
     }
 
+    /// Makes items of a job due now that wait for their next attempt, as after an outage, and returns
+    /// how many. Attempts and budgets stay as they are. What the job as a whole waits for still
+    /// applies: its beginning, its breaker, its limits.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::store::NewItem;
+    /// # use retry_workflow::{Job, MemoryStore, Store};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let in_an_hour = store.now() + Duration::from_secs(3_600);
+    /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], in_an_hour).await?;
+    /// assert_eq!(Job::make_due(&store, "import-1").await?, 1);
+    /// assert!(store.overview("import-1", 0).await?.next_due <= Some(store.now()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn make_due(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
+        let mut all = 0_u64;
+        loop {
+            let made = store.make_due(id, AT_ONCE, store.now()).await?;
+            all = all.saturating_add(made);
+            if usize::try_from(made).is_ok_and(|made| made < AT_ONCE) {
+                return Ok(all);
+            }
+        }
+    }
+
     /// Removes a job for good, with its items, its dead letters and their histories, and returns
     /// how many items it had. `also` has the keys of values that a program keeps for the job.
     ///

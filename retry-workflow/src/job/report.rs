@@ -15,6 +15,7 @@ use crate::item::summary::Group;
 use crate::job::advice::Pattern;
 use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
+use crate::words::{count, thousands};
 
 /// What the items of a job are called in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +80,9 @@ pub struct JobReport {
     /// were not run again.
     #[serde(skip_serializing_if = "is_zero")]
     pub already_done: u64,
+    /// How many groups there are, with those that are omitted.
+    #[serde(skip)]
+    all_groups: usize,
     #[serde(skip)]
     unit: Unit,
     #[serde(skip)]
@@ -92,6 +96,8 @@ const fn is_zero(number: &u64) -> bool {
 
 /// A longer list of groups would not help anybody.
 const MOST_GROUPS: usize = 100;
+/// The number of groups in the text for people.
+const SHOWN_GROUPS: usize = 5;
 
 impl JobReport {
     /// Loads the current report of the job with this id, or `None` if there is no such job.
@@ -126,6 +132,7 @@ impl JobReport {
         for group in &groups {
             *classes.entry(group.class.clone()).or_insert(0) += group.count;
         }
+        let all_groups = groups.len();
         groups.truncate(MOST_GROUPS);
         let elapsed = job.ended.unwrap_or_else(Timestamp::now).since(job.created);
         let patterns = Pattern::among(&groups);
@@ -137,6 +144,7 @@ impl JobReport {
             groups,
             patterns,
             already_done: 0,
+            all_groups,
             unit: Unit::Item,
             expected: None,
         }))
@@ -148,6 +156,11 @@ impl JobReport {
     pub fn counted_in(mut self, unit: Unit, expected: Option<u64>) -> Self {
         (self.unit, self.expected) = (unit, expected);
         self
+    }
+
+    /// Returns how many groups of failures its text leaves out: it has the five largest.
+    pub fn more_groups(&self) -> usize {
+        self.all_groups.saturating_sub(SHOWN_GROUPS)
     }
 
     /// Returns what its items are called.
@@ -317,9 +330,9 @@ impl fmt::Display for JobReport {
         };
         let total = self.expected.unwrap_or(0).max(counts.total());
         let left = total.saturating_sub(counts.ended());
-        for (count, what) in [(counts.dead, dead), (counts.skipped, "skipped"), (left, "to do")] {
-            if count > 0 {
-                write!(f, ", {count} {what}")?;
+        for (number, what) in [(counts.dead, dead), (counts.skipped, "skipped"), (left, "to do")] {
+            if number > 0 {
+                write!(f, ", {number} {what}")?;
             }
         }
         writeln!(f, ", of {total}")?;
@@ -340,15 +353,25 @@ impl fmt::Display for JobReport {
             return Ok(());
         }
         write!(f, "\n  failures ")?;
-        for (class, count) in &self.classes {
-            write!(f, " {class} {count}")?;
+        for (class, number) in &self.classes {
+            write!(f, " {class} {number}")?;
         }
-        for group in &self.groups {
+        let shown = self.groups.iter().take(SHOWN_GROUPS);
+        let mut advice = "";
+        for group in shown.clone() {
             write!(f, "\n    {} × {}", group.count, OneLine(group.signature.as_str()))?;
             let pattern = self.patterns.iter().find(|pattern| pattern.group == *group);
-            if let Some(pattern) = pattern {
-                write!(f, "\n      {}", pattern.advice)?;
+            // Said once for those below each other.
+            if let Some(pattern) = pattern.filter(|pattern| pattern.advice != advice) {
+                advice = pattern.advice;
+                write!(f, "\n      {advice}")?;
             }
+        }
+        if self.more_groups() > 0 {
+            let shown: u64 = shown.map(|group| group.count).sum();
+            let failed = self.classes.values().sum::<u64>().saturating_sub(shown);
+            let groups = u64::try_from(self.more_groups()).unwrap_or(u64::MAX);
+            write!(f, "\n    {} × in {}", thousands(failed), count(groups, "smaller group"))?;
         }
         Ok(())
     }

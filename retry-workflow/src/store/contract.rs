@@ -115,6 +115,7 @@ macro_rules! store_contract {
             a_redrive_takes_what_its_filter_says
             a_redriven_item_can_die_again
             a_purged_item_is_an_empty_one_that_stays
+            what_waits_is_made_due_and_what_is_leased_is_not
             what_is_pending_is_left_out_and_what_is_leased_is_not
             a_dead_letter_gets_another_payload
             a_job_is_removed_with_all_that_is_known_of_it

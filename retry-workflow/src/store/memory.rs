@@ -760,6 +760,25 @@ impl Store for MemoryStore {
         })
     }
 
+    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        self.with(move |tables| {
+            self.changes.wake(job);
+            let waits = |item: &Item| {
+                item.record.job == job
+                    && item.record.state == ItemState::Pending
+                    && item.record.due > Some(now)
+            };
+            let waiting = tables.items.iter().filter(|(_, item)| waits(item));
+            let numbers: Vec<_> = waiting.map(|(&number, _)| number).take(max).collect();
+            for &number in &numbers {
+                if let Some((job, item)) = tables.job_and_item(number) {
+                    job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
+                }
+            }
+            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+        })
+    }
+
     fn skip<'a>(
         &'a self,
         job: &'a str,

@@ -582,6 +582,11 @@ impl Store for SqliteStore {
         Box::pin(self.0.writer.run(move |tx| dead::purge(tx, &filter)))
     }
 
+    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+        let job = job.to_owned();
+        Box::pin(self.0.writer.run(move |tx| dead::make_due(tx, &job, max, now)))
+    }
+
     fn skip<'a>(
         &'a self,
         job: &'a str,

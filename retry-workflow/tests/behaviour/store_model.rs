@@ -57,6 +57,9 @@ pub(crate) enum Operation {
         every: u64,
     },
     Purge(Filter),
+    MakeDue {
+        job: usize,
+    },
     /// Copies the items of a job to the other job.
     Import {
         from: usize,
@@ -147,6 +150,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
         2 => (filter(), prop::option::of(0..4_u64), 0..10_u64)
             .prop_map(|(filter, max, every)| Operation::Redrive { filter, max, every }),
         1 => filter().prop_map(Operation::Purge),
+        1 => job().prop_map(|job| Operation::MakeDue { job }),
         1 => job().prop_map(|from| Operation::Import { from }),
         1 => (0..3_u8, 0..4_u64).prop_map(|(key, revision)| Operation::Cas { key, revision }),
         1 => (0..3_u8, 0..4_usize)
@@ -415,6 +419,17 @@ impl Model {
         redriven
     }
 
+    fn make_due(&mut self, job: &str, now: Timestamp) -> u64 {
+        let mut made = 0;
+        for entry in self.entries.iter_mut().filter(|entry| entry.seen.job == job) {
+            if entry.seen.state == ItemState::Pending && entry.seen.due > Some(now) {
+                entry.seen.due = Some(now);
+                made += 1;
+            }
+        }
+        made
+    }
+
     fn purge(&mut self, filter: &Filter) -> u64 {
         let mut forgotten = Vec::new();
         for entry in self.failed(filter) {
@@ -546,6 +561,10 @@ impl<S: Store> Stage<S> {
             Operation::Purge(filter) => {
                 let purged = model.purge(&filter);
                 assert_eq!(store.purge(&filter).await, Ok(purged));
+            }
+            Operation::MakeDue { job } => {
+                let made = model.make_due(JOBS[job], now);
+                assert_eq!(store.make_due(JOBS[job], 100, now).await, Ok(made));
             }
             Operation::Import { from } => self.import(from).await,
             Operation::Cas { key, revision } => {

@@ -1,13 +1,18 @@
-//! `items …`: items in any state.
+//! `items …`: items in any state, and the end of their waits.
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::command::arguments::{Items, PageArguments};
-use crate::command::letters::{ListedItem, Shows, show};
+use crate::command::audit;
+use crate::command::letters::{ListedItem, Shows, run_later, show};
 use crate::command::outcome::{CommandError, Exit};
+use crate::command::run::find;
 use crate::command::screen::Screen;
+use crate::runner;
 use crate::terminal::table::Table;
-use crate::terminal::text::age;
+use crate::terminal::text::{age, count};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
 pub(crate) async fn run(
@@ -24,7 +29,31 @@ pub(crate) async fn run(
             list(&letters, &filter, page, screen).await
         }
         Items::Show(which) => show(Shows::Items, &letters, &which, screen).await,
+        Items::Due { job } => make_due(&**store, &job, screen).await,
     }
+}
+
+/// Makes the waiting items of a job and of its parts due now.
+pub(crate) async fn make_due(
+    store: &dyn Store,
+    id: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let job = find(store, id).await?;
+    let begun = audit::begin(store, "make due", |entry| entry.job(&job.id)).await?;
+    let due = runner::make_due(store, &job.id).await?;
+    begun.done(store, due).await?;
+    if screen.json {
+        screen.object(&json!({ "job": job.id, "due": due }))?;
+        return Ok(Exit::Success);
+    }
+    let are = if due == 1 { "is" } else { "are" };
+    screen.line(format_args!("{} {are} due now", count(due, "waiting item")))?;
+    if due > 0 {
+        let text = run_later(store, &job.id, &screen.flag).await?;
+        screen.line(text)?;
+    }
+    Ok(Exit::Success)
 }
 
 async fn list(

@@ -11,7 +11,7 @@ use crate::command::audit;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::{DeadLetters, Filter, Redrive};
+use retry_workflow::{DeadLetters, Filter, Redrive, Store};
 
 /// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +72,13 @@ pub(super) async fn retry(
         let what = if filter.states.is_some() { "item" } else { "dead letter" };
         screen.line(format_args!("{} re-driven{rate}", count(taken, what)))?;
         if taken > 0 && arguments.later {
-            let text = run_later(letters, filter, &screen.flag).await?;
+            let text = match &filter.job {
+                Some(job) => run_later(letters.store(), job, &screen.flag).await?,
+                None => format!(
+                    "a running worker picks them up; if there is none: retry-workflow{} resume",
+                    screen.flag
+                ),
+            };
             screen.line(text)?;
         }
     }
@@ -81,17 +87,12 @@ pub(super) async fn retry(
     Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
 }
 
-/// Says what runs the items of `--later`.
-async fn run_later(
-    letters: &DeadLetters,
-    filter: &Filter,
+/// What runs the items of a job that are pending now: a process, or the command that starts one.
+pub(crate) async fn run_later(
+    store: &dyn Store,
+    id: &str,
     flag: &str,
 ) -> Result<String, CommandError> {
-    let store = letters.store();
-    let resume = format!("retry-workflow{flag} resume");
-    let Some(id) = &filter.job else {
-        return Ok(format!("a running worker picks them up; if there is none: {resume}"));
-    };
     let job = crate::command::run::whole(store, id).await?;
     let (name, id) = match &job {
         Some(job) => (one_line(&job.id), argument(&job.id)),
@@ -103,7 +104,9 @@ async fn run_later(
     };
     Ok(match process {
         Some(process) => format!("process {process}, which works on {name}, picks them up"),
-        None => format!("no process works on {name}; to run them: {resume} {id}"),
+        None => {
+            format!("no process works on {name}; to run them: retry-workflow{flag} resume {id}")
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! Every way to write a backoff, and the waits that result.
 
-use super::support::Place;
+use super::support::{Place, stores, until};
 
 /// Checks the waits of a command that always fails, with this `retry_config`.
 #[track_caller]
@@ -73,4 +73,59 @@ fn a_budget_ends_the_waits() {
         "{ attempts: 9, initial_delay: 10ms, backoff: { exponential: { base: 1000.0 } }, retry_budget: 9s }",
         &[10, 0],
     );
+}
+
+#[test]
+fn waits_end_at_once_after_an_outage() {
+    for store in stores() {
+        let text = "name: night\nmap:\n  input: items.json\n  agent_template:\n    shell: 'echo ${item.id} >> log; [ -e repaired ]'\n    retry_config: { attempts: 3, initial_delay: 1h, max_delay: 1h }\n";
+        let place = Place::with(text).on(store).items(&["a", "b", "c"]);
+        let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
+        let all_wait = || {
+            let items = place.objects(&["items", "list", "night-1", "--state", "pending"]);
+            items.len() == 3 && items.iter().all(|item| item["attempt"] != 0)
+        };
+        until("all wait", all_wait);
+        place
+            .ends(0, &["items", "due", "night-1"])
+            .says("3 waiting items are due now")
+            .says(&format!("process {}, which works on night-1, picks them up", running.worker()));
+        until("they have failed again", || place.read("log").lines().count() == 6 && all_wait());
+        // Without a worker, they are due when there is one.
+        running.signal("INT");
+        running.line_with("stopping").unwrap();
+        assert_eq!(running.ended().code, Some(1));
+        place.write("repaired", "");
+        place.ends(1, &["resume", "--deadline", "500ms"]);
+        assert_eq!(place.read("log").lines().count(), 6, "their waits last");
+        assert_eq!(place.object(&["items", "due", "night-1"])["due"], 3);
+        let again = place.ends(0, &["items", "due", "night-1"]);
+        again.says("0 waiting items are due now");
+        place.ends(0, &["resume"]).says("3 succeeded, of 3").says("attempts  9");
+        place.ends(2, &["items", "due", "nigth-1"]).says("night-1");
+        let audit = place.objects(&["audit"]);
+        let made: Vec<_> = audit.iter().map(|entry| (&entry["action"], &entry["items"])).collect();
+        assert_eq!(
+            made,
+            [
+                (&"make due".into(), &0.into()),
+                (&"make due".into(), &3.into()),
+                (&"make due".into(), &3.into())
+            ]
+        );
+    }
+}
+
+#[test]
+fn the_wait_of_a_step_of_reduce_ends_too() {
+    let text = "name: night\nmap: { input: items.json, agent_template: { shell: 'true' } }\nreduce:\n  shell: 'echo >> log; [ -e repaired ]'\n  retry_config: { attempts: 3, initial_delay: 1h, max_delay: 1h }\n";
+    let place = Place::with(text).items(&["a"]);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("it waits", || {
+        let said = place.objects(&["items", "list", "night-1/reduce-1", "--state", "pending"]);
+        said.iter().any(|item| item["attempt"] == 1)
+    });
+    place.write("repaired", "");
+    place.ends(0, &["items", "due", "night-1"]).says("1 waiting item is due now");
+    assert_eq!(running.ended().code, Some(0));
 }

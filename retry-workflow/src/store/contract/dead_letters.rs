@@ -236,6 +236,36 @@ pub async fn a_purged_item_is_an_empty_one_that_stays(store: &Arc<dyn Store>) {
     assert_eq!(found(store, "c").await.state, ItemState::Pending);
 }
 
+/// What waits for its next attempt is due at once, and nothing else of it changes.
+pub async fn what_waits_is_made_due_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
+    enqueue(store, "other", &["a"]).await;
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    let again = |due| Settled::RetryAt { due: at(due), checkpoint: Some("x".to_owned()) };
+    for due in [100, 200, 300] {
+        let lease = claim_one(store, 0).await;
+        settle(store, &lease, 1, again(due)).await;
+    }
+    let held = claim_one(store, 0).await;
+    nothing_is_due(store, 2).await;
+    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(2));
+    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(1));
+    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(0), "they are due then");
+    assert_eq!(store.make_due("none", 2, at(50)).await, Ok(0));
+    nothing_is_due(store, 49).await;
+    let mut claimed = Vec::new();
+    for _ in 0..3 {
+        let lease = claim_one(store, 50).await;
+        assert_eq!((lease.attempt, lease.checkpoint.as_deref()), (2, Some("x")));
+        claimed.push(lease.id.clone());
+        settle(store, &lease, 51, Settled::Succeeded(None)).await;
+    }
+    claimed.sort();
+    assert!(!claimed.contains(&held.id), "{claimed:?}");
+    settle(store, &held, 52, Settled::Succeeded(None)).await;
+    assert_eq!(counts(store).await.succeeded, 4);
+    assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
+}
+
 /// When a job is cancelled, pending items are skipped, whether they are due or not.
 pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;

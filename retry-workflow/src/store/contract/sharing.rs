@@ -33,7 +33,7 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let mut seen = told(wait, "items that are added").await;
     for change in [
-        "retry", "recall", "redrive", "purge", "skip", "edit", "expire", "import", "value",
+        "retry", "recall", "due", "redrive", "purge", "skip", "edit", "expire", "import", "value",
         "update", "remove",
     ] {
         // The preparations may be reported, too.
@@ -68,6 +68,8 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
                 settle(store, &lease, 10, Settled::RetryAt { due: at(50), checkpoint: None }).await;
                 1
             }
+            // The one that was put back.
+            ("due", _) => store.make_due("job", 9, at(20)).await.expect("made due"),
             ("redrive", _) => {
                 store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven")
             }

@@ -1,4 +1,4 @@
-//! Dead letters: grouped, re-driven, purged.
+//! Dead letters: grouped, re-driven, purged; and pending items: made due, skipped.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::layout::{DEAD, PURGED, SKIPPED};
+use super::layout::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, place};
 use super::selection::{Selection, Summed};
 use super::settle::write_failure;
 use super::summary;
@@ -107,6 +107,32 @@ pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
         purged += 1;
     }
     Ok(purged)
+}
+
+pub(super) fn make_due(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    max: usize,
+    now: Timestamp,
+) -> Result<u64> {
+    let Some(job) = tx.find_job(job)? else { return Ok(0) };
+    tx.touch(job);
+    // The index of what can be claimed, which also has the leased items, is in the order of these
+    // places: what is due already is not looked at again.
+    let mut made = 0;
+    let mut update = tx.prepare(
+        "UPDATE states SET due = ?3 WHERE item IN (\
+             SELECT item FROM states INDEXED BY claimable \
+             WHERE job = ?1 AND suspect = ?2 AND due > ?3 AND state = 0 LIMIT ?4)",
+    )?;
+    let priorities = tx.priorities(job)?;
+    for queue in [BEGUN, NEW, SUSPECT] {
+        for priority in priorities.highest_first() {
+            let most = i64::try_from(max - made).unwrap_or(i64::MAX);
+            made += update.execute((job, place(queue, priority), now.as_micros(), most))?;
+        }
+    }
+    Ok(u64::try_from(made).unwrap_or(u64::MAX))
 }
 
 pub(super) fn skip(

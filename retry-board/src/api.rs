@@ -97,6 +97,13 @@ const ROWS: &[Row] = &[
         "Asks the workers of a job to stop, so that it can be resumed",
         JOB,
     ),
+    (
+        PageGroup::Jobs,
+        "/api/due",
+        "post",
+        "Makes the items of a job due now that wait for their next attempt",
+        JOB,
+    ),
     (PageGroup::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
     (PageGroup::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
     (PageGroup::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),

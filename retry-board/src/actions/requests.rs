@@ -1,4 +1,4 @@
-//! Pauses and cancels jobs, by a request to their workers.
+//! Pauses and cancels jobs, by a request to their workers, and ends the waits of their items.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +64,24 @@ impl JobForm {
             format!("No process is working on {id}; to resume: {how}")
         };
         Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
+    }
+
+    /// Makes the items due now that wait for their next attempt.
+    pub(crate) async fn make_due(&self, store: &dyn Store, who: &str) -> Result<Done, Problem> {
+        let id = self.unfinished(store).await?;
+        let begun = Entry::new(who, "make due").job(&self.job).begin(store).await?;
+        let due = Job::make_due(store, &self.job).await?;
+        begun.done(store, due).await?;
+        let is_live =
+            Job::find(store, &self.job).await?.is_some_and(|job| job.is_live(store.now()));
+        let next = if is_live {
+            "a worker of the job picks them up".to_owned()
+        } else {
+            format!("no process is working on {id}; to run them: retry-workflow resume {id}")
+        };
+        let are = if due == 1 { "is" } else { "are" };
+        let said = format!("{} {are} due now; {next}", count(due, "waiting item"));
+        Ok(Done::new(said, json!({ "job": self.job, "due": due })))
     }
 
     pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {

@@ -141,6 +141,11 @@ impl JobPage {
         if self.tasks.is_some() { Unit::Task } else { Unit::Item }
     }
 
+    /// Whether items wait for their next attempt, and nothing is due before.
+    pub(crate) fn has_waiting_items(&self) -> bool {
+        self.job.counts.pending > 0 && self.waits.next_due.is_some_and(|due| due > self.now)
+    }
+
     /// The end of the chart's period.
     pub(crate) fn end(&self) -> Timestamp {
         let ended = self.job.ended.filter(|_| self.job.counts.unfinished() == 0);

@@ -28,7 +28,7 @@ fn main(audit: &AuditPage) -> Markup {
         @if audit.entries.is_empty() {
             div.empty #empty {
                 p { strong { "Nobody has changed anything yet." } }
-                p { "Re-drives, purges, pauses, cancellations and overrides appear here, with who made them: on this board, and with " code { "retry-workflow" } "." }
+                p { "Re-drives, purges, ends of waits, pauses, cancellations and overrides appear here, with who made them: on this board, and with " code { "retry-workflow" } "." }
             }
         } @else {
             table.cards #audit {

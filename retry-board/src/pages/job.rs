@@ -140,6 +140,12 @@ fn actions(context: &RequestContext, page: &JobPage) -> Markup {
                 @if job.counts.dead > 0 {
                     a.button #re-drive href=(Address::new("re-drive").with("job", &job.id).text()) { "Re-drive…" }
                 }
+                @if page.has_waiting_items() {
+                    form method="post" action="due" {
+                        (form::proof(context)) (form::hidden([("job", job.id.as_str())]))
+                        button #due { "Run waiting " (page.unit().as_str()) "s now" }
+                    }
+                }
                 @if is_unfinished {
                     @if job.has_worker {
                         form method="post" action="pause" {

@@ -66,6 +66,7 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
         ("purge", get(before_purge).post(purge)),
         ("cancel", get(before_cancel).post(cancel)),
         ("pause", axum::routing::post(pause)),
+        ("due", axum::routing::post(make_due)),
         ("audit", get(audited)),
     ] {
         router = both(router, page, &answers);
@@ -269,6 +270,11 @@ async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>
     actor
         .act(&here.once, &form, back, || form.pause(&*here.store, actor.who(), &here.board.command))
         .await
+}
+
+async fn make_due(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
+    let back = Address::new("job").with("id", &form.job);
+    actor.act(&here.once, &form.proof, back, || form.make_due(&*here.store, actor.who())).await
 }
 
 #[derive(Debug, Default, Deserialize)]

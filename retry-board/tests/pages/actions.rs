@@ -7,10 +7,11 @@ use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, Store};
 
 use crate::support::{Answer, acting, ask, dead, get, read_only, send};
 
-const ACTIONS: [(&str, &str); 5] = [
+const ACTIONS: [(&str, &str); 6] = [
     ("re-drive", "job=import-1"),
     ("purge", "job=import-1&confirm=purge+2"),
     ("pause", "job=import-1"),
+    ("due", "job=import-1"),
     ("cancel", "job=import-1"),
     ("override", "name=x&key=attempts&value=2"),
 ];
@@ -249,6 +250,30 @@ async fn a_job_is_paused_and_cancelled() {
     assert_eq!(Job::get(&store, "night-1").await.unwrap().status, JobStatus::Finished);
     let none = send(&app, "/cancel", &cookie, &format!("job=none&{proof}x")).await;
     assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_waits_of_items_end_at_a_press() {
+    let (app, store) = acting().await;
+    let (_, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
+    let ended = send(&app, "/due", &cookie, &format!("job=import-1&{proof}")).await;
+    assert_eq!(ended.status, StatusCode::CONFLICT);
+    let button = "id=\"due\"";
+    assert!(!get(&app, "/job?id=import-1").await.text.contains(button));
+
+    let job = Job::create(&store, "night", None).await.unwrap();
+    let in_an_hour = store.now() + std::time::Duration::from_secs(3_600);
+    let items = (0..3).map(|n| NewItem::new(n.to_string(), "{}")).collect();
+    store.enqueue(&job.id, items, in_an_hour).await.unwrap();
+    let (page, cookie, proof) = form(&app, "/job?id=night-1").await;
+    page.says(button).says("Run waiting items now");
+    let done = send(&app, "/due", &cookie, &format!("job=night-1&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    let page = get(&app, &format!("/{}", done.header("location"))).await;
+    page.says("3 waiting items are due now; no process is working on night-1");
+    assert!(!page.text.contains(button));
+    assert_eq!(store.overview("night-1", 0).await.unwrap().next_due, Some(store.now()));
+    get(&app, "/audit").await.says("make due");
 }
 
 #[tokio::test(start_paused = true)]

@@ -159,7 +159,7 @@ impl RunSettings {
     ) -> JobRunner {
         let mut policy = file.error_policy().clone();
         if self.is_closing {
-            // What is skipped as late counts as failed.
+            // Late items count as failed.
             policy =
                 policy.continue_on_failure(true).max_failures(u64::MAX).minimum_items(u64::MAX);
         }
@@ -194,7 +194,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Whether the job stopped because somebody, or a deadline, has asked for it.
+    /// Returns whether the job stopped because a user or a deadline has asked for it.
     pub(crate) fn is_stop_requested(&self) -> bool {
         matches!(
             self.ended().stopped(),
@@ -256,8 +256,8 @@ pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, 
     Ok(reducing.is_some_and(|reducing| !reducing.done))
 }
 
-/// Whether a job is to be resumed: there is work left, or the steps that follow its end have not
-/// run to their end.
+/// Returns whether a job can be resumed: there is work left, or the steps that follow its end have
+/// not run to their end.
 pub(crate) async fn is_open(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
     Ok(is_unfinished(store, job).await? || is_finish_due(store, job).await?)
 }
@@ -270,7 +270,7 @@ pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u
     Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
 }
 
-/// Whether a job has succeeded with all of its parts.
+/// Returns whether a job has succeeded with all of its parts.
 async fn has_succeeded(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
     Ok(Job::has_succeeded(store, &job.id).await? && !is_unfinished(store, job).await?)
 }
@@ -416,7 +416,7 @@ pub(crate) async fn run(
     let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
     let Schedule { after, not_before, skip_after } = file.schedule.clone();
     let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
-    // What was recorded when the job was created is kept: its variables may have other values now.
+    // The recorded name is kept: its variables may have other values now.
     let after = match after.as_ref().and_then(|plan| plan.recorded(&job)) {
         None => file.after().map_err(WorkflowError::input)?,
         recorded => recorded,

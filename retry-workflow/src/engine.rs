@@ -228,7 +228,7 @@ async fn begin(
 ) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         job.not_before = options.not_before.map(|moment| moment.of(job.created));
-        // What a program waits for in another way may have been recorded at the creation.
+        // A program that waits in its own way may have recorded the other job at the creation.
         if options.after.is_some() || !waits_to_start {
             job.begins_after(options.after.as_ref());
         }

@@ -141,7 +141,7 @@ impl JobPage {
         if self.tasks.is_some() { Unit::Task } else { Unit::Item }
     }
 
-    /// Whether items wait for their next attempt, and nothing is due before.
+    /// Returns whether items wait for their next attempt, and nothing is due before.
     pub(crate) fn has_waiting_items(&self) -> bool {
         self.job.counts.pending > 0 && self.waits.next_due.is_some_and(|due| due > self.now)
     }

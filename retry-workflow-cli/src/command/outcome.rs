@@ -36,7 +36,7 @@ impl Exit {
         })
     }
 
-    /// How a job has ended.
+    /// Returns the exit code for a job that has ended.
     pub(crate) fn of(report: &JobReport) -> Self {
         if report.dead() > 0 {
             Self::DeadLetters

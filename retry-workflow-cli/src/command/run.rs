@@ -44,10 +44,10 @@ struct Work {
     is_closing: bool,
 }
 
-/// How the work on a job has ended here.
+/// The end of the work on a job in this process.
 struct Ended {
     exit: Exit,
-    /// Somebody, or a deadline, has asked for it.
+    /// A user or a deadline has asked for it.
     is_requested: bool,
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn run(
     Ok(exit.and(work(&store, new, how, screen).await?.exit))
 }
 
-/// Why `run --continue` only brings a job to its end, and then starts a new one.
+/// A reason for which `run --continue` only brings a job to its end, and then starts a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     /// Its `skip_after` has passed, and some of its items have begun or are known.
@@ -166,7 +166,7 @@ impl Closing {
         screen: &mut Screen,
     ) -> Result<Ended, CommandError> {
         if self != Self::Finish && !is_shared {
-            // Its input is tonight's by now.
+            // The input is already that of the next job.
             Job::cut_short(&**store, &job.id).await?;
             if self == Self::NeverBegun {
                 runner::cancel(&**store, &job.id).await?;
@@ -572,7 +572,7 @@ fn print_reports(
     Ok(exit)
 }
 
-/// What to do about the items of a job that has ended without them.
+/// Prints the commands for items that have not succeeded when their job ended.
 fn what_is_left(report: &JobReport, screen: &mut Screen) -> Result<(), CommandError> {
     let (flag, id) = (screen.flag.clone(), argument(&report.job.id));
     if report.dead() > 0 {

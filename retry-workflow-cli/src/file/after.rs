@@ -29,7 +29,7 @@ enum Part {
 
 impl NameTemplate {
     /// # Errors
-    /// Where the mistake is, and what is wrong.
+    /// The place of the mistake in the text, and a message.
     pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -67,7 +67,7 @@ impl NameTemplate {
     /// The name, with the values of its variables.
     ///
     /// # Errors
-    /// What is wrong with a variable, or with the name.
+    /// A variable has no value, or the result cannot be the name of a job.
     fn resolve(&self, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
         let mut name = String::new();
         for part in &self.0 {
@@ -90,7 +90,8 @@ impl NameTemplate {
         Ok(name)
     }
 
-    /// Whether a name may have come from here, with some values of the variables.
+    /// Returns whether a name may have been built from this template, with some values of the
+    /// variables.
     fn may_be(&self, name: &str) -> bool {
         let pattern: String = self
             .0
@@ -128,7 +129,7 @@ impl AfterPlan {
     }
 }
 
-/// Whether this is the name of a variable that a shell would expand, and not a placeholder.
+/// Returns whether this is the name of a variable that a shell would expand, and not a placeholder.
 fn is_in_capitals(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') && name.chars().all(is_part)

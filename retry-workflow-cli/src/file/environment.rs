@@ -35,7 +35,7 @@ pub(super) enum VariableValue {
 }
 
 impl EnvironmentPlan {
-    /// Whether a variable of this name is a secret.
+    /// Returns whether a variable of this name is a secret.
     pub(super) fn is_secret(&self, name: &str) -> bool {
         self.variables.iter().filter(|variable| variable.is_secret).any(|variable| {
             let comes_from = match &variable.value {

@@ -34,7 +34,8 @@ pub(super) async fn expect(
     }
 }
 
-/// Whether a job has ended, and the steps of `on_finish` have not run to their end after that.
+/// Returns whether a job has ended, and the steps of `on_finish` have not run to their end after
+/// that.
 pub(crate) async fn is_due(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
     last_part(store, job).await?.is_finish_due(store, &job.id).await
 }

@@ -10,7 +10,7 @@ const LEAST: usize = 16;
 /// A longer cell is cut, also where there is no terminal: a table is for people, and `--json` has
 /// everything. An id is never that long.
 const MOST: usize = 240;
-/// Where there is no terminal, cells are not padded to one that is longer: it sticks out.
+/// Without a terminal, cells are not padded to the width of a longer one.
 const MOST_PADDED: usize = 48;
 
 /// Rows of text. Cells are sanitized when they are added.

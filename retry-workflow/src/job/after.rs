@@ -36,8 +36,8 @@ impl After {
         self
     }
 
-    /// The name or id, and when the other job was created at the earliest, for a job that was
-    /// created at this time.
+    /// Returns the name or id, and the earliest creation of the other job that counts, for a job
+    /// that was created at `created`.
     pub fn of(&self, created: Timestamp) -> (&str, Option<Timestamp>) {
         (&self.job, self.newer_than.map(|age| created - age))
     }

@@ -1,4 +1,4 @@
-//! What runs after each end of a job, once: [`Job::finish`].
+//! [`Job::finish`]: runs steps after each end of a job, in one process.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -14,9 +14,9 @@ use crate::job::record::Job;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
-/// How long the right to run the steps lasts without a heartbeat.
+/// The time after which the right to run the steps expires without a heartbeat.
 const LEASE: Duration = Duration::from_secs(30);
-/// How often to check whether the other workers have left.
+/// The interval between two checks for other workers.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A wait for other workers is reported once it has lasted this long.
 const REPORTED_AFTER: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ struct EndRecord {
     part: String,
     /// Which end of that part it is.
     end: u64,
-    /// Whether the steps have run to their end.
+    /// The steps have run to their end.
     is_done: bool,
 }
 
@@ -43,8 +43,8 @@ impl EndRecord {
 }
 
 impl Job {
-    /// Records that steps run after each end of this job. If its process is then killed before they
-    /// have run, [`is_finish_due`](Self::is_finish_due) says so.
+    /// Records that steps run after each end of this job, so that
+    /// [`is_finish_due`](Self::is_finish_due) reports them if the process is killed before them.
     ///
     /// # Errors
     /// The store fails.
@@ -233,7 +233,7 @@ impl Job {
     }
 }
 
-/// Whether this process runs the steps as this worker.
+/// Returns whether this worker is the one that runs the steps in this process.
 fn is_own(worker: &WorkerRecord) -> bool {
     worker.worker == WORKER && worker.is_of_this_process()
 }

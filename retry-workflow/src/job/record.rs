@@ -49,12 +49,12 @@ pub struct Job {
     /// When it ended or stopped for the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// How many times it has ended or stopped.
+    /// The number of times that it has ended or stopped.
     #[serde(default)]
     pub(crate) ends: u64,
     /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
-    /// Whether the rest of its input was not read, because it was too late for it:
+    /// `true` if the rest of its input was not read, because it was too late for it:
     /// [`Job::cut_short`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut_short: bool,
@@ -64,7 +64,7 @@ pub struct Job {
     /// The job that has to succeed first, if there is one: its id, or the name of its workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// When that job was created at the earliest: older ones do not count.
+    /// The earliest creation of that job that counts: older jobs do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
     /// The limits by key that it ran with last. Items may wait for them in the store.

@@ -76,11 +76,11 @@ pub struct JobReport {
     pub groups: Vec<Group>,
     /// Groups of three or more, with advice.
     pub patterns: Vec<Pattern>,
-    /// How many items of the input had succeeded in this job before this process worked on it, and
-    /// were not run again.
+    /// The number of items of the input that had succeeded in this job before this process worked on
+    /// it, and were not run again.
     #[serde(skip_serializing_if = "is_zero")]
     pub already_done: u64,
-    /// How many groups there are, with those that are omitted.
+    /// The number of groups, including the omitted ones.
     #[serde(skip)]
     all_groups: usize,
     #[serde(skip)]
@@ -361,7 +361,7 @@ impl fmt::Display for JobReport {
         for group in shown.clone() {
             write!(f, "\n    {} × {}", group.count, OneLine(group.signature.as_str()))?;
             let pattern = self.patterns.iter().find(|pattern| pattern.group == *group);
-            // Said once for those below each other.
+            // Once for groups below each other.
             if let Some(pattern) = pattern.filter(|pattern| pattern.advice != advice) {
                 advice = pattern.advice;
                 write!(f, "\n      {advice}")?;

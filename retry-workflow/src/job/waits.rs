@@ -44,7 +44,7 @@ pub struct Waits {
     /// yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// When that job is created at the earliest, if there is none yet.
+    /// The earliest creation of that job that counts, if there is no such job yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
     /// When the next item can run.

@@ -49,7 +49,7 @@ impl WorkerRecord {
             && system::started(self.process) != self.started
     }
 
-    /// Whether it is a worker of this process.
+    /// Returns whether it is a worker of this process.
     pub(crate) fn is_of_this_process(&self) -> bool {
         let this = Self::new("", self.until);
         (self.process, &self.machine, self.started) == (this.process, &this.machine, this.started)

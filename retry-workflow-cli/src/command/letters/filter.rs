@@ -46,7 +46,7 @@ impl FilterArguments {
             )));
         }
         let mut filter = Filter::default();
-        // What was too late is skipped, and never a dead letter.
+        // Late items are skipped, and are never dead letters.
         let is_late = self.class.as_deref() == Some("late");
         let late = is_late.then(|| vec![ItemState::Dead, ItemState::Skipped]);
         filter.states = states.or(late);

@@ -87,7 +87,8 @@ pub(super) async fn retry(
     Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
 }
 
-/// What runs the items of a job that are pending now: a process, or the command that starts one.
+/// Returns a sentence that names the process that runs the pending items of a job, or the command
+/// that starts one.
 pub(crate) async fn run_later(
     store: &dyn Store,
     id: &str,

@@ -236,7 +236,7 @@ pub async fn a_purged_item_is_an_empty_one_that_stays(store: &Arc<dyn Store>) {
     assert_eq!(found(store, "c").await.state, ItemState::Pending);
 }
 
-/// What waits for its next attempt is due at once, and nothing else of it changes.
+/// An item that waits for its next attempt is due at once, and nothing else of it changes.
 pub async fn what_waits_is_made_due_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d"]).await;

@@ -62,7 +62,6 @@ use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
 use crate::item::record::{Counts, Filter, ItemState, Lease, NewItem, Selection, Settlement};
 use crate::item::summary::Overview;
-use crate::job::after::After;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, JobListener};
@@ -70,6 +69,7 @@ use crate::job::event::{JobEvent, JobListener};
 use crate::job::metrics::JobMetrics;
 use crate::job::moment::Moment;
 use crate::job::rate::Rate;
+use crate::job::record::after::After;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
 

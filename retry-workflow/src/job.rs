@@ -4,10 +4,8 @@
 pub(crate) mod name;
 pub(crate) mod worker_record;
 pub(crate) mod record;
-pub(crate) mod ending;
 pub(crate) mod breaker_record;
 pub(crate) mod moment;
-pub(crate) mod after;
 pub(crate) mod rate;
 pub(crate) mod rate_record;
 pub(crate) mod copy;
@@ -24,7 +22,6 @@ pub(crate) mod waits;
 pub use retry_runtime::{State, Transition};
 
 pub use self::advice::Pattern;
-pub use self::after::After;
 pub use self::breaker_record::BreakerRecord;
 pub use self::copy::{Copied, CopyError};
 pub use self::dependencies::{Dependencies, InvalidGraph};
@@ -33,6 +30,7 @@ pub use self::moment::{IntoMoment, InvalidMoment, Moment};
 pub use self::name::InvalidName;
 pub use self::rate::{IntoRate, InvalidRate};
 pub use self::rate_record::RateRecord;
+pub use self::record::after::After;
 pub use self::record::{PendingRequest, Request};
 pub use self::report::Unit;
 pub use self::waits::Waits;

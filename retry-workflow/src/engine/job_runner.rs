@@ -478,7 +478,7 @@ macro_rules! settings {
         /// # Ok(())
         /// # }
         /// ```
-        pub fn after(mut self, job: impl Into<$crate::job::after::After>) -> Self {
+        pub fn after(mut self, job: impl Into<$crate::job::record::after::After>) -> Self {
             self$(.$runner)?.options.after = Some(job.into());
             self
         }

@@ -1,5 +1,8 @@
 //! [`Job`]: what a store knows about a job besides its items.
 
+pub(crate) mod after;
+mod ending;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +12,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::after::After;
 use crate::item::clock::Timestamp;
 use crate::item::failure::{Failure, LATE};
 use crate::item::record::{Counts, Cursor, Filter, ItemState, Page};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
-use crate::job::after::After;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;

@@ -28,7 +28,8 @@ use crate::job::rate::Rate;
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
 /// The shortest time between two such claims.
 const CLAIM_AT_MOST: Duration = Duration::from_millis(2);
-/// An item that waits in hand for a place goes back to the store after this time.
+/// An item that waits in hand for a place asks again after this time, and goes back to the store
+/// unless it is the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// No more items wait in hand for a place.
 const MOST_QUEUED: usize = 256;
@@ -503,16 +504,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_in_hand_for_long_goes_back_to_the_store() {
+    async fn only_the_next_item_waits_in_hand_for_long() {
         let (store, mut keys) = (MemoryStore::new(), worker("one", &[Bound::Concurrency(1)]));
-        claim(&mut keys, &store, &[1, 2]);
-        ask(&mut keys, &store, &[1, 2]).await;
+        claim(&mut keys, &store, &[1, 2, 3]);
+        ask(&mut keys, &store, &[1, 2, 3]).await;
         keys.started(1, store.now());
         tokio::time::advance(Duration::from_millis(900)).await;
-        assert_eq!(ask(&mut keys, &store, &[1, 2]).await, []);
+        assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);
         tokio::time::advance(Duration::from_millis(101)).await;
-        let deferred = ask(&mut keys, &store, &[1, 2]).await;
-        assert!(matches!(deferred[..], [(2, _)]), "{deferred:?}");
+        let deferred = ask(&mut keys, &store, &[1, 2, 3]).await;
+        assert!(matches!(deferred[..], [(3, _)]), "{deferred:?}");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(ask(&mut keys, &store, &[1, 2]).await, []);
+        keys.ended(1, store.now());
+        assert!(can_start(&keys, &store, 2));
     }
 
     #[tokio::test(start_paused = true)]
@@ -527,8 +532,8 @@ mod tests {
         other.started(2, store.now());
         for seconds in [20, 9] {
             tokio::time::advance(Duration::from_secs(seconds)).await;
-            assert!(matches!(ask(&mut other, &store, &[2, 3]).await[..], [(3, _)]));
-            claim(&mut other, &store, &[3]);
+            assert_eq!(ask(&mut other, &store, &[2, 3]).await, []);
+            assert!(!can_start(&other, &store, 3));
         }
         tokio::time::advance(Duration::from_secs(2)).await;
         ask(&mut other, &store, &[2, 3]).await;

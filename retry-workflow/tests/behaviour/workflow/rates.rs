@@ -352,7 +352,8 @@ async fn items_that_wait_for_a_place_of_their_own_worker_take_it_over_at_once() 
     {
         let ideal = Duration::from_millis(millis) * items / most;
         let took = of_one_key(items, most, Duration::from_millis(millis), 10).await;
-        assert!(took <= ideal * 3 / 2, "{items} x {millis} ms, {most} at a time: {took:?}");
+        let most_time = if millis < 100 { ideal * 3 / 2 } else { ideal * 11 / 10 };
+        assert!(took <= most_time, "{items} x {millis} ms, {most} at a time: {took:?}");
     }
 }
 

@@ -357,7 +357,8 @@ impl Round<'_> {
             let is_own = state.held.contains_key(&*question.worker);
             let (every, ahead) =
                 (state.estimate(*now) / most.max(1), queued.get(key).copied().unwrap_or(0));
-            if is_own && *room > 0 && every * (ahead + 1) <= PATIENCE {
+            // The next one always: its place would be empty for a while otherwise.
+            if is_own && *room > 0 && (ahead == 0 || every * (ahead + 1) <= PATIENCE) {
                 continue;
             }
             // Rather a little too often: an attempt may end sooner than most.

@@ -13,7 +13,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
 
 use self::once::{Done, Once};
 use crate::request::problem::Problem;
@@ -130,6 +131,14 @@ pub(crate) fn loose<'de, D: Deserializer<'de>>(
 
         fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
             Ok(Some(number.to_string()))
+        }
+
+        /// A number, if the program keeps all digits (`arbitrary_precision` of `serde_json`).
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            let number = serde_json::Number::deserialize(MapAccessDeserializer::new(map));
+            number
+                .map(|number| Some(number.to_string()))
+                .map_err(|_| A::Error::invalid_type(Unexpected::Map, &self))
         }
 
         fn visit_bool<E: Error>(self, truth: bool) -> Result<Self::Value, E> {

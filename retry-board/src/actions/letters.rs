@@ -209,3 +209,23 @@ impl LettersForm {
 pub(crate) fn confirmation(count: u64) -> String {
     format!("purge {count}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The command keeps all digits of numbers (`arbitrary_precision` of `serde_json`), which reach
+    /// flattened fields as maps.
+    #[test]
+    fn numbers_of_a_request_are_read_with_and_without_all_digits() {
+        for text in ["7", "1.10", "1180591620717411303424"] {
+            let form = format!(r#"{{"job":"j","max":{text},"other":{text}}}"#);
+            let form: LettersForm = serde_json::from_str(&form).unwrap();
+            let number = |field: &Field| field.text().unwrap().parse::<f64>().unwrap().to_bits();
+            let expected = text.parse::<f64>().unwrap().to_bits();
+            assert_eq!(number(&form.max), expected, "{text}");
+            assert_eq!(form.unknown["other"].as_f64().map(f64::to_bits), Some(expected));
+        }
+        assert!(serde_json::from_str::<LettersForm>(r#"{"max":{"a":1}}"#).is_err());
+    }
+}

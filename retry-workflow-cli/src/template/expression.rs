@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use regex::Regex;
 use serde_json::{Number, Value};
 
+use crate::template::decimal::{Decimal, LARGEST};
 use crate::template::placeholder::Fault;
 
 /// A condition on the values that `R` refers to.
@@ -137,6 +138,13 @@ impl Comparison {
         }
         let ordering = compare(types, left, right).ok_or_else(|| {
             let hint = match (left, right) {
+                (Value::Number(_), Value::Number(_)) => {
+                    return format!(
+                        "{} and {} cannot be compared: numbers can be as large as {LARGEST}",
+                        kind(left),
+                        kind(right)
+                    );
+                }
                 (Value::String(_), Value::Number(_)) | (Value::Number(_), Value::String(_)) => {
                     ": write a text with quotes and a number without, or capture it with \
                      `capture_format: number`"
@@ -163,10 +171,10 @@ impl Comparison {
 pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
-            // Compare integers exactly: large ids would be equal as floats.
+            // By their digits: large ids would be equal as floats.
             match (left.as_i128(), right.as_i128()) {
                 (Some(left), Some(right)) => Some(left.cmp(&right)),
-                _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+                _ => Some(Decimal::of(left)?.cmp(&Decimal::of(right)?)),
             }
         }
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
@@ -187,10 +195,19 @@ pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Order
 /// Parses a text as a number.
 pub(crate) fn number(text: &str) -> Option<Value> {
     let text = text.trim();
-    if let Ok(number) = text.parse::<i64>() {
-        return Some(number.into());
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    if !digits.starts_with(|c: char| c == '.' || c.is_ascii_digit()) {
+        return None;
     }
-    let number = text.parse::<u64>().map(Number::from).ok();
+    // As JSON writes it, where no digit is lost: without zeros at the beginning.
+    let digits = digits.trim_start_matches('0');
+    let zero = if digits.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+    let number = serde_json::from_str::<Number>(&format!("{sign}{zero}{digits}")).ok();
+    let number = number.filter(|number| number.as_f64().is_some());
+    // `1.` is a number, too.
     number.or_else(|| Number::from_f64(text.parse().ok()?)).map(Value::Number)
 }
 

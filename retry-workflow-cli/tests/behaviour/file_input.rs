@@ -507,6 +507,50 @@ fn what_is_picked_and_sorted_is_so_in_the_order_of_the_page() {
 }
 
 #[test]
+fn numbers_are_compared_by_value_with_all_of_their_digits() {
+    // 2^70 and its neighbour, and the same number in several forms.
+    let input = r#"[
+        {"id": "a", "n": 1180591620717411303425}, {"id": "b", "n": 1180591620717411303424},
+        {"id": "c", "n": 1.0}, {"id": "d", "n": 1}, {"id": "e", "n": 10e-1},
+        {"id": "f", "n": 12345678901234.56789}, {"id": "g", "n": 12345678901234.56788}
+    ]"#;
+    for (map, expected) in [
+        ("distinct: n", "a b c f g"),
+        ("sort_by: n", "c d e g f b a"),
+        ("filter: n == 1", "c d e"),
+        ("filter: n > 1180591620717411303424", "a"),
+        ("filter: n <= 12345678901234.56788", "c d e g"),
+        ("json_path: $[?@.n == 1]", "c d e"),
+    ] {
+        let found = items(input, &format!("  {map}\n{STEP}"));
+        assert_eq!(found.unwrap().join(" "), expected, "{map}");
+    }
+    let csv = "id,n\na,1180591620717411303425\nb,1180591620717411303424\nc,+01.0\nd,1\n";
+    let sorted = of_file("x.csv", csv, &format!("  sort_by: n\n{STEP}"));
+    assert_eq!(sorted.unwrap().join(" "), "c d b a");
+}
+
+#[test]
+fn a_number_that_is_too_large_is_an_error_where_it_is_compared() {
+    let lines = "{\"id\": \"a\", \"n\": 1}\n{\"id\": \"b\", \"n\": 1E400}\n";
+    let read = |map: &str| of_file("x.jsonl", lines, &format!("  {map}\n{STEP}"));
+    assert_eq!(read("filter: id != 'x'").unwrap(), ["a", "b"], "it is passed on");
+    for map in ["filter: n > 5", "distinct: n", "sort_by: n"] {
+        let told = read(map).unwrap_err();
+        assert!(told.contains("item 2") && told.contains("1.8e308"), "{map}: {told}");
+    }
+}
+
+#[test]
+fn a_number_is_no_list_of_items() {
+    for input in ["1.10", "1180591620717411303424", r#"{"a": 1.10}"#] {
+        let path = if input.starts_with('{') { "$.a[*]" } else { "$[*]" };
+        let told = items(input, &format!("  json_path: {path}\n{STEP}")).unwrap_err();
+        assert!(told.contains("a number, not a list"), "{input}: {told}");
+    }
+}
+
+#[test]
 fn texts_of_a_csv_are_numbers_where_numbers_are_meant() {
     let csv = "id,score\na,10\nb,9\nc,\nd,x\n";
     let ids = |map: &str| of_file("x.csv", csv, &format!("  {map}\n{STEP}"));

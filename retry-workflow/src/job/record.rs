@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use self::after::After;
@@ -190,6 +191,7 @@ pub enum StopReason {
     /// A larger share of items failed than `failure_threshold` allows.
     FailureThreshold {
         /// The limit.
+        #[serde(deserialize_with = "float")]
         failure_threshold: f64,
         /// Items that failed.
         failed: u64,
@@ -222,6 +224,13 @@ pub enum StopReason {
     InputIncomplete,
     /// It had finished, and items were re-driven or imported since.
     Reopened,
+}
+
+/// Reads a number inside a value with a tag. If the program keeps all digits of JSON numbers
+/// (`arbitrary_precision` of `serde_json`), it is not an `f64` there.
+fn float<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    number.as_f64().ok_or_else(|| D::Error::custom(format!("{number} is too large")))
 }
 
 impl fmt::Display for StopReason {

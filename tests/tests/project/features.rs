@@ -42,3 +42,18 @@ fn every_feature_that_brings_no_client_is_tested_by_default() {
         CLIENTS.into_iter().chain([ANOTHER_TIMER]).map(str::to_owned).collect();
     assert_eq!(untested, elsewhere);
 }
+
+/// A feature of a dependency is on for all crates of a program: with this one, a number that is read
+/// through `flatten`, `untagged` or a tag is a map. A library must not do that to its users.
+#[test]
+fn only_the_command_keeps_all_digits_of_numbers() {
+    let metadata = metadata(false);
+    let has_it = |package: &&serde_json::Value| {
+        let dependencies = package["dependencies"].as_array().expect("a list");
+        let features = dependencies.iter().filter_map(|one| one["features"].as_array()).flatten();
+        package["source"].is_null() && features.clone().any(|it| it == "arbitrary_precision")
+    };
+    let packages = metadata["packages"].as_array().expect("a list");
+    let with_it: Vec<_> = packages.iter().filter(has_it).map(|one| &one["name"]).collect();
+    assert_eq!(with_it, ["retry-workflow-cli"]);
+}

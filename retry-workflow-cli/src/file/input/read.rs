@@ -408,6 +408,9 @@ fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize
     Ok((source, before.len()))
 }
 
+/// `serde_json` passes a number with all of its digits as a map with this key.
+const NUMBER: &str = "$serde_json::private::Number";
+
 /// A walk through a document to the values of a list or a map.
 struct Walk<'a, 'b> {
     each: &'a mut Sink<'b>,
@@ -452,24 +455,32 @@ impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut next = map.next_key::<String>()?;
+        if next.as_deref() == Some(NUMBER) {
+            map.next_value::<IgnoredAny>()?;
+            return Ok(());
+        }
         let Some((name, rest)) = self.names.split_first() else {
             self.walk.was_found = true;
-            while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            while let Some(key) = next {
+                let value = map.next_value::<Value>()?;
                 if self.walk.list_inside.is_none() && value.is_array() {
                     self.walk.list_inside = Some(key.clone());
                 }
                 let place = Place::Path(format!("{}['{key}']", self.prefix));
                 self.walk.give(place, value)?;
+                next = map.next_key()?;
             }
             return Ok(());
         };
-        while let Some(key) = map.next_key::<String>()? {
+        while let Some(key) = next {
             if key == *name {
                 let prefix = format!("{}['{key}']", self.prefix);
                 map.next_value_seed(Down { walk: &mut *self.walk, names: rest, prefix })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
+            next = map.next_key()?;
         }
         Ok(())
     }

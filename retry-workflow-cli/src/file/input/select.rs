@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::read::{Halt, Item, Place, Sink};
+use crate::template::decimal::{Decimal, LARGEST, identity};
 use crate::template::expression::{Expression, Types, compare, kind, number};
 use crate::template::placeholder::{Part, at};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
@@ -74,7 +75,16 @@ impl Selection {
             }
             let value = self.distinct.as_ref().and_then(|path| at(&item.value, path));
             // A value without the field is distinct from all others.
-            Ok(value.is_none_or(|value| seen.insert(hash(&value.to_string()))))
+            let Some(value) = value else { return Ok(true) };
+            let identity = identity(value).map_err(|number| {
+                let Item { position, place, .. } = item;
+                let message = format!(
+                    "`distinct` cannot compare item {position} ({place}): {number} is too large, \
+                     numbers can be as large as {LARGEST}"
+                );
+                FileError::new(Arc::clone(source), vec![Mistake { message, span: None }])
+            })?;
+            Ok(seen.insert(hash(&identity)))
         };
         if !self.sort_by.is_empty() {
             return self.sorted(types, source, read, &mut picked, each);
@@ -182,6 +192,13 @@ fn same_kind(
     known: &mut Option<(SortType, u64)>,
 ) -> Result<(), String> {
     let is = match value {
+        Value::Number(number) if Decimal::of(number).is_none() => {
+            return Err(format!(
+                "`{}` of item {position} is {number}, which cannot be ordered: numbers can be as \
+                 large as {LARGEST}",
+                key.name
+            ));
+        }
         Value::Number(_) => SortType::Number,
         Value::String(_) => SortType::Text,
         Value::Bool(_) => SortType::Bool,

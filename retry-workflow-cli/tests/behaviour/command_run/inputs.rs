@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
+use retry_workflow::{JobStatus, StopReason};
+
 use super::support::{Place, until};
 
 #[test]
@@ -124,4 +126,70 @@ fn a_job_that_stops_ends_the_command_of_its_input() {
     until("the command has ended", || {
         std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
     });
+}
+
+#[test]
+fn a_number_reaches_commands_and_the_store_digit_for_digit() {
+    let numbers = [
+        "123456789012345678901234567890",
+        "-12345678901234.56789",
+        "1.10",
+        "0.1000",
+        "1e+400",
+        "18446744073709551616",
+        "7",
+    ];
+    let items: Vec<_> = numbers
+        .iter()
+        .enumerate()
+        .map(|(at, n)| format!("{{\"id\":\"i{at}\",\"n\":{n}}}\n"))
+        .collect();
+    let items = items.concat();
+    let place = Place::with(
+        "name: job\nmap:\n  input: items.jsonl\n  max_parallel: 1\n  agent_template:\n\
+         \x20   - shell: 'echo ${item.n} $N $(cat file) >> seen'\n\
+         \x20     env: { N: '${item.n}' }\n\
+         \x20   - shell: 'echo ${item} >> whole'\n",
+    )
+    .file("items.jsonl", &items)
+    .file("file", "1.10");
+    place.ends(0, &["run", "job.yml"]);
+    let seen: Vec<_> = numbers.iter().map(|n| format!("{n} {n} 1.10\n")).collect();
+    assert_eq!(place.read("seen"), seen.concat());
+    assert_eq!(place.read("whole"), items);
+    for (at, number) in numbers.iter().enumerate() {
+        place.ends(0, &["items", "show", &format!("i{at}")]).says(number);
+    }
+}
+
+#[test]
+fn the_exponent_of_a_number_may_be_written_in_another_way() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: items.jsonl\n  agent_template: { shell: 'echo ${item.n} >> seen' }\n",
+    )
+    .file("items.jsonl", "{\"id\":1,\"n\":1e2}\n");
+    place.ends(0, &["run", "job.yml"]);
+    assert_eq!(place.read("seen"), "1e+2\n");
+}
+
+/// The command keeps all digits of numbers, and its tests run this with that feature, those of the
+/// library without it.
+#[test]
+fn a_share_that_stopped_a_job_is_read_again_with_and_without_all_digits() {
+    for (text, share) in [("0.5", 0.5), ("1.10", 1.1), ("1180591620717411303424", 2_f64.powi(70))] {
+        let status =
+            r#"{"status":"stopped","reason":{"stopped_by":"failure_threshold","failure_threshold":TEXT,"failed":1,"ended":2}}"#
+            .replace("TEXT", text);
+        let status: JobStatus = serde_json::from_str(&status).unwrap();
+        let again = serde_json::to_string(&status).unwrap();
+        for status in [status, serde_json::from_str(&again).unwrap()] {
+            let JobStatus::Stopped {
+                reason: StopReason::FailureThreshold { failure_threshold, .. },
+            } = status
+            else {
+                panic!("{status:?}")
+            };
+            assert!((failure_threshold / share - 1.0).abs() < 1e-12, "{text}: {failure_threshold}");
+        }
+    }
 }

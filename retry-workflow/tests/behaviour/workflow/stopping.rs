@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, MemoryStore, StopReason,
-    Store, Timestamp, WaitReason, Workflow, policy,
+    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, JobStatus, MemoryStore,
+    StopReason, Store, Timestamp, WaitReason, Workflow, policy,
 };
 use tokio::time::Instant;
 
@@ -305,4 +305,26 @@ async fn what_follows_an_end_holds_it_for_as_long_as_it_runs_and_runs_again_if_i
     assert_eq!(lasts(1).await.unwrap(), None);
     let interrupted = job.finish(&store, "import-1", |_| {}, |_| async { None::<()> });
     assert_eq!(interrupted.await.unwrap(), None);
+}
+
+/// The command keeps all digits of numbers, and its tests run this with that feature, those of the
+/// library without it.
+#[test]
+fn a_share_that_stopped_a_job_is_read_again_with_and_without_all_digits() {
+    for (text, share) in [("0.5", 0.5), ("1.10", 1.1), ("1180591620717411303424", 2_f64.powi(70))] {
+        let status =
+            r#"{"status":"stopped","reason":{"stopped_by":"failure_threshold","failure_threshold":TEXT,"failed":1,"ended":2}}"#
+            .replace("TEXT", text);
+        let status: JobStatus = serde_json::from_str(&status).unwrap();
+        let again = serde_json::to_string(&status).unwrap();
+        for status in [status, serde_json::from_str(&again).unwrap()] {
+            let JobStatus::Stopped {
+                reason: StopReason::FailureThreshold { failure_threshold, .. },
+            } = status
+            else {
+                panic!("{status:?}")
+            };
+            assert!((failure_threshold / share - 1.0).abs() < 1e-12, "{text}: {failure_threshold}");
+        }
+    }
 }

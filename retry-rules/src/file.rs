@@ -19,6 +19,8 @@
 //! A policy is `Copy` and can be used in a `const`, so custom delays from a file are kept until the
 //! program ends, each distinct list once.
 
+mod float;
+
 mod attempts;
 mod backoff;
 mod jitter;
@@ -51,3 +53,5 @@ pub use backoff::CURVES;
 pub use command::{KEYS, NotHere, OnlyForCommands};
 #[doc(hidden)]
 pub use draft::Draft;
+#[doc(hidden)]
+pub use float::{MapFrom, float_or_map};

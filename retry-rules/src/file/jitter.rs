@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::float::float;
 use crate::duration;
 use crate::policy::jitter::Jitter;
 use crate::suggest::unknown_word;
@@ -31,7 +32,7 @@ impl<'de> Deserialize<'de> for JitterKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct JitterVisitor;
 
-        impl Visitor<'_> for JitterVisitor {
+        impl<'de> Visitor<'de> for JitterVisitor {
             type Value = JitterKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,6 +55,10 @@ impl<'de> Deserialize<'de> for JitterKey {
             #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are factors")]
             fn visit_i64<E: Error>(self, factor: i64) -> Result<JitterKey, E> {
                 self.visit_f64(factor as f64)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JitterKey, A::Error> {
+                float(self, map)
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<JitterKey, E> {

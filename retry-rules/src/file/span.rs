@@ -5,10 +5,12 @@ use core::time::Duration;
 use std::format;
 use std::string::ToString as _;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::float::float_or_map;
 use crate::duration;
 
 /// A duration in a file: a humantime string such as `"30s"`, or `{ secs, nanos }`.
@@ -84,12 +86,14 @@ impl<'de> Visitor<'de> for SpanVisitor {
             nanos: u32,
         }
 
-        let parts = Parts::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-        if parts.nanos >= 1_000_000_000 {
-            return Err(A::Error::custom(
-                "`nanos` must be below 1000000000, which is a whole second",
-            ));
-        }
-        Ok(Span(Duration::new(parts.secs, parts.nanos)))
+        float_or_map(self, map, |_, map| {
+            let parts = Parts::deserialize(MapAccessDeserializer::new(map))?;
+            if parts.nanos >= 1_000_000_000 {
+                return Err(A::Error::custom(
+                    "`nanos` must be below 1000000000, which is a whole second",
+                ));
+            }
+            Ok(Span(Duration::new(parts.secs, parts.nanos)))
+        })
     }
 }

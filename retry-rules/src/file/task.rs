@@ -4,11 +4,12 @@ use core::fmt;
 use core::time::Duration;
 use std::format;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::bound::BoundKey;
 use super::draft::Draft;
+use super::float::float;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use crate::duration;
@@ -146,7 +147,7 @@ impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct SecondsVisitor;
 
-        impl Visitor<'_> for SecondsVisitor {
+        impl<'de> Visitor<'de> for SecondsVisitor {
             type Value = Seconds;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,6 +168,10 @@ impl<'de> Deserialize<'de> for Seconds {
                 u64::try_from(seconds).map(|seconds| Seconds(Duration::from_secs(seconds))).map_err(
                     |_| E::custom(format!("{seconds} seconds: a delay cannot be negative")),
                 )
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seconds, A::Error> {
+                float(self, map)
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use retry_runtime::file::{InvalidKeys, Span, WorkflowKeys, from_map};
+use retry_runtime::file::{InvalidKeys, Span, WorkflowKeys, float_or_map, from_map};
 use retry_runtime::{Bound, BreakerConfig, Policy};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer as _, MapAccess, Visitor};
@@ -87,7 +87,9 @@ impl<'de> Deserialize<'de> for OpenFor {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenFor, A::Error> {
-                Span::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+                float_or_map(self, map, |_, map| {
+                    Span::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+                })
             }
         }
 

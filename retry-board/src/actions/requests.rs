@@ -67,8 +67,13 @@ impl JobForm {
     }
 
     /// Makes the items due now that wait for their next attempt.
-    pub(crate) async fn make_due(&self, store: &dyn Store, who: &str) -> Result<Done, Problem> {
-        let id = self.unfinished(store).await?;
+    pub(crate) async fn make_due(
+        &self,
+        store: &dyn Store,
+        who: &str,
+        command: &str,
+    ) -> Result<Done, Problem> {
+        let job = self.unfinished(store).await?;
         let begun = Entry::new(who, "make due").job(&self.job).begin(store).await?;
         let due = Job::make_due(store, &self.job).await?;
         begun.done(store, due).await?;
@@ -77,7 +82,8 @@ impl JobForm {
         let next = if is_live {
             "a worker of the job picks them up".to_owned()
         } else {
-            format!("no process is working on {id}; to run them: retry-workflow resume {id}")
+            let id = cut(&line(&job.id), 200);
+            format!("no process is working on {id}; to run them: {}", how_to_resume(command, &job))
         };
         let are = if due == 1 { "is" } else { "are" };
         let said = format!("{} {are} due now; {next}", count(due, "waiting item"));

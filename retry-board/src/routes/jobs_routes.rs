@@ -274,7 +274,8 @@ async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>
 
 async fn make_due(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form.proof, back, || form.make_due(&*here.store, actor.who())).await
+    let command = &here.board.command;
+    actor.act(&here.once, &form, back, || form.make_due(&*here.store, actor.who(), command)).await
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -34,15 +34,15 @@ use crate::file::{
     ItemPriority, KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile,
 };
 use crate::steps::descriptors;
-use crate::steps::list::ItemSteps;
+use crate::steps::list::{AttemptTerms, ItemSteps};
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
-    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Rate,
-    StopReason, Store, StoreError, WorkflowError,
+    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus,
+    OnItemFailure, Rate, StopReason, Store, StoreError, WorkflowError,
 };
 
 /// What a job records about its workflow file.
@@ -483,6 +483,7 @@ async fn run_plan(
                     scope: Scope::default(),
                     link: None,
                     restarts: settings.restart_items,
+                    postpones: true,
                 };
                 graph.work(&task.name, &needs, work)
             });
@@ -536,7 +537,14 @@ async fn map_reduce(
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
         captured: captured.clone(),
-        limit: map.agent_timeout,
+        terms: AttemptTerms {
+            limit: map.agent_timeout,
+            keeps_place: matches!(
+                file.error_policy().get_on_item_failure(),
+                OnItemFailure::Custom(_)
+            ),
+            postponed: None,
+        },
         restarts,
     };
     let report = match file.reader().filter(|_| !job.input_complete) {
@@ -620,7 +628,10 @@ async fn set_up(
 ) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
     let id = format!("{}{SETUP}", job.id);
     let setup = part(&**store, job, &id, &format!("{}, setup", file.name())).await?;
-    let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
+    let mut chain = Chain::new(Arc::clone(store), steps.clone(), Scope::default());
+    // The items wait for it.
+    chain.postpones = false;
+    let chain = Arc::new(chain);
     // Steps may have been added to it.
     let known = commands::number(&**store, &id).await?.unwrap_or(0);
     let is_whole = usize::try_from(known).is_ok_and(|known| known >= steps.0.len());

@@ -41,10 +41,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
 use self::alone::{Admission, HandlerAccess};
-pub use self::attempt::checkpoint;
 use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};
+pub use self::attempt::{checkpoint, postponed};
 use self::breaker::Breaker;
 use self::capacity::{Capacity, Shortage};
 use self::collect::Collector;
@@ -721,7 +721,7 @@ impl Engine {
             self.start_looking(false);
         }
         for (place, lease) in leases.into_iter().enumerate() {
-            if (lease.run, lease.attempt) == (0, 1) {
+            if (lease.run, lease.attempt) == (0, 1) && lease.checkpoint.is_none() {
                 self.waiting = self.waiting.saturating_sub(1);
             }
             // One that this worker is at already has begun.

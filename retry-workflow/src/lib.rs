@@ -129,10 +129,12 @@ pub mod work {
 
     pub use retry_runtime::{Interrupted, Reason, durable};
 
-    pub use crate::engine::checkpoint;
     pub use crate::engine::items::{ByIterator, ByKey, ByStream, Keyed, NextItem};
     pub use crate::engine::retry_state::{NextStep, RetryState};
-    pub use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome};
+    pub use crate::engine::work::{
+        AttemptReport, AttemptTimer, StepRecord, WorkItem, WorkOutcome, postponement,
+    };
+    pub use crate::engine::{checkpoint, postponed};
     pub use crate::item::one_or_many::{Many, One, OneOrMany};
     pub use crate::item::record::StepTime;
     pub use crate::workflow::closure::{Payload, ReadsErrors};

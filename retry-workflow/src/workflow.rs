@@ -5,6 +5,7 @@ pub(crate) mod closure;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use retry_runtime::matchers::Matchers;
 use retry_runtime::retrier::{Classified, Decider, ForError, Opaque, Readable};
@@ -17,7 +18,7 @@ use crate::engine::source::JsonItems;
 use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
 use crate::job::report::JobReport;
-use crate::workflow::closure::{Closure, Payload, ReadsErrors};
+use crate::workflow::closure::{Closure, MAX_POSTPONED, Payload, ReadsErrors};
 
 /// A job of many items: a closure handles each of them, with retries as a policy says, and a store
 /// keeps it until it has ended.
@@ -33,6 +34,7 @@ use crate::workflow::closure::{Closure, Payload, ReadsErrors};
 /// | [`store`](Self::store) | in memory, with a warning: good for tests, and gone with the process |
 /// | [`job_id`](Self::job_id) | the name and a number |
 /// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+/// | [`max_postponed`](Self::max_postponed): how long an item may come back later | 24 h |
 ///
 /// ```
 /// use retry_workflow::matchers::{network, timeout};
@@ -75,6 +77,7 @@ use crate::workflow::closure::{Closure, Payload, ReadsErrors};
 pub struct Workflow<D = Readable> {
     runner: JobRunner,
     retrier: Retrier<D>,
+    max_postponed: Duration,
 }
 
 impl Workflow {
@@ -97,7 +100,7 @@ impl Workflow {
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let retrier = Retrier::new(Policy::new()).name(name.clone());
-        Self { runner: JobRunner::new(name), retrier }
+        Self { runner: JobRunner::new(name), retrier, max_postponed: MAX_POSTPONED }
     }
 }
 
@@ -223,8 +226,8 @@ impl<D> Workflow<D> {
     }
 
     fn with_retrier<N>(self, change: impl FnOnce(Retrier<D>) -> Retrier<N>) -> Workflow<N> {
-        let Self { runner, retrier } = self;
-        Workflow { runner, retrier: change(retrier) }
+        let Self { runner, retrier, max_postponed } = self;
+        Workflow { runner, retrier: change(retrier), max_postponed }
     }
 
     /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
@@ -284,6 +287,32 @@ impl<D> Workflow<D> {
     /// ```
     pub fn quota(self, quota: impl Into<Shared<RetryQuota>>) -> Self {
         self.with_retrier(|retrier| retrier.quota(quota))
+    }
+
+    /// Sets how long an item may be [postponed](ItemContext::postpone) in a run, in total; after
+    /// that its failures are ordinary ones, of class `postponed`. Default: 24 h.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry(policy!(attempts = 1))
+    ///     .max_postponed(Duration::from_secs(600))
+    ///     .run([1], |_: u32, cx| async move {
+    ///         cx.postpone(Duration::from_secs(60));
+    ///         Err::<(), _>("the export is not there yet")
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.classes["postponed"], 1);
+    /// assert!(report.elapsed >= Duration::from_secs(600));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn max_postponed(mut self, most: Duration) -> Self {
+        self.max_postponed = most;
+        self
     }
 
     settings!(runner);
@@ -370,8 +399,9 @@ impl<D> Workflow<D> {
         let source = JsonItems::new(items.into_source());
         Box::pin(async move {
             self.check()?;
-            let Self { runner, retrier } = self;
-            let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
+            let Self { runner, retrier, max_postponed } = self;
+            let work =
+                Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier, max_postponed);
             runner.run(source, work).await
         })
     }
@@ -420,8 +450,9 @@ impl<D> Workflow<D> {
         let job = job.to_owned();
         Box::pin(async move {
             self.check()?;
-            let Self { runner, retrier } = self;
-            let work = Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier);
+            let Self { runner, retrier, max_postponed } = self;
+            let work =
+                Closure::<I, H, D, (DeciderKind, TextKind)>::new(handler, retrier, max_postponed);
             runner.resume(&job, work).await
         })
     }

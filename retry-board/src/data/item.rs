@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retry_workflow::audit::Entry;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
-use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp};
+use retry_workflow::{Failure, ItemRecord, ItemState, Timestamp, work};
 use serde::Serialize;
 
 use super::audit::AuditLine;
@@ -75,6 +75,8 @@ pub(crate) struct AttemptLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<String>,
     pub(crate) outcome: AttemptOutcome,
+    /// The number of attempts that it stands for.
+    pub(crate) times: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<FailureText>,
 }
@@ -82,6 +84,9 @@ pub(crate) struct AttemptLine {
 impl ItemPage {
     pub(crate) fn new(item: &ItemRecord, now: Timestamp) -> Self {
         let earlier = item.history.len().saturating_sub(ATTEMPTS);
+        let history = item.history[earlier..].iter().map(AttemptLine::new);
+        let postponed = work::postponed(item);
+        let postponed = postponed.as_ref().map(AttemptLine::new);
         Self {
             job: bounded::id(&item.job),
             id: bounded::id(&item.id),
@@ -95,7 +100,7 @@ impl ItemPage {
             payload: (!item.payload.is_empty()).then(|| json(&item.payload)),
             output: item.output.as_deref().map(json),
             failure: item.failure.as_ref().map(|failure| FailureText::new(failure, SHORTER)),
-            history: item.history[earlier..].iter().map(AttemptLine::new).collect(),
+            history: history.chain(postponed).collect(),
             acted_on: Vec::new(),
             earlier_attempts: earlier,
             now,
@@ -152,6 +157,7 @@ impl AttemptLine {
             worker: bounded::id(&record.worker),
             step: record.step.as_deref().map(bounded::id),
             outcome: record.outcome,
+            times: record.failure.as_ref().map_or(1, |failure| failure.times),
             failure: record.failure.as_ref().map(|failure| FailureText::new(failure, SHORTER / 4)),
         }
     }

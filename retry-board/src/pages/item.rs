@@ -3,6 +3,7 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use retry_workflow::ItemState;
+use retry_workflow::store::AttemptOutcome;
 use retry_workflow::words::count;
 
 use super::answer;
@@ -138,9 +139,13 @@ fn attempt_row(attempt: &AttemptLine) -> Markup {
             p {
                 span.ordinal { "attempt " (attempt.attempt) }
                 (badge::outcome(attempt.outcome))
-                " after " (time::short(attempt.took())) ", started " (time::at(attempt.started)) ", by " code { (line(&attempt.worker)) }
+                @if attempt.times > 1 { " " (attempt.times) " times" }
+                " after " (time::short(attempt.took())) ", " @if attempt.times > 1 { "the last time " } "started " (time::at(attempt.started)) ", by " code { (line(&attempt.worker)) }
                 @if let Some(step) = &attempt.step { ", in " (line(step)) }
-                @if attempt.wait > 0.0 { "; then waited " (time::short(attempt.waited())) }
+                @if attempt.wait > 0.0 {
+                    @if attempt.outcome == AttemptOutcome::Postponed { "; waits of " } @else { "; then waited " }
+                    (time::short(attempt.waited()))
+                }
             }
             @if let Some(failure) = &attempt.failure {
                 details {

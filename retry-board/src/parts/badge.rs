@@ -56,7 +56,11 @@ pub(crate) fn job(status: &str, dead: u64) -> Markup {
 }
 
 pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
-    let tone = if outcome == AttemptOutcome::Succeeded { Tone::Good } else { Tone::Bad };
+    let tone = match outcome {
+        AttemptOutcome::Succeeded => Tone::Good,
+        AttemptOutcome::Postponed => Tone::Waiting,
+        AttemptOutcome::Failed | AttemptOutcome::Lost => Tone::Bad,
+    };
     badge(tone, outcome.as_str())
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn run(attempts: &[&AttemptLine]) -> Markup {
             AttemptOutcome::Succeeded => "succeeded",
             AttemptOutcome::Failed => "dead",
             AttemptOutcome::Lost => "lost",
+            AttemptOutcome::Postponed => "wait",
         };
         let took = width(one.took(), 5.0);
         let title = format!(

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use retry_workflow::store::NewItem;
 use retry_workflow::work::{AttemptReport, AttemptTimer, WorkItem};
-use retry_workflow::{Job, JobRunner, MemoryStore, Work};
+use retry_workflow::{ItemContext, Job, JobRunner, MemoryStore, Work, Workflow, keyed};
 use serde_json::Value;
 
 use crate::support::{ask, get, read_only};
@@ -130,6 +130,23 @@ async fn a_job_says_how_long_its_steps_took() {
     assert_eq!((&whole["median"], &whole["p99"]), (&0.27.into(), &120.0.into()));
     assert_eq!((&load["step"], &load["p95"]), (&"<b>load</b>".into(), &0.018.into()));
     assert_eq!((&skip["step"], &skip["p95"]), (&"skip".into(), &0.001.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_comes_back_later_says_how_often_it_did() {
+    let store = MemoryStore::new();
+    let import = Workflow::new("import").store(store.clone()).deadline(3 * MINUTE);
+    let waits = |_: u32, cx: ItemContext| async move {
+        cx.postpone(MINUTE);
+        Err::<(), _>("the export is not there yet")
+    };
+    import.run(keyed([7_u32], ToString::to_string), waits).await.unwrap();
+    let app = retry_board::jobs(store);
+    let page = get(&app, "/item?job=import-1&id=7").await;
+    page.says("postponed").says(" 3 times after ").says("the last time started").says("waits of ");
+    page.says("the export is not there yet");
+    let row = &get(&app, "/api/item?job=import-1&id=7").await.json()["history"][0];
+    assert_eq!((&row["outcome"], &row["times"]), (&"postponed".into(), &3.into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -554,7 +554,7 @@ pub(crate) struct FilterArguments {
     #[arg(
         long,
         help = "With this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
-        payload, dependency, late, other"
+        payload, dependency, late, postponed, other"
     )]
     pub(crate) class: Option<String>,
     /// That ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago

@@ -44,6 +44,7 @@ const STEP: &[&str] = &[
     "working_dir",
     "timeout",
     "max_retry_after",
+    "max_postponed",
     "retry_config",
     "capture",
     "capture_output",
@@ -225,7 +226,7 @@ impl Forms<'_> {
                 handlers: BTreeMap::new(),
                 on_finish: None,
                 schedule: Schedule::default(),
-                plan: Plan::Standard(self.steps(root, Offers::default())),
+                plan: Plan::Standard(self.steps(root, Offers::postponable())),
                 hints: Vec::new(),
             });
         }
@@ -507,7 +508,7 @@ impl Forms<'_> {
 
     fn standard(&mut self, root: &Node) -> Option<Plan> {
         let commands = self.needed(root, "commands", "mode: standard")?;
-        Some(Plan::Standard(self.steps(commands, Offers::default())))
+        Some(Plan::Standard(self.steps(commands, Offers::postponable())))
     }
 
     /// The value of a required key.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commands;
 use crate::steps::command_env::Workspace;
-use crate::steps::list::has_secret;
+use crate::steps::list::{AttemptTerms, has_secret};
 use crate::steps::step::Steps;
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
@@ -23,6 +23,8 @@ pub(super) struct Chain {
     pub(super) steps: Steps,
     /// The scope of the first step.
     pub(super) scope: Scope,
+    /// Whether a step that is not ready may come back later.
+    pub(super) postpones: bool,
     /// The outputs in memory, secrets included, up to and including this step.
     known: Mutex<Option<(usize, Outputs)>>,
 }
@@ -39,7 +41,7 @@ struct Record {
 impl Chain {
     pub(super) fn new(store: Arc<dyn Store>, steps: Steps, scope: Scope) -> Self {
         let names = commands::names(&steps);
-        Self { store, names, steps, scope, known: Mutex::new(None) }
+        Self { store, names, steps, scope, postpones: true, known: Mutex::new(None) }
     }
 
     /// The scope of a step: what the steps before it have captured.
@@ -64,7 +66,8 @@ impl Chain {
             scope.last = self.output(cx.job(), held.checked_sub(1)).await.map_err(unread)?;
             let Some(step) = self.steps.0.get(held) else { continue };
             let again = Steps(vec![step.clone()]);
-            let ended = again.attempted(workspace, scope.clone(), None, cx, None).await;
+            let terms = AttemptTerms::default();
+            let ended = again.attempted(workspace, scope.clone(), None, cx, terms).await;
             match (ended.outputs, ended.report.outcome) {
                 (Some(outputs), _) => {
                     scope.captured = outputs.captured;

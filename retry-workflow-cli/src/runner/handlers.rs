@@ -89,6 +89,7 @@ fn decision(output: Option<&str>) -> OnItemFailure {
     match output.and_then(|output| output.trim_end().lines().last()).map(str::trim) {
         Some("skip") => OnItemFailure::Skip,
         Some("retry") => OnItemFailure::Retry,
+        Some("retry-step") => OnItemFailure::RetryStep,
         Some("stop") => OnItemFailure::Stop,
         _ => OnItemFailure::Dlq,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::chain::Chain;
 use super::{RunSettings, StopSignal, commands};
 use crate::steps::command_env::Workspace;
-use crate::steps::list::Attempted;
+use crate::steps::list::{AttemptTerms, Attempted};
 use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::job::Unit;
@@ -34,6 +34,7 @@ pub(super) async fn run_chain(
             scope: scope.clone(),
             link: Some((at, Arc::clone(chain))),
             restarts: settings.restart_items,
+            postpones: chain.postpones,
         };
         let before = at.checked_sub(1).and_then(|before| names.get(before));
         let needs: Vec<_> = before.into_iter().map(String::as_str).collect();
@@ -52,6 +53,8 @@ pub(super) struct Task {
     pub(super) link: Option<(usize, Arc<Chain>)>,
     /// If it cannot continue after an edit, it starts over.
     pub(super) restarts: bool,
+    /// Whether a step that is not ready may come back later.
+    pub(super) postpones: bool,
 }
 
 impl Work for Task {
@@ -68,8 +71,10 @@ impl Work for Task {
             },
         };
         let checkpoint = self.steps.checkpoint(item.checkpoint.as_deref(), self.restarts);
+        let postponed = self.postpones.then_some(item.postponed);
+        let terms = AttemptTerms { postponed, ..AttemptTerms::default() };
         let Attempted { report, outputs } =
-            self.steps.attempted(&self.workspace, scope, checkpoint, cx, None).await;
+            self.steps.attempted(&self.workspace, scope, checkpoint, cx, terms).await;
         if let (Some((at, chain)), Some(outputs)) = (&self.link, outputs)
             && let Err(error) = chain.after(*at, outputs, &self.workspace, cx.job()).await
         {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
-use retry_runtime::retrier::ForError;
-use retry_runtime::{Class, Reason, Retrier};
+use retry_runtime::{Class, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -29,11 +28,15 @@ use crate::template::shell::Script;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::{
     AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, StepTime, WorkItem, WorkOutcome,
+    postponement,
 };
 use retry_workflow::{Failure, ItemContext, Work};
 
 /// The class of failures that are due to the item's contents.
 const PAYLOAD: &str = "payload";
+
+/// The class of steps that were not ready for too long.
+const POSTPONED: &str = "postponed";
 
 /// Where a list has stopped and will continue.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -102,11 +105,24 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+/// What comes before the next attempt.
+#[derive(Clone, Copy, Debug)]
+enum Pause {
+    /// The wait of a policy, or of a server, after a failure.
+    Retry(Duration),
+    /// A wait that uses up no attempt, because a step is not ready.
+    Postponed(Duration),
+}
+
+/// The exit status of a step that is not ready: that of a temporary failure, `EX_TEMPFAIL`.
+const NOT_READY: i32 = 75;
+
 /// How a list has ended in this attempt.
 enum ListEnd {
     Done(Scope),
-    Again(Duration, Box<Checkpoint>),
-    Failed(Failure, Reason),
+    Again(Pause, Box<Checkpoint>),
+    /// With the place of the failed step, if it is wanted.
+    Failed(Failure, Reason, Option<Box<Checkpoint>>),
 }
 
 /// What to do about a step now.
@@ -150,9 +166,22 @@ struct Attempt<'a> {
     /// failed.
     shortage: Option<String>,
     began: Instant,
-    /// The limit for the total run time of the item's steps, and the time used by earlier attempts.
-    limit: Option<Duration>,
+    terms: AttemptTerms,
+    /// How long the steps ran in earlier attempts.
     ran: Duration,
+    /// How long a step ran that was not ready.
+    uncounted: Duration,
+}
+
+/// What depends on where a list of steps is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AttemptTerms {
+    /// The limit for the total run time of the steps.
+    pub(crate) limit: Option<Duration>,
+    /// A handler may let the item continue at a step that has failed.
+    pub(crate) keeps_place: bool,
+    /// Steps that are not ready may come back later: how long they have done so in this run.
+    pub(crate) postponed: Option<Duration>,
 }
 
 /// How an attempt has ended, and the outputs of its steps.
@@ -172,17 +201,17 @@ impl Steps {
         checkpoint: Option<&str>,
         cx: &ItemContext,
     ) -> AttemptReport {
-        self.attempted(workspace, scope, checkpoint, cx, None).await.report
+        self.attempted(workspace, scope, checkpoint, cx, AttemptTerms::default()).await.report
     }
 
-    /// The same, with the outputs of the steps, which run no longer than `limit`.
+    /// The same on these terms, with the outputs of the steps.
     pub(crate) async fn attempted(
         &self,
         workspace: &Workspace,
         scope: Scope,
         checkpoint: Option<&str>,
         cx: &ItemContext,
-        limit: Option<Duration>,
+        terms: AttemptTerms,
     ) -> Attempted {
         let timer = AttemptTimer::start();
         let checkpoint: Checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
@@ -218,10 +247,11 @@ impl Steps {
             is_stopped: false,
             shortage: None,
             began,
-            limit,
+            terms,
             ran,
+            uncounted: Duration::ZERO,
         };
-        let mut outputs = None;
+        let (mut outputs, mut resume_from) = (None, None);
         let ended = attempt.list(self, scope, checkpoint).await;
         if attempt.is_stopped {
             let report = AttemptReport::new(WorkOutcome::Released);
@@ -238,25 +268,57 @@ impl Steps {
                 outputs = Some(Outputs { last, captured });
                 WorkOutcome::Succeeded(stored)
             }
-            ListEnd::Again(wait, checkpoint) => match attempt.checkpoint_text(*checkpoint) {
-                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
-                Err(error) => WorkOutcome::Failed {
-                    failure: Failure::new("other", format!("cannot be kept: {error}")),
-                    reason: Reason::NotRetryable,
-                },
-            },
-            ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
+            ListEnd::Again(pause, checkpoint) => {
+                match (attempt.checkpoint_text(*checkpoint), pause) {
+                    (Ok(checkpoint), Pause::Retry(wait)) => WorkOutcome::Retry { wait, checkpoint },
+                    (Ok(checkpoint), Pause::Postponed(wait)) => {
+                        WorkOutcome::Postponed { wait, checkpoint: Some(checkpoint) }
+                    }
+                    (Err(error), _) => WorkOutcome::Failed {
+                        failure: Failure::new("other", format!("cannot be kept: {error}")),
+                        reason: Reason::NotRetryable,
+                    },
+                }
+            }
+            ListEnd::Failed(failure, reason, place) => {
+                resume_from = place.and_then(|place| serde_json::to_string(&place).ok());
+                WorkOutcome::Failed { failure, reason }
+            }
         };
         let mut report = AttemptReport::new(outcome).asked_wait(attempt.asked);
-        report.step_times = attempt.step_times;
+        (report.step_times, report.resume_from) = (attempt.step_times, resume_from);
         let report = attempt.records.into_iter().fold(report, AttemptReport::record);
         Attempted { report, outputs }
     }
 }
 
+/// A list of steps on its way.
+struct ListState<'a> {
+    steps: &'a Steps,
+    at: usize,
+    scope: Scope,
+    owners: OutputOwners,
+    /// The state of the retries of the step, if it has begun.
+    kept: Option<RetryState>,
+    repairs: u32,
+}
+
+impl ListState<'_> {
+    /// The list at a step whose command will run again.
+    fn before(&mut self, kept: Option<RetryState>) -> Box<Checkpoint> {
+        let place = Checkpoint::in_step(self.steps, self.at);
+        Box::new(Checkpoint { kept, repairs: self.repairs, ..place })
+    }
+
+    fn inside(&self, inner: InnerList) -> Box<Checkpoint> {
+        Box::new(Checkpoint::inside(self.steps, self.at, self.repairs, inner))
+    }
+}
+
 impl Attempt<'_> {
     fn checkpoint_text(&self, checkpoint: Checkpoint) -> serde_json::Result<String> {
-        let ran = if self.limit.is_some() { self.running() } else { Duration::ZERO };
+        let ran = self.running().saturating_sub(self.uncounted);
+        let ran = if self.terms.limit.is_some() { ran } else { Duration::ZERO };
         serde_json::to_string(&Checkpoint { ran, ..checkpoint })
     }
 
@@ -280,107 +342,160 @@ impl Attempt<'_> {
         mut scope: Scope,
         mut checkpoint: Checkpoint,
     ) -> ListEnd {
-        let mut owners = match self.restore(steps, &mut scope, &mut checkpoint).await {
+        let owners = match self.restore(steps, &mut scope, &mut checkpoint).await {
             Ok(owners) => owners,
-            Err((failure, reason)) => return ListEnd::Failed(failure, reason),
+            Err((failure, reason)) => return ListEnd::Failed(failure, reason, None),
         };
-        let (mut at, mut kept, mut repairs) =
-            (checkpoint.done.len(), checkpoint.kept, checkpoint.repairs);
-        let mut inner = checkpoint.inner;
-        while let Some(step) = steps.0.get(at) {
-            if kept.is_none() && inner.is_none() && repairs == 0 {
-                match self.is_wanted(step, &scope) {
+        let Checkpoint { done, kept, repairs, mut inner, .. } = checkpoint;
+        let mut list = ListState { steps, at: done.len(), scope, owners, kept, repairs };
+        while let Some(step) = steps.0.get(list.at) {
+            let is_new = list.kept.is_none() && inner.is_none() && list.repairs == 0;
+            if is_new && let Some(when) = &step.when {
+                match when.holds(Types::Json, &|placeholder| list.scope.json(placeholder)) {
                     Ok(true) => {}
                     Ok(false) => {
-                        at += 1;
+                        list.at += 1;
                         continue;
                     }
-                    Err(end) => return *end,
+                    Err(why) => {
+                        let end = self.undecided(step, &why);
+                        return self.left(end, list);
+                    }
                 }
             }
-            let mut phase = inner.take().map_or(Phase::Run, |inner| inner.phase());
-            loop {
-                phase = match phase {
-                    Phase::Run => match self.step(step, &scope, kept.take()).await {
-                        StepEnd::Done(output, captured) => {
-                            owners.keeps(at, step, captured, &mut scope);
-                            scope.last = Some(output);
-                            owners.last = Some(at);
-                            Phase::Succeeded(Checkpoint::default())
-                        }
-                        StepEnd::Again(wait, kept) => {
-                            let left =
-                                Checkpoint { kept, repairs, ..Checkpoint::in_step(steps, at) };
-                            return self.again_at(left, wait, &owners, scope);
-                        }
-                        StepEnd::Failed(failed, captured) => {
-                            owners.keeps(at, step, captured, &mut scope);
-                            Phase::Failed(failed, Checkpoint::default())
-                        }
-                    },
-                    Phase::Succeeded(from) => {
-                        let Some(then) = &step.on_success else { break };
-                        match Box::pin(self.list(then, scope.clone(), from)).await {
-                            ListEnd::Done(_) => break,
-                            ListEnd::Again(wait, checkpoint) => {
-                                let inner = InnerList::Succeeded { checkpoint: *checkpoint };
-                                let left = Checkpoint::inside(steps, at, repairs, inner);
-                                return self.again_at(left, wait, &owners, scope);
-                            }
-                            failed @ ListEnd::Failed(..) => return failed,
-                        }
-                    }
-                    // The whole attempt is released.
-                    Phase::Failed(failed, _) if self.is_stopped || self.shortage.is_some() => {
-                        return failed.end();
-                    }
-                    Phase::Failed(failed, from) => {
-                        if let Some(end) = self.timed_out() {
-                            return end;
-                        }
-                        let spent = repairs >= step.after_failure.repairs();
-                        let then = match self.next(step, &failed, spent, &scope).await {
-                            // This was the fallback.
-                            _ if self.shortage.is_some() => {
-                                let checkpoint = Checkpoint::default();
-                                let inner = InnerList::Failed { failed, checkpoint };
-                                let left = Checkpoint::inside(steps, at, repairs, inner);
-                                return self.again_at(left, Duration::ZERO, &owners, scope);
-                            }
-                            Next::Run(then) => then,
-                            Next::End(end) => return end,
-                            Next::GoOn(output) => {
-                                scope.last = Some(output);
-                                owners.last = Some(at);
-                                break;
-                            }
-                        };
-                        let ended = Box::pin(self.list(then, failed.scope(&scope), from)).await;
-                        match ended {
-                            ListEnd::Again(wait, checkpoint) => {
-                                let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
-                                let left = Checkpoint::inside(steps, at, repairs, inner);
-                                return self.again_at(left, wait, &owners, scope);
-                            }
-                            _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
-                                return failed.end();
-                            }
-                            // This was a repair; a failed one counts as well.
-                            ended => {
-                                repairs += 1;
-                                match ended {
-                                    ListEnd::Done(_) => Phase::Run,
-                                    _ => Phase::Failed(failed, Checkpoint::default()),
-                                }
-                            }
-                        }
-                    }
-                };
+            if let Some(end) = self.run_step(step, &mut list, inner.take()).await {
+                return self.left(end, list);
             }
-            at += 1;
-            repairs = 0;
+            list.at += 1;
+            list.repairs = 0;
         }
-        ListEnd::Done(scope)
+        ListEnd::Done(list.scope)
+    }
+
+    /// Runs a step of a list with everything that follows it, from where `inner` says. Returns how
+    /// the list ends, unless the next step follows.
+    async fn run_step(
+        &mut self,
+        step: &Step,
+        list: &mut ListState<'_>,
+        inner: Option<Box<InnerList>>,
+    ) -> Option<ListEnd> {
+        let mut phase = match inner.map(|inner| *inner) {
+            None => Phase::Run,
+            Some(InnerList::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
+            Some(InnerList::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
+        };
+        loop {
+            phase = match phase {
+                Phase::Run => match self.step(step, &list.scope, list.kept.take()).await {
+                    StepEnd::Done(output, captured) => {
+                        list.owners.keeps(list.at, step, captured, &mut list.scope);
+                        list.scope.last = Some(output);
+                        list.owners.last = Some(list.at);
+                        Phase::Succeeded(Checkpoint::default())
+                    }
+                    StepEnd::Again(pause, kept) => {
+                        return Some(ListEnd::Again(pause, list.before(kept)));
+                    }
+                    StepEnd::Failed(failed, captured) => {
+                        list.owners.keeps(list.at, step, captured, &mut list.scope);
+                        Phase::Failed(failed, Checkpoint::default())
+                    }
+                },
+                Phase::Succeeded(from) => {
+                    let then = step.on_success.as_ref()?;
+                    return match Box::pin(self.list(then, list.scope.clone(), from)).await {
+                        ListEnd::Done(_) => None,
+                        ListEnd::Again(pause, checkpoint) => {
+                            let inner = InnerList::Succeeded { checkpoint: *checkpoint };
+                            Some(ListEnd::Again(pause, list.inside(inner)))
+                        }
+                        failed @ ListEnd::Failed(..) => Some(failed),
+                    };
+                }
+                // The whole attempt is released.
+                Phase::Failed(failed, _) if self.is_stopped || self.shortage.is_some() => {
+                    return Some(failed.end());
+                }
+                Phase::Failed(failed, from) => {
+                    if let Some(end) = self.timed_out() {
+                        return Some(end);
+                    }
+                    let spent = list.repairs >= step.after_failure.repairs();
+                    let then = match self.next(step, &failed, spent, &list.scope).await {
+                        // This was the fallback.
+                        _ if self.shortage.is_some() => {
+                            let checkpoint = Checkpoint::default();
+                            let inner = InnerList::Failed { failed, checkpoint };
+                            let pause = Pause::Retry(Duration::ZERO);
+                            return Some(ListEnd::Again(pause, list.inside(inner)));
+                        }
+                        Next::Run(then) => then,
+                        Next::End(end) => return Some(end),
+                        Next::GoOn(output) => {
+                            list.scope.last = Some(output);
+                            list.owners.last = Some(list.at);
+                            return None;
+                        }
+                    };
+                    let scope = failed.scope(&list.scope);
+                    match self.after_failure(then, scope, from).await {
+                        ListEnd::Again(pause, checkpoint) => {
+                            let inner = InnerList::Failed { failed, checkpoint: *checkpoint };
+                            return Some(ListEnd::Again(pause, list.inside(inner)));
+                        }
+                        _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
+                            return Some(failed.end());
+                        }
+                        // This was a repair; a failed one counts as well.
+                        ended => {
+                            list.repairs += 1;
+                            match ended {
+                                ListEnd::Done(_) => Phase::Run,
+                                _ => Phase::Failed(failed, Checkpoint::default()),
+                            }
+                        }
+                    }
+                }
+            };
+        }
+    }
+
+    /// Runs the steps that follow a failure. They cannot come back later: one that is not ready has
+    /// failed.
+    async fn after_failure(&mut self, then: &Steps, scope: Scope, from: Checkpoint) -> ListEnd {
+        let postponed = self.terms.postponed.take();
+        let ended = Box::pin(self.list(then, scope, from)).await;
+        self.terms.postponed = postponed;
+        ended
+    }
+
+    /// Adds the outputs to what a list leaves.
+    fn left(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
+        match end {
+            ListEnd::Again(pause, left) => {
+                ListEnd::Again(pause, self.checkpoint(*left, &list.owners, list.scope))
+            }
+            end => self.placed(end, list),
+        }
+    }
+
+    /// Adds the place to a failure: that of the failed step, with all its attempts and repairs. What
+    /// contains a secret is not kept, so its step runs again.
+    fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
+        let ListState { steps, at, scope, owners, .. } = list;
+        let ListEnd::Failed(failure, reason, inner) = end else { return end };
+        if !self.terms.keeps_place {
+            return ListEnd::Failed(failure, reason, None);
+        }
+        let left = match inner {
+            Some(inner) => {
+                Checkpoint::inside(steps, at, 0, InnerList::Succeeded { checkpoint: *inner })
+            }
+            None => Checkpoint::at(steps, at),
+        };
+        let (place, _) = self.kept(left, &owners, scope);
+        ListEnd::Failed(failure, reason, Some(Box::new(place)))
     }
 
     /// Decides what follows a failure; `spent` means that the repair has run as often as it may.
@@ -398,7 +513,7 @@ impl Attempt<'_> {
                     Ok(output) => Next::GoOn(output),
                     Err(mut second) => {
                         second.chain.push(failed.failure.message.clone());
-                        Next::End(ListEnd::Failed(second, failed.reason()))
+                        Next::End(ListEnd::Failed(second, failed.reason(), None))
                     }
                 }
             }
@@ -461,26 +576,43 @@ impl Attempt<'_> {
         step: &Step,
         scope: &Scope,
     ) -> Result<(String, Option<Captured>), (Failure, Reason)> {
-        match self.step(step, scope, None).await {
+        let postponed = self.terms.postponed.take();
+        let ended = self.step(step, scope, None).await;
+        self.terms.postponed = postponed;
+        match ended {
             StepEnd::Done(output, captured) => Ok((output, captured)),
             StepEnd::Failed(failed, _) => Err((failed.failure.clone(), failed.reason())),
-            StepEnd::Again(_, Some(state)) => Err((state.failure().clone(), Reason::Attempts)),
-            StepEnd::Again(_, None) => {
-                let why = self.shortage.as_deref().unwrap_or_default();
-                Err((Failure::new("other", why), Reason::Attempts))
+            StepEnd::Again(_, state) => {
+                let failure = state.map(|state| state.failure().clone());
+                let why = self.shortage.as_deref().unwrap_or("it failed when it ran again");
+                let unknown = || Failure::new("other", why);
+                Err((failure.unwrap_or_else(unknown), Reason::Attempts))
             }
         }
     }
 
-    /// Leaves the list for a while, with the checkpoint for the next attempt; values with secrets
-    /// stay in memory.
-    fn again_at(
+    /// The checkpoint for the next attempt; values with secrets stay in memory.
+    fn checkpoint(
         &self,
-        mut checkpoint: Checkpoint,
-        wait: Duration,
+        checkpoint: Checkpoint,
         owners: &OutputOwners,
         scope: Scope,
-    ) -> ListEnd {
+    ) -> Box<Checkpoint> {
+        let (mut checkpoint, withheld) = self.kept(checkpoint, owners, scope);
+        if withheld.last.is_some() || !withheld.captured.is_empty() {
+            let number = self.workspace.vault.put(withheld);
+            checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
+        }
+        Box::new(checkpoint)
+    }
+
+    /// Adds the outputs to a checkpoint, and returns those that contain secrets.
+    fn kept(
+        &self,
+        mut checkpoint: Checkpoint,
+        owners: &OutputOwners,
+        scope: Scope,
+    ) -> (Checkpoint, Outputs) {
         let masks = &self.workspace.environment.masks;
         let mut withheld = Outputs::default();
         if let Some(step) = owners.last {
@@ -502,11 +634,7 @@ impl Attempt<'_> {
             };
             checkpoint.captured.insert(name.clone(), KeptValue { step, value });
         }
-        if withheld.last.is_some() || !withheld.captured.is_empty() {
-            let number = self.workspace.vault.put(withheld);
-            checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
-        }
-        ListEnd::Again(wait, Box::new(checkpoint))
+        (checkpoint, withheld)
     }
 
     fn running(&self) -> Duration {
@@ -515,23 +643,20 @@ impl Attempt<'_> {
 
     /// The failure of an item whose steps have run for too long.
     fn timed_out(&self) -> Option<ListEnd> {
-        let limit = self.limit.filter(|limit| self.running() >= *limit)?;
+        let limit = self.terms.limit.filter(|limit| self.running() >= *limit)?;
         let message = format!(
             "its steps exceeded the `agent_timeout_secs` of the map, {}",
             retry_rules::duration::format(limit)
         );
-        Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline))
+        Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline, None))
     }
 
-    /// Whether the step is to run. Fails the list if its condition cannot be evaluated.
-    fn is_wanted(&mut self, step: &Step, scope: &Scope) -> Result<bool, Box<ListEnd>> {
-        let Some(when) = &step.when else { return Ok(true) };
-        when.holds(Types::Json, &|placeholder| scope.json(placeholder)).map_err(|why| {
-            let why = self.workspace.environment.masks.masked(&why);
-            let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
-            self.record(&step.label, AttemptTimer::start(), failure.clone());
-            Box::new(ListEnd::Failed(failure, Reason::NotRetryable))
-        })
+    /// Fails the list, because a condition cannot be evaluated.
+    fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
+        let why = self.workspace.environment.masks.masked(why);
+        let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
+        self.record(&step.label, AttemptTimer::start(), failure.clone());
+        ListEnd::Failed(failure, Reason::NotRetryable, None)
     }
 
     async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
@@ -573,21 +698,46 @@ impl Attempt<'_> {
             Err(error) => error,
         };
         if self.shortage.is_some() {
-            return StepEnd::Again(Duration::ZERO, kept);
+            return StepEnd::Again(Pause::Retry(Duration::ZERO), kept);
         }
-        let failure = self.failed(retrier, &step.label, timer, &mut error);
+        let mut kept = kept;
+        let not_ready = self.not_ready(step, &error);
+        if let Some(Ok(wait)) = not_ready {
+            self.failed(&step.label, timer, &mut error, None);
+            self.uncounted = timer.elapsed();
+            if let Some(kept) = &mut kept {
+                kept.postpone(wait.saturating_add(timer.elapsed()));
+            }
+            return StepEnd::Again(Pause::Postponed(wait), kept);
+        }
+        let class = not_ready.map(|_| POSTPONED);
+        self.note_wait(retrier.asked_wait(&error));
+        let failure = self.failed(&step.label, timer, &mut error, class);
         let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
             None if step.is_final(&error) => Reason::NotRetryable,
             None => {
                 match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
-                    NextStep::Retry { wait, state } => return StepEnd::Again(wait, Some(*state)),
+                    NextStep::Retry { wait, state } => {
+                        return StepEnd::Again(Pause::Retry(wait), Some(*state));
+                    }
                     NextStep::GiveUp(reason) => reason,
                 }
             }
         };
         let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
         StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
+    }
+
+    /// How long a step that is not ready is postponed; an error if that would be for too long, and
+    /// `None` if it has failed in any other way.
+    fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
+        let so_far = self.terms.postponed?;
+        let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
+        let wait = postponement(wait);
+        let most = step.max_postponed.limit();
+        let is_within = most.is_none_or(|most| so_far.saturating_add(wait) <= most);
+        Some(is_within.then_some(wait).ok_or(()))
     }
 
     /// Runs a command of a step that has been retried `retries` times.
@@ -616,7 +766,7 @@ impl Attempt<'_> {
     ) -> Result<Written, StepError> {
         let PreparedCommand { mut invocation, files, retry_after, hint } =
             command.prepare(self.workspace, scope)?;
-        let left = self.limit.map(|limit| limit.saturating_sub(self.running()));
+        let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
         invocation.timeout = limit.into_iter().chain(left).min();
         for (name, value) in &step.env {
             let value = value.render(scope).map_err(StepError::payload)?;
@@ -664,21 +814,26 @@ impl Attempt<'_> {
                 Ok(written.output)
             }
             Err(error) if self.shortage.is_some() => Err(self.described(&error)),
-            Err(mut error) => Err(self.failed(&step.retrier, &label, timer, &mut error)),
+            Err(mut error) => {
+                self.note_wait(step.retrier.asked_wait(&error));
+                Err(self.failed(&label, timer, &mut error, None))
+            }
         }
     }
 
-    /// Records that a command has failed, with its output and the wait that its server has asked for;
-    /// returns the failure without the output.
+    /// Records that a command has failed, with its output; returns the failure without the output.
+    /// `class` replaces the class of the error.
     fn failed(
         &mut self,
-        retrier: &Retrier<ForError<StepError>>,
         label: &str,
         timer: AttemptTimer,
         error: &mut StepError,
+        class: Option<&str>,
     ) -> Failure {
-        self.note_wait(retrier.asked_wait(error));
-        let failure = self.described(error);
+        let mut failure = self.described(error);
+        if let Some(class) = class {
+            class.clone_into(&mut failure.class);
+        }
         let mut recorded = failure.clone();
         recorded.output = error.take_excerpt();
         self.record(label, timer, recorded);
@@ -722,9 +877,8 @@ fn described(error: &StepError) -> Failure {
 
 enum StepEnd {
     Done(String, Option<Captured>),
-    /// The step is tried again after a wait, with the state of its retries; `None` if its first attempt
-    /// could not begin.
-    Again(Duration, Option<RetryState>),
+    /// With the state of its retries, if it has failed before: its first attempt may not have begun.
+    Again(Pause, Option<RetryState>),
     Failed(StepFailure, Option<Captured>),
 }
 
@@ -733,15 +887,6 @@ impl OutputOwners {
         if let (Some(capture), Some(captured)) = (&step.capture, captured) {
             scope.captured.insert(capture.name.clone(), captured);
             self.captured.insert(capture.name.clone(), at);
-        }
-    }
-}
-
-impl InnerList {
-    fn phase(self) -> Phase {
-        match self {
-            Self::Succeeded { checkpoint } => Phase::Succeeded(checkpoint),
-            Self::Failed { failed, checkpoint } => Phase::Failed(failed, checkpoint),
         }
     }
 }
@@ -882,7 +1027,7 @@ impl StepFailure {
 
     fn end(self) -> ListEnd {
         let reason = self.reason();
-        ListEnd::Failed(self.failure, reason)
+        ListEnd::Failed(self.failure, reason, None)
     }
 
     /// The scope of the handlers of the failure.
@@ -911,8 +1056,7 @@ pub(crate) struct ItemSteps {
     pub(crate) workspace: Arc<Workspace>,
     /// What `setup` has captured.
     pub(crate) captured: BTreeMap<String, Captured>,
-    /// The limit for the total run time of an item's steps.
-    pub(crate) limit: Option<Duration>,
+    pub(crate) terms: AttemptTerms,
     /// Items that cannot continue after an edit start over.
     pub(crate) restarts: bool,
 }
@@ -929,7 +1073,8 @@ impl Work for ItemSteps {
         let scope = Scope { item: payload, captured: self.captured.clone(), ..Scope::default() };
         let (checkpoint, cx) = (item.checkpoint.as_deref(), &item.context);
         let checkpoint = self.steps.checkpoint(checkpoint, self.restarts);
-        self.steps.attempted(&self.workspace, scope, checkpoint, cx, self.limit).await.report
+        let terms = AttemptTerms { postponed: Some(item.postponed), ..self.terms };
+        self.steps.attempted(&self.workspace, scope, checkpoint, cx, terms).await.report
     }
 }
 

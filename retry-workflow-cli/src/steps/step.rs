@@ -14,6 +14,9 @@ use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Placeholder, Template};
 use crate::template::shell::Script;
 
+/// How long an item may be postponed in a run, unless its step sets it.
+const MAX_POSTPONED: Bound = Bound::Limited(Duration::from_secs(24 * 60 * 60));
+
 /// Steps, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps(pub(crate) Vec<Step>);
@@ -34,6 +37,8 @@ pub(crate) struct Step {
     pub(crate) timeout: Option<Duration>,
     /// The longest wait that a server may ask for.
     pub(crate) max_retry_after: Bound,
+    /// How long an item may be postponed in a run before this step has failed.
+    pub(crate) max_postponed: Bound,
     /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
     /// Relative to the folder of the file.
@@ -203,6 +208,7 @@ impl Step {
             timeout: None,
             // As for a call: a step does not wait for longer just because it waits in a store.
             max_retry_after: Bound::Limited(once.get_max_retry_after()),
+            max_postponed: MAX_POSTPONED,
             env: Vec::new(),
             working_dir: None,
             when: None,

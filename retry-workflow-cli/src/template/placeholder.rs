@@ -99,6 +99,8 @@ pub(crate) struct Offers<'a> {
     pub(crate) error: bool,
     pub(crate) last: bool,
     pub(crate) captured: &'a [CapturedName],
+    /// Whether its step may come back later if it is not ready.
+    pub(crate) postpones: bool,
     /// What messages call the text: "a step of `map`".
     pub(crate) label: &'static str,
 }
@@ -109,6 +111,11 @@ pub(crate) const AT_THE_END: &str = "a step of `on_finish`";
 pub(crate) const A_TASK: &str = "a task";
 
 impl<'a> Offers<'a> {
+    /// The offers of a step that may come back later if it is not ready.
+    pub(crate) fn postponable() -> Self {
+        Self { postpones: true, ..Self::default() }
+    }
+
     fn names(self) -> Vec<&'a str> {
         const MAP: [&str; 4] = ["map.results", "map.total", "map.successful", "map.failed"];
         let mut names = Vec::new();
@@ -630,6 +637,7 @@ mod tests {
         error: true,
         last: true,
         captured: &[],
+        postpones: false,
         label: "this place",
     };
 

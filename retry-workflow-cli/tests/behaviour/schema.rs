@@ -134,6 +134,14 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
             "commands: { shell: x, max_retry_after: 5s, retry_config: {} }",
         ),
         (
+            "commands: { shell: x, retry_config: { max_postponed: 5h } }",
+            "commands: { shell: x, max_postponed: 5h, retry_config: {} }",
+        ),
+        (
+            "commands: { shell: x, max_postponed: 5 }",
+            "commands: { shell: x, max_postponed: unlimited }",
+        ),
+        (
             "commands: { shell: x, max_retry_after: none }",
             "commands: { shell: x, max_retry_after: unlimited }",
         ),

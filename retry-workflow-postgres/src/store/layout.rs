@@ -406,6 +406,7 @@ pub(crate) fn outcome(code: i16) -> Option<AttemptOutcome> {
         0 => AttemptOutcome::Succeeded,
         1 => AttemptOutcome::Failed,
         2 => AttemptOutcome::Lost,
+        3 => AttemptOutcome::Postponed,
         _ => return None,
     })
 }
@@ -415,5 +416,6 @@ pub(crate) fn outcome_code(outcome: AttemptOutcome) -> i16 {
         AttemptOutcome::Succeeded => 0,
         AttemptOutcome::Failed => 1,
         AttemptOutcome::Lost => 2,
+        AttemptOutcome::Postponed => 3,
     }
 }

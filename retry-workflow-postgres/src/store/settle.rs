@@ -137,8 +137,8 @@ pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
     let mut sums = [0_i64; 5];
     for row in history {
         // How long a lost attempt worked before its worker was gone is unknown.
-        if row.outcome == AttemptOutcome::Lost {
-            sums[1] += 1;
+        sums[1] += i64::from(row.outcome == AttemptOutcome::Lost);
+        if !row.outcome.is_counted() {
             continue;
         }
         sums[0] += 1;

@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_core::Stream as _;
-use retry_workflow::store::{AttemptOutcome, Group, HourCount, Minute};
+use retry_workflow::store::{Group, HourCount, Minute};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
 use super::layout::{ROLLS_UP, SHARDS};
@@ -337,7 +337,7 @@ impl Minutes {
 
     /// Counts the end of an item and its attempts.
     pub(crate) fn add(&mut self, job: i64, item: &ItemRecord) {
-        for row in item.history.iter().filter(|row| row.outcome != AttemptOutcome::Lost) {
+        for row in item.history.iter().filter(|row| row.outcome.is_counted()) {
             self.of(job, row.started + row.duration).tried(row);
         }
         if let Some(ended) = item.ended {

@@ -13,6 +13,7 @@ mod limits;
 mod migrations;
 mod plans;
 mod pooler;
+mod postponed;
 mod processes;
 mod property;
 mod proxy;

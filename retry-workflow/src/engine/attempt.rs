@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use retry_runtime::durable::AskedWait;
 use retry_runtime::{Permit, Reason, Retrier};
@@ -23,7 +24,8 @@ use crate::item::clock::{Clock, Timestamp};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptRecord, ItemRecord, ItemState, Lease, LeaseKey, Settled, Settlement, StepTime,
+    AttemptOutcome, AttemptRecord, ItemRecord, ItemState, Lease, LeaseKey, Settled, Settlement,
+    StepTime,
 };
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
@@ -118,9 +120,18 @@ struct Checkpoint {
     /// The state of the policy's own retries of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
+    /// Where the next round starts, if not at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<Box<RawValue>>,
     /// How often it has failed as a probe of the breaker and was put back for that.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
+    /// The sum of the waits of this run's postponed attempts.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    postponed_for: Duration,
+    /// The row for those since the last row of the history, which is written with the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    postponed: Option<Box<AttemptRecord>>,
 }
 
 /// Returns what the last attempt of an item has left for the next one, if it left anything: the
@@ -153,8 +164,36 @@ struct Checkpoint {
 /// # }
 /// ```
 pub fn checkpoint(item: &ItemRecord) -> Option<String> {
-    let Checkpoint { work, .. } = Checkpoint::read(item.checkpoint.as_deref());
-    work.map(|work| work.get().to_owned())
+    let Checkpoint { work, place, .. } = Checkpoint::read(item.checkpoint.as_deref());
+    work.or(place).map(|work| work.get().to_owned())
+}
+
+/// Returns the row of the history for the attempts of an item that were
+/// [postponed](AttemptOutcome::Postponed) since its last row. The history gets it once another
+/// attempt has ended.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use retry_workflow::{MemoryStore, Store, Workflow, keyed, work};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let import = Workflow::new("import").store(store.clone()).deadline(Duration::from_secs(150));
+/// let items = keyed([1_u32], ToString::to_string);
+/// let wait = |_: u32, cx: retry_workflow::ItemContext| async move {
+///     cx.postpone(Duration::from_secs(60));
+///     Err::<(), _>("the export is not there yet")
+/// };
+/// import.run(items, wait).await?;
+/// let row = work::postponed(&store.item("import-1", "1").await?.unwrap()).unwrap();
+/// assert_eq!((row.failure.unwrap().times, row.wait), (3, Duration::from_secs(180)));
+/// # Ok(())
+/// # }
+/// ```
+pub fn postponed(item: &ItemRecord) -> Option<AttemptRecord> {
+    Checkpoint::read(item.checkpoint.as_deref()).postponed.map(|row| *row)
 }
 
 /// An item that fails as a probe says more about the other side than about itself. After this many
@@ -250,8 +289,18 @@ impl Process {
         let strikes = lease.strikes();
         let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
-        let Checkpoint { work, rounds, probes, .. } = Checkpoint::read(checkpoint.as_deref());
-        let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
+        let Checkpoint { work, rounds, place, probes, postponed_for, postponed } =
+            Checkpoint::read(checkpoint.as_deref());
+        let item = Item {
+            key,
+            run,
+            attempt,
+            id: id.clone(),
+            correlation: correlation.clone(),
+            postponed_for,
+            postponed,
+        };
+        let left = || Checkpoint { postponed_for, ..Checkpoint::default() };
 
         if strikes >= MOST_STRIKES {
             let message =
@@ -273,27 +322,18 @@ impl Process {
             Some(Err(_)) => return Completion::released(key),
         };
         let probed = self.breaker.as_ref().filter(|breaker| breaker.is_half_open());
-        let context = ItemContext {
-            job: Arc::clone(&self.job),
-            id,
-            correlation,
-            run,
-            attempt,
-            worker: Arc::clone(&self.worker),
-            // Set by the work, if it has its own retries.
-            retries: 0,
-        };
         let given = WorkItem {
-            context,
+            context: self.context(id, correlation, (run, attempt)),
             payload: &payload,
-            checkpoint: work.map(|work| work.get().to_owned()),
+            checkpoint: work.as_ref().or(place.as_ref()).map(|work| work.get().to_owned()),
+            postponed: postponed_for,
         };
         let report = match catch_panic(self.work.attempt_boxed(given)).await {
             Ok(report) => report,
             Err(panic) => AttemptReport::failed(timer, panicked(&*panic), Reason::NotRetryable),
         };
-        let AttemptReport { outcome, records, step_times, asked_wait } = report;
-        let measured = Measured { records, step_times };
+        let AttemptReport { outcome, records, step_times, asked_wait, resume_from } = report;
+        let measured = Measured { records, step_times, resume_from };
         if let Some(permit) = permit {
             tell(permit, &outcome, asked_wait);
             self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
@@ -312,7 +352,7 @@ impl Process {
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
                 match reached.map(checkpoint_of_work).transpose() {
                     Ok(reached) => {
-                        let work = |work| Checkpoint { work: Some(work), rounds, probes };
+                        let work = |work| Checkpoint { work: Some(work), rounds, probes, ..left() };
                         let end = self.put_back(reached.map(work), checkpoint);
                         let completion = self.finished(item, end, measured, None);
                         Completion { not_begun: Some(why), ..completion }
@@ -320,16 +360,24 @@ impl Process {
                     Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
                 }
             }
-            WorkOutcome::Postponed { wait } => {
-                let due = (self.clock)() + wait;
-                let checkpoint = Checkpoint { rounds, ..Checkpoint::default() }.write();
-                self.finished(item, Settled::RetryAt { due, checkpoint }, measured, None)
+            WorkOutcome::Postponed { wait, checkpoint } => {
+                match checkpoint.map(checkpoint_of_work).transpose() {
+                    Ok(given) => {
+                        // Without a checkpoint it continues where this attempt began.
+                        let place = place.filter(|_| given.is_none());
+                        let work = given.or(work);
+                        let left = Checkpoint { work, rounds, place, probes, ..left() };
+                        self.come_back(item, left, (wait, timer.elapsed()), measured)
+                    }
+                    Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
+                }
             }
             WorkOutcome::Retry { wait, checkpoint } => match checkpoint_of_work(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
-                    let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
-                    self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(wait))
+                    let left = Checkpoint { work: Some(work), rounds, probes, ..left() };
+                    let end = Settled::RetryAt { due, checkpoint: left.write() };
+                    self.finished(item, end, measured, Some(wait))
                 }
                 Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
             },
@@ -338,8 +386,7 @@ impl Process {
             {
                 let open_for = probed.map(Breaker::rejects_for).unwrap_or_default();
                 let due = (self.clock)() + open_for;
-                let checkpoint =
-                    Checkpoint { rounds, probes: probes + 1, ..Checkpoint::default() }.write();
+                let checkpoint = Checkpoint { rounds, probes: probes + 1, ..left() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, measured, Some(open_for))
             }
             WorkOutcome::Failed { failure, .. } => {
@@ -364,7 +411,7 @@ impl Process {
         payload: &str,
         rounds: Option<RetryState>,
         failure: Failure,
-        measured: Measured,
+        mut measured: Measured,
     ) -> Completion {
         let mut event = ItemFailure {
             job: Arc::clone(&self.job),
@@ -390,9 +437,12 @@ impl Process {
             };
         }
         let is_lost = failure.class == "lost";
+        // What is not JSON cannot be stored: the item starts over.
+        let place = measured.resume_from.take().filter(|_| action == OnItemFailure::RetryStep);
+        let place = place.and_then(|place| RawValue::from_string(place).ok());
         let mut stops = false;
         let (end, wait) = match action {
-            OnItemFailure::Retry if !is_lost => {
+            OnItemFailure::Retry | OnItemFailure::RetryStep if !is_lost => {
                 let error = failure.to_string();
                 match RetryState::decide(
                     rounds,
@@ -403,8 +453,10 @@ impl Process {
                 ) {
                     NextStep::Retry { wait, state } => {
                         event.state = ItemState::Pending;
+                        let (rounds, postponed_for) = (Some(*state), item.postponed_for);
                         let checkpoint =
-                            Checkpoint { rounds: Some(*state), ..Checkpoint::default() }.write();
+                            Checkpoint { rounds, place, postponed_for, ..Checkpoint::default() };
+                        let checkpoint = checkpoint.write();
                         let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }
@@ -429,19 +481,86 @@ impl Process {
         }
     }
 
+    fn context(
+        &self,
+        id: String,
+        correlation: Option<String>,
+        (run, attempt): (u32, u32),
+    ) -> ItemContext {
+        ItemContext {
+            job: Arc::clone(&self.job),
+            id,
+            correlation,
+            run,
+            attempt,
+            worker: Arc::clone(&self.worker),
+            // Both are set by the work, if it has its own retries.
+            retries: 0,
+            postponed: None,
+        }
+    }
+
+    /// Puts back an item whose attempt was postponed after it had taken some time.
+    fn come_back(
+        &self,
+        mut item: Item,
+        mut left: Checkpoint,
+        (wait, took): (Duration, Duration),
+        mut measured: Measured,
+    ) -> Completion {
+        left.postponed = match measured.records.pop_if(|row| row.failure.is_some()) {
+            Some(record) => {
+                left.postponed_for = left.postponed_for.saturating_add(wait);
+                Some(Box::new(self.postponed(&mut item, record, wait)))
+            }
+            None => item.postponed.take(),
+        };
+        if let Some(rounds) = &mut left.rounds {
+            rounds.postpone(wait.saturating_add(took));
+        }
+        let (due, checkpoint) = ((self.clock)() + wait, left.write());
+        self.finished(item, Settled::Deferred { due, checkpoint }, measured, None)
+    }
+
+    /// The row for a postponed attempt, and those before it.
+    fn postponed(&self, item: &mut Item, record: StepRecord, wait: Duration) -> AttemptRecord {
+        let before = item.postponed.take();
+        let mut failure = record.failure.map(Failure::without_output);
+        let mut waited = wait;
+        if let Some(before) = before {
+            let times = before.failure.map_or(0, |failure| failure.times);
+            failure = failure.map(|it| Failure { times: times.saturating_add(1), ..it });
+            waited = before.wait.saturating_add(wait);
+        }
+        AttemptRecord {
+            run: item.run,
+            attempt: item.attempt,
+            started: record.started,
+            duration: record.duration,
+            wait: waited,
+            worker: Arc::clone(&self.worker),
+            step: record.step,
+            outcome: AttemptOutcome::Postponed,
+            failure,
+            output: None,
+        }
+    }
+
     fn finished(
         &self,
         item: Item,
         mut end: Settled,
         measured: Measured,
-        wait: Option<std::time::Duration>,
+        wait: Option<Duration>,
     ) -> Completion {
         // The history has it already.
         if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = &mut end {
             failure.output = None;
         }
-        let Item { key, run, attempt, id, .. } = item;
-        let Measured { records, step_times } = measured;
+        let Item { key, run, attempt, id, postponed, .. } = item;
+        // Rows of postponed attempts are written with the next row.
+        let postponed = postponed.filter(|_| !matches!(end, Settled::Deferred { .. }));
+        let Measured { records, step_times, .. } = measured;
         let last = records.len().saturating_sub(1);
         let history = records.into_iter().enumerate().map(|(at, record)| AttemptRecord {
             run,
@@ -461,7 +580,8 @@ impl Process {
             Settled::Skipped(_) => Some(ItemState::Skipped),
             Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => None,
         };
-        let settlement = Settlement { step_times, ..Settlement::new(key, end, history.collect()) };
+        let history = postponed.map(|row| *row).into_iter().chain(history).collect();
+        let settlement = Settlement { step_times, ..Settlement::new(key, end, history) };
         Completion { id, state, settlement: Some(settlement), ..Completion::released(key) }
     }
 }
@@ -471,6 +591,8 @@ impl Process {
 struct Measured {
     records: Vec<StepRecord>,
     step_times: Vec<StepTime>,
+    /// Where a failed item can continue.
+    resume_from: Option<String>,
 }
 
 /// Identifies an item.
@@ -480,6 +602,9 @@ struct Item {
     attempt: u32,
     id: String,
     correlation: Option<String>,
+    postponed_for: Duration,
+    /// The row for its last attempts, if they were postponed.
+    postponed: Option<Box<AttemptRecord>>,
 }
 
 /// Returns the future's output, or its panic: one bad item must not end a job.

@@ -137,6 +137,26 @@ impl RetryState {
         }
     }
 
+    /// Leaves out a time in which the call was postponed: neither the budget nor `max_elapsed` counts
+    /// it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use retry_workflow::work::{NextStep, RetryState};
+    /// use retry_workflow::{Failure, Policy, Retrier};
+    ///
+    /// let retrier = Retrier::new(Policy::new().max_elapsed(Duration::from_secs(60)));
+    /// let failure = Failure::new("other", "busy");
+    /// let next = RetryState::decide(None, &retrier, "worker-1", Ok(&"busy"), &failure);
+    /// let NextStep::Retry { mut state, .. } = next else { panic!("{next:?}") };
+    /// // The resource is not ready, and the call comes back in an hour.
+    /// state.postpone(Duration::from_secs(3600));
+    /// ```
+    pub fn postpone(&mut self, by: Duration) {
+        self.first_failed = self.first_failed + by;
+    }
+
     /// Reports to the retrier that the call has succeeded after its retries.
     pub fn succeeded<M>(&self, retrier: &Retrier<M>) {
         retrier.succeeded_after(self.call);

@@ -97,6 +97,18 @@ impl<W: Work> DynWork for W {
     }
 }
 
+/// The class of an item that was postponed for too long.
+pub(crate) const POSTPONED: &str = "postponed";
+
+/// The shortest wait of a postponed attempt, so that an item that is never ready does not keep a
+/// worker busy.
+const SHORTEST_POSTPONEMENT: Duration = Duration::from_secs(1);
+
+/// Returns how long an attempt that asks to be postponed for `wait` waits: at least 1 s.
+pub fn postponement(wait: Duration) -> Duration {
+    wait.max(SHORTEST_POSTPONEMENT)
+}
+
 /// An item, as one attempt gets it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -105,16 +117,19 @@ pub struct WorkItem<'a> {
     pub context: ItemContext,
     /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
     pub payload: &'a str,
-    /// What the last attempt left in [`WorkOutcome::Retry`]: JSON; `None` in the first attempt of
-    /// a run.
+    /// What the last attempt left in [`WorkOutcome::Retry`] or [`WorkOutcome::Postponed`]: JSON;
+    /// `None` in the first attempt of a run.
     pub checkpoint: Option<String>,
+    /// The sum of the waits of this run's [postponed](WorkOutcome::Postponed) attempts that left a
+    /// record.
+    pub postponed: Duration,
 }
 
 impl<'a> WorkItem<'a> {
     /// Creates an item without a checkpoint, for tests of your own [`Work`]. The engine creates all
     /// others.
     pub fn new(context: ItemContext, payload: &'a str) -> Self {
-        Self { context, payload, checkpoint: None }
+        Self { context, payload, checkpoint: None, postponed: Duration::ZERO }
     }
 }
 
@@ -133,12 +148,21 @@ pub struct AttemptReport {
     pub step_times: Vec<StepTime>,
     /// The wait for which the job's breaker holds all items, if a server has asked for one.
     pub asked_wait: Option<AskedWait>,
+    /// Where a failed item continues if
+    /// [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep) decides so: JSON.
+    pub resume_from: Option<String>,
 }
 
 impl AttemptReport {
     /// Creates a report without records.
     pub fn new(outcome: WorkOutcome) -> Self {
-        Self { outcome, records: Vec::new(), step_times: Vec::new(), asked_wait: None }
+        Self {
+            outcome,
+            records: Vec::new(),
+            step_times: Vec::new(),
+            asked_wait: None,
+            resume_from: None,
+        }
     }
 
     /// Sets the wait that a server has asked for, as
@@ -147,6 +171,44 @@ impl AttemptReport {
     #[must_use]
     pub fn asked_wait(mut self, wait: Option<AskedWait>) -> Self {
         self.asked_wait = wait;
+        self
+    }
+
+    /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its handler
+    /// returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep): JSON. Default: it
+    /// starts over.
+    ///
+    /// ```
+    /// use retry_workflow::store::NewItem;
+    /// use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
+    /// use retry_workflow::{ErrorPolicy, Failure, JobRunner, OnItemFailure, Work};
+    ///
+    /// /// Fails at its second part, unless it continues there.
+    /// struct Upload;
+    ///
+    /// impl Work for Upload {
+    ///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+    ///         let timer = AttemptTimer::start();
+    ///         if item.checkpoint.as_deref() == Some("2") {
+    ///             return AttemptReport::succeeded(timer, None);
+    ///         }
+    ///         AttemptReport::failed(timer, Failure::new("other", "no space"), Reason::Attempts)
+    ///             .resume_from("2")
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep);
+    /// let upload = JobRunner::new("upload").error_policy(policy);
+    /// let report = upload.run(vec![NewItem::new("photo", "7")].into_iter(), Upload).await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn resume_from(mut self, checkpoint: impl Into<String>) -> Self {
+        self.resume_from = Some(checkpoint.into());
         self
     }
 
@@ -275,10 +337,15 @@ pub enum WorkOutcome {
     },
     /// The item is skipped, for this reason.
     Skipped(Failure),
-    /// The attempt could not begin, and will be made later. No checkpoint is stored.
+    /// The attempt is not ready, and comes back later without using up an attempt: its number is
+    /// used again, and no limit, breaker or budget of the job counts it. If the last record of the
+    /// report is a failure, it says why; the history has one row for all such records in a row.
     Postponed {
         /// How long to wait.
         wait: Duration,
+        /// What the next attempt needs to know: [`WorkItem::checkpoint`]. JSON; an item
+        /// whose checkpoint is anything else fails. `None`: what this attempt got.
+        checkpoint: Option<String>,
     },
     /// The attempt was cut off because this process is about to stop: the item is put back as if it
     /// had not been claimed. Its last checkpoint stays, and nothing of this attempt is recorded.

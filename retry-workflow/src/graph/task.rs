@@ -11,6 +11,7 @@ use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
 use crate::item::one_or_many::OneOrMany;
+use crate::workflow::closure::MAX_POSTPONED;
 
 /// A task: a name, a handler, what it needs, and how often it is tried.
 ///
@@ -20,6 +21,7 @@ use crate::item::one_or_many::OneOrMany;
 /// | [`max_retries`](Self::max_retries): retries, not attempts | 3 |
 /// | [`retry_delay`](Self::retry_delay): the first wait; each further one is twice as long | 1 s |
 /// | [`max_retry_delay`](Self::max_retry_delay) | 300 s |
+/// | [`max_postponed`](Self::max_postponed): how long it may come back later | 24 h |
 ///
 /// ```
 /// # use std::time::Duration;
@@ -42,6 +44,7 @@ pub struct Task<H, D = Readable> {
     max_retries: u32,
     retry_delay: Duration,
     max_retry_delay: Duration,
+    pub(super) max_postponed: Duration,
     pub(super) retrier: Retrier<D>,
 }
 
@@ -74,6 +77,7 @@ impl<H> Task<H> {
             max_retries: TaskStyle::MAX_RETRIES,
             retry_delay: TaskStyle::RETRY_DELAY,
             max_retry_delay: TaskStyle::MAX_RETRY_DELAY,
+            max_postponed: MAX_POSTPONED,
         }
     }
 
@@ -166,6 +170,29 @@ impl<H, D> Task<H, D> {
     /// ```
     pub fn max_retry_delay(mut self, delay: Duration) -> Self {
         self.max_retry_delay = delay;
+        self
+    }
+
+    /// Sets how long the task may be [postponed](ItemContext::postpone) in a run, in total; after
+    /// that its failures are ordinary ones, of class `postponed`. Default: 24 h.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Graph, ItemContext, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let render = Task::new("render", |cx: ItemContext| async move {
+    ///     cx.postpone(Duration::from_secs(60));
+    ///     Err::<(), _>("no template yet")
+    /// });
+    /// let render = render.max_retries(0).max_postponed(Duration::from_secs(600));
+    /// let report = Graph::new("publish").task(render).run().await?;
+    /// assert_eq!(report.classes["postponed"], 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn max_postponed(mut self, most: Duration) -> Self {
+        self.max_postponed = most;
         self
     }
 

@@ -29,7 +29,10 @@ impl Work for GraphWork {
         match self.needs(item.context.job(), &name).await {
             Needs::Met => task.attempt_boxed(item).await,
             Needs::Lost(failure) => skipped(failure),
-            Needs::Open => AttemptReport::new(WorkOutcome::Postponed { wait: POLL_EVERY }),
+            Needs::Open => {
+                let (wait, checkpoint) = (POLL_EVERY, None);
+                AttemptReport::new(WorkOutcome::Postponed { wait, checkpoint })
+            }
         }
     }
 }

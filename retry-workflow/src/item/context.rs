@@ -1,6 +1,8 @@
 //! [`ItemContext`]: which item an attempt is for, and how often it was tried.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Identifies the item that an attempt is for, and counts its attempts.
 ///
@@ -28,6 +30,8 @@ pub struct ItemContext {
     pub(crate) attempt: u32,
     pub(crate) worker: Arc<str>,
     pub(crate) retries: u32,
+    /// The wait that a handler asks for, in nanoseconds; 0 for none.
+    pub(crate) postponed: Option<Arc<AtomicU64>>,
 }
 
 impl ItemContext {
@@ -53,6 +57,47 @@ impl ItemContext {
             attempt: 1,
             worker: worker.into(),
             retries: 0,
+            postponed: None,
+        }
+    }
+
+    /// Lets the item come back later, if the handler then fails: the resource that it needs is not
+    /// ready, and the attempt is not used up. Neither the budget and `max_elapsed` of the policy nor
+    /// thresholds and the breaker of the job count it; a [rate](crate::Workflow::rate) does.
+    ///
+    /// A wait below 1 s is 1 s; without a wait, the failure is an ordinary one. So it is, with class
+    /// `postponed`, once the waits of this run exceed
+    /// [`max_postponed`](crate::Workflow::max_postponed) in total. The history keeps one row for all
+    /// postponed attempts in a row. Your own [`Work`](crate::Work) returns
+    /// [`WorkOutcome::Postponed`](crate::work::WorkOutcome::Postponed) instead.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use std::sync::atomic::{AtomicU32, Ordering};
+    /// # use retry_workflow::{Workflow, policy};
+    /// # static ASKED: AtomicU32 = AtomicU32::new(0);
+    /// # fn is_exported() -> bool { ASKED.fetch_add(1, Ordering::Relaxed) == 5 }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry(policy!(attempts = 2))
+    ///     .run([1], |_: u32, cx| async move {
+    ///         if !is_exported() {
+    ///             cx.postpone(Duration::from_secs(60));
+    ///             return Err("the export is not there yet");
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!((report.succeeded(), report.counts.attempts), (1, 1));
+    /// assert!(report.elapsed >= Duration::from_secs(300));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn postpone(&self, wait: Duration) {
+        if let Some(postponed) = &self.postponed {
+            let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+            postponed.store(nanos, Ordering::Relaxed);
         }
     }
 

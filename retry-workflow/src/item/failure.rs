@@ -28,11 +28,25 @@ pub struct Failure {
     /// For a `dependency`: the tasks whose failure caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
+    /// How many times in a row an attempt was
+    /// [postponed](crate::store::AttemptOutcome::Postponed) for it, in the row of the history that
+    /// stands for all of them; otherwise 1.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub times: u32,
     /// What the attempt wrote before it failed. Only the history keeps it, with the failure's
     /// [`AttemptRecord`](crate::store::AttemptRecord); dead letters, checkpoints and skipped items do not
     /// repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<Output>>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+const fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 /// Longer messages are shortened, because they are for people to read.
@@ -47,16 +61,17 @@ impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
     /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
     /// `dependency`, which needs a task that failed; `cancelled`; `late`, which had not begun in time;
-    /// and `other`.
+    /// `postponed`, which was not ready for too long; and `other`.
     ///
     /// ```
     /// use retry_workflow::Failure;
     ///
     /// assert!(Failure::CLASSES.contains(&"timeout"));
     /// ```
-    pub const CLASSES: [&str; 12] = {
-        let mut classes = ["panic"; 12];
-        let own = ["panic", "lost", "payload", "dependency", "cancelled", LATE, "other"];
+    pub const CLASSES: [&str; 13] = {
+        let mut classes = ["panic"; 13];
+        let own =
+            ["panic", "lost", "payload", "dependency", "cancelled", LATE, "postponed", "other"];
         let mut next = 0;
         while next < classes.len() {
             let transient = Class::NAMES.len();
@@ -84,6 +99,7 @@ impl Failure {
             chain: Vec::new(),
             signature,
             culprits: Vec::new(),
+            times: 1,
             output: None,
         }
     }
@@ -117,6 +133,7 @@ impl Failure {
             chain,
             signature: signature_of(texts_without_bodies),
             culprits: Vec::new(),
+            times: 1,
             output: None,
         }
     }

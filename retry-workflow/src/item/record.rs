@@ -334,7 +334,7 @@ impl Settlement {
     }
 
     /// Returns how long each attempt took, with its step if it has one: from the rows of the
-    /// history, except lost attempts, and from the step times.
+    /// history, except lost and postponed attempts, and from the step times.
     ///
     /// For your own stores, in [`Store::durations`](crate::Store::durations).
     ///
@@ -384,6 +384,10 @@ pub enum AttemptOutcome {
     Failed,
     /// Unknown: its worker died, or lost its lease.
     Lost,
+    /// It was not ready, and came back later without using up an attempt. One row stands for all
+    /// such attempts in a row: [`Failure::times`] is their number, `started` is the time of the
+    /// last one, and `wait` is the sum of their waits.
+    Postponed,
 }
 
 impl AttemptOutcome {
@@ -393,7 +397,21 @@ impl AttemptOutcome {
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
             Self::Lost => "lost",
+            Self::Postponed => "postponed",
         }
+    }
+
+    /// Returns `true` if it counts as an attempt, with the time that it took: one that was lost or
+    /// postponed does not.
+    ///
+    /// ```
+    /// use retry_workflow::store::AttemptOutcome;
+    ///
+    /// assert!(AttemptOutcome::Failed.is_counted());
+    /// assert!(!AttemptOutcome::Postponed.is_counted());
+    /// ```
+    pub const fn is_counted(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
     }
 }
 
@@ -449,9 +467,9 @@ impl AttemptRecord {
         }
     }
 
-    /// How long it took, and its step; `None` if it was lost, because nobody knows when it ended.
+    /// How long it took, and its step, if it counts as an attempt.
     pub(crate) fn took(&self) -> Option<(Option<&str>, Duration)> {
-        (self.outcome != AttemptOutcome::Lost).then_some((self.step.as_deref(), self.duration))
+        self.outcome.is_counted().then_some((self.step.as_deref(), self.duration))
     }
 }
 
@@ -567,11 +585,11 @@ pub struct Counts {
     pub dead: u64,
     /// Skipped.
     pub skipped: u64,
-    /// Rows of history written, except those of lost attempts.
+    /// Rows of history written, except those of lost and postponed attempts.
     pub attempts: u64,
     /// Leases of started items that expired unsettled.
     pub lost: u64,
-    /// The sum of the durations of all attempts, except lost ones.
+    /// The sum of the durations of all attempts, except lost and postponed ones.
     #[serde(with = "seconds")]
     pub worked: Duration,
     /// The sum of all waits between attempts.

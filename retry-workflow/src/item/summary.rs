@@ -169,9 +169,9 @@ impl Minute {
         *count = count.saturating_add(1);
     }
 
-    /// Counts a row of history. A lost attempt does not count.
+    /// Counts a row of history. A lost or postponed attempt does not count.
     pub const fn tried(&mut self, row: &AttemptRecord) {
-        if matches!(row.outcome, AttemptOutcome::Lost) {
+        if !row.outcome.is_counted() {
             return;
         }
         self.attempts = self.attempts.saturating_add(1);

@@ -82,6 +82,10 @@ pub enum OnItemFailure {
     /// It is put back with the workflow's own backoff, and starts over; when those retries end,
     /// too, it becomes a dead letter.
     Retry,
+    /// As [`Retry`](Self::Retry), but it continues where it failed, from the checkpoint that its
+    /// attempt [left for that](crate::work::AttemptReport::resume_from): at the failed step of a
+    /// workflow file, with all the attempts of that step. Without such a checkpoint it starts over.
+    RetryStep,
     /// It is skipped.
     Skip,
     /// It becomes a dead letter, and the job stops.

@@ -49,6 +49,7 @@ impl ItemFailure {
             attempt: self.attempt,
             worker: Arc::clone(&self.worker),
             retries: 0,
+            postponed: None,
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
     // How long a lost attempt worked before its worker was gone is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
+    }
+    if !row.outcome.is_counted() {
         return;
     }
     counts.attempts = counts.attempts.saturating_add(1);

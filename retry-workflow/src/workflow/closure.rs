@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use retry_runtime::durable::Describes;
 use retry_runtime::retrier::Decider;
@@ -11,7 +13,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::retry_state::RetryState;
-use crate::engine::work::{AttemptReport, AttemptTimer, Work, WorkItem, WorkOutcome};
+use crate::engine::work::{
+    AttemptReport, AttemptTimer, POSTPONED, Work, WorkItem, WorkOutcome, postponement,
+};
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 
@@ -58,12 +62,17 @@ impl<D, E, DeciderKind, TextKind> ReadsErrors<E, DeciderKind, TextKind> for D wh
 pub(crate) struct Closure<I, H, D, Kinds> {
     handler: H,
     retrier: Retrier<D>,
+    /// The longest that an item may be postponed in a run.
+    max_postponed: Duration,
     kinds: PhantomData<fn(I) -> Kinds>,
 }
 
+/// How long an item may be postponed in a run, unless it is set.
+pub(crate) const MAX_POSTPONED: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {
-    pub(crate) fn new(handler: H, retrier: Retrier<D>) -> Self {
-        Self { handler, retrier, kinds: PhantomData }
+    pub(crate) fn new(handler: H, retrier: Retrier<D>, max_postponed: Duration) -> Self {
+        Self { handler, retrier, max_postponed, kinds: PhantomData }
     }
 }
 
@@ -77,7 +86,9 @@ where
     TextKind: 'static,
 {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-        let WorkItem { mut context, payload, checkpoint } = item;
+        let WorkItem { mut context, payload, checkpoint, postponed } = item;
+        let asked = Arc::new(AtomicU64::new(0));
+        context.postponed = Some(Arc::clone(&asked));
         let timer = AttemptTimer::start();
         let worker = Arc::clone(&context.worker);
         let state: Option<RetryState> =
@@ -116,11 +127,35 @@ where
             Err(Ok(error)) => (Failure::described(self.retrier.describe(error)), Ok(error)),
             Err(Err(cut)) => (Failure::from_error(cut), Err(cut)),
         };
+        let mut failure = failure;
+        let wait = Duration::from_nanos(asked.load(Ordering::Relaxed));
+        if error.is_ok() && !wait.is_zero() {
+            let wait = postponement(wait);
+            if postponed.saturating_add(wait) <= self.max_postponed {
+                return postpone(wait, state, failure, timer);
+            }
+            POSTPONED.clone_into(&mut failure.class);
+        }
         let record = timer.failed(failure.clone());
         let asked = error.ok().and_then(|error| self.retrier.asked_wait(error));
         let next = RetryState::decide(state, &self.retrier, &worker, error, &failure);
         AttemptReport::new(next.into_outcome(failure)).asked_wait(asked).record(record)
     }
+}
+
+/// The report of an attempt that is not ready.
+fn postpone(
+    wait: Duration,
+    state: Option<RetryState>,
+    failure: Failure,
+    timer: AttemptTimer,
+) -> AttemptReport {
+    let checkpoint = state.and_then(|mut state| {
+        state.postpone(wait.saturating_add(timer.elapsed()));
+        serde_json::to_string(&state).ok()
+    });
+    let outcome = WorkOutcome::Postponed { wait, checkpoint };
+    AttemptReport::new(outcome).record(timer.failed(failure))
 }
 
 /// The name of a type without its path.

@@ -13,6 +13,7 @@ mod job_copy;
 mod limits;
 mod lost_leases;
 mod own_work;
+mod postponed;
 mod redriven;
 mod shortage;
 mod store_file;

@@ -12,8 +12,8 @@ use retry_workflow::store::{AttemptOutcome, NewItem};
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{
     BreakerConfig, ErrorPolicy, Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner,
-    JobStatus, MemoryStore, OnItemFailure, Output, Source, StopReason, Store, Timestamp, Work,
-    WorkflowError,
+    JobStatus, MemoryStore, OnItemFailure, Output, Policy, Source, StopReason, Store, Timestamp,
+    Work, WorkflowError,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -127,13 +127,53 @@ async fn a_postponed_item_has_not_been_tried() {
     let work = Does({
         let asked = Arc::clone(&asked);
         move |_: WorkItem<'_>| match asked.fetch_add(1, Ordering::Relaxed) {
-            0 => AttemptReport::new(WorkOutcome::Postponed { wait: Duration::from_secs(60) }),
+            0 => {
+                let (wait, checkpoint) = (Duration::from_secs(60), None);
+                AttemptReport::new(WorkOutcome::Postponed { wait, checkpoint })
+            }
             _ => AttemptReport::succeeded(AttemptTimer::start(), None),
         }
     });
     let report = JobRunner::new("wait").run(items(&["a"]), work).await.unwrap();
     assert_eq!((asked.load(Ordering::Relaxed), report.counts.attempts), (2, 1));
     assert!(report.elapsed >= Duration::from_secs(60));
+}
+
+/// Each attempt leaves a checkpoint, or goes on from the one that it got.
+#[tokio::test(start_paused = true)]
+async fn a_postponed_item_continues_at_its_checkpoint() {
+    let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+    let work = {
+        let seen = Arc::clone(&seen);
+        Does(move |item: WorkItem<'_>| {
+            let (number, wait) = (seen.lock().unwrap().len(), Duration::from_secs(60));
+            seen.lock().unwrap().push((item.context.attempt(), item.checkpoint, item.postponed));
+            let checkpoint = match number {
+                0 => Some("1".to_owned()),
+                1 => None,
+                2 => {
+                    let checkpoint = "2".to_owned();
+                    return AttemptReport::new(WorkOutcome::Retry { wait, checkpoint });
+                }
+                3 => Some("not JSON".to_owned()),
+                _ => return AttemptReport::succeeded(AttemptTimer::start(), None),
+            };
+            let failure = Failure::new("other", "not ready");
+            AttemptReport::new(WorkOutcome::Postponed { wait, checkpoint })
+                .record(AttemptTimer::start().failed(failure))
+        })
+    };
+    let report = JobRunner::new("wait").run(items(&["a"]), work).await.unwrap();
+    assert!(report.classes.contains_key("other"), "{report}");
+    let one = || Some("1".to_owned());
+    let minutes = |n: u64| Duration::from_secs(60 * n);
+    let expected = [
+        (1, None, minutes(0)),
+        (1, one(), minutes(1)),
+        (1, one(), minutes(2)),
+        (2, Some("2".to_owned()), minutes(2)),
+    ];
+    assert_eq!(*seen.lock().unwrap(), expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,6 +207,80 @@ async fn the_error_policy_holds_for_any_work() {
     assert_eq!((breaker.state, breaker.open_until.is_some()), (State::Open, true));
     let seen = seen.lock().unwrap();
     assert_eq!((seen[1].job(), seen[1].id(), seen[1].attempt()), ("fail-1", "b", 1));
+}
+
+/// Work that fails once at each of its three places, and continues where it failed.
+fn fails_at_each_place(seen: &Arc<Mutex<Vec<String>>>) -> impl Work {
+    let seen = Arc::clone(seen);
+    Does(move |item: WorkItem<'_>| {
+        let at = item.checkpoint.unwrap_or_else(|| "0".to_owned());
+        let next = at.parse::<u32>().unwrap() + 1;
+        seen.lock().unwrap().push(at);
+        if next == 4 {
+            return AttemptReport::succeeded(AttemptTimer::start(), None);
+        }
+        let failure = Failure::new("other", "no");
+        AttemptReport::failed(AttemptTimer::start(), failure, Reason::Attempts)
+            .resume_from(next.to_string())
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_retries_its_step_continues_where_it_failed() {
+    let run = async |action: OnItemFailure, rounds: u32| {
+        let seen = Arc::default();
+        let policy = ErrorPolicy::new()
+            .on_item_failure(OnItemFailure::Custom("decide".to_owned()))
+            .retry_config(Policy::new().attempts(rounds));
+        let report = JobRunner::new("places")
+            .error_policy(policy)
+            .handler("decide", move |_| std::future::ready(action.clone()))
+            .run(items(&["a"]), fails_at_each_place(&seen))
+            .await
+            .unwrap();
+        let seen = seen.lock().unwrap().join(" ");
+        (report.succeeded(), seen, report.counts.waited)
+    };
+    let seconds = Duration::from_secs;
+    assert_eq!(run(OnItemFailure::RetryStep, 4).await, (1, "0 1 2 3".to_owned(), seconds(7)));
+    assert_eq!(run(OnItemFailure::RetryStep, 3).await, (0, "0 1 2".to_owned(), seconds(3)));
+    assert_eq!(run(OnItemFailure::Retry, 4).await, (0, "0 0 0 0".to_owned(), seconds(7)));
+    // Nothing was left, or nothing that can be stored: it starts over.
+    for left in [None, Some("half done")] {
+        let calls = AtomicU32::new(0);
+        let work = Does(move |item: WorkItem<'_>| {
+            assert_eq!(item.checkpoint, None);
+            let report = match calls.fetch_add(1, Ordering::Relaxed) {
+                0 => {
+                    let failure = Failure::new("other", "no");
+                    AttemptReport::failed(AttemptTimer::start(), failure, Reason::Attempts)
+                }
+                _ => AttemptReport::succeeded(AttemptTimer::start(), None),
+            };
+            left.into_iter().fold(report, AttemptReport::resume_from)
+        });
+        let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep);
+        let report = JobRunner::new("none").error_policy(policy).run(items(&["a"]), work).await;
+        assert!(report.unwrap().is_success(), "{left:?}");
+    }
+}
+
+/// The budget of the rounds ends while no process works on the job.
+#[tokio::test(start_paused = true)]
+async fn the_budget_of_rounds_ends_for_an_item_that_retries_its_step() {
+    let store = MemoryStore::new();
+    let seen = Arc::default();
+    let run = |deadline: Duration| {
+        let policy = Policy::new().attempts(9).budget(Duration::from_secs(60));
+        let policy =
+            ErrorPolicy::new().on_item_failure(OnItemFailure::RetryStep).retry_config(policy);
+        let runner = JobRunner::new("places").store(store.clone()).error_policy(policy);
+        runner.deadline(deadline).run(items(&["a"]), fails_at_each_place(&seen))
+    };
+    run(Duration::from_millis(500)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let report = run(Duration::from_secs(600)).await.unwrap();
+    assert_eq!((report.dead(), seen.lock().unwrap().join(" ")), (1, "0".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -247,7 +247,7 @@ impl Model {
         for row in &seen.history {
             let minute = (row.started + row.duration).minute();
             self.events.push((seen.job.clone(), minute, Event::Tried(row.outcome)));
-            if row.outcome != AttemptOutcome::Lost {
+            if row.outcome.is_counted() {
                 self.took.push((seen.job.clone(), minute, row.step.clone(), row.duration));
             }
         }
@@ -387,7 +387,7 @@ impl Model {
             happened.push(Event::Ended(seen.state));
         }
         let job = seen.job.clone();
-        let rows = rows.iter().filter(|row| row.outcome != AttemptOutcome::Lost);
+        let rows = rows.iter().filter(|row| row.outcome.is_counted());
         let took = rows.map(|row| (row.step.clone(), row.duration));
         let took = took.chain(step_times.iter().map(|one| (Some(one.step.clone()), one.took)));
         self.took.extend(took.map(|(step, took)| (job.clone(), now.minute(), step, took)));
@@ -460,11 +460,11 @@ impl Model {
         counts.succeeded = count(ItemState::Succeeded);
         counts.dead = count(ItemState::Dead);
         counts.skipped = count(ItemState::Skipped);
-        counts.attempts = (rows.len() - lost) as u64;
         counts.lost = lost as u64;
-        let tried = rows.iter().filter(|row| row.outcome != AttemptOutcome::Lost);
-        counts.worked = tried.map(|row| row.duration).sum();
-        counts.waited = rows.iter().map(|row| row.wait).sum();
+        let tried = || rows.iter().filter(|row| row.outcome.is_counted());
+        counts.attempts = tried().count() as u64;
+        counts.worked = tried().map(|row| row.duration).sum();
+        counts.waited = tried().map(|row| row.wait).sum();
         counts
     }
 
@@ -473,7 +473,7 @@ impl Model {
         for (_, at, event) in self.events.iter().filter(|(of, ..)| of == job) {
             let minute = minutes.entry(*at).or_insert_with(|| Minute::new(*at));
             match event {
-                Event::Tried(AttemptOutcome::Lost) => {}
+                Event::Tried(outcome) if !outcome.is_counted() => {}
                 Event::Tried(outcome) => {
                     minute.attempts += 1;
                     minute.failed += u64::from(*outcome == AttemptOutcome::Failed);
@@ -669,6 +669,13 @@ impl<S: Store> Stage<S> {
                     row.wait = Duration::from_millis(u64::from(part));
                     row.step = (part == 1).then(|| "step".to_owned());
                     row.failure = (part == 1).then(|| failure(1));
+                    if part == 0 && rows > 1 {
+                        // It stands for several.
+                        row.outcome = AttemptOutcome::Postponed;
+                        let mut failure = failure(2);
+                        failure.times = 7;
+                        row.failure = Some(failure);
+                    }
                     row
                 })
                 .collect();

@@ -3,9 +3,9 @@
 use crate::command::arguments::ShowArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::{Screen, Tone};
-use crate::terminal::text::{duration, lines, moment, one_line};
+use crate::terminal::text::{duration, lines, moment, one_line, thousands};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
-use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState};
+use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, work};
 
 /// Which command shows an item, and which items it finds without the name of their job.
 #[derive(Clone, Copy)]
@@ -43,6 +43,8 @@ pub(crate) async fn show(
         )));
     };
     if screen.json {
+        let mut item = item;
+        item.history.extend(work::postponed(&item));
         screen.object(&item)?;
     } else {
         text(&item, screen)?;
@@ -167,12 +169,13 @@ fn said(failure: &Failure) -> String {
 }
 
 fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
-    let history = &item.history;
+    // What the history has once another attempt has ended.
+    let history: Vec<_> = item.history.iter().cloned().chain(work::postponed(item)).collect();
     if history.is_empty() {
         return screen.line("no attempts recorded");
     }
     let mut run = None;
-    for attempt in history {
+    for attempt in &history {
         if run != Some(attempt.run) {
             if run.is_some() {
                 screen.line("")?;
@@ -217,16 +220,22 @@ fn stream(name: &str, text: &str, screen: &mut Screen) -> Result<(), CommandErro
 
 fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
     let (tone, word) = match attempt.outcome {
+        AttemptOutcome::Postponed => (Tone::Quiet, "postponed"),
         AttemptOutcome::Succeeded => (Tone::Good, "succeeded"),
         AttemptOutcome::Failed => (Tone::Bad, "failed"),
         AttemptOutcome::Lost => (Tone::Bad, "lost"),
     };
+    let times = attempt.failure.as_ref().map_or(1, |failure| failure.times);
+    let (times, started) = match times {
+        1 => (String::new(), "started"),
+        times => (format!(" {} times", thousands(times.into())), "the last time started"),
+    };
     let mut line = format!(
-        "  {:>2}. {} after {}, {}, by {}",
+        "  {:>2}. {}{times} after {}, {}, by {}",
         attempt.attempt,
         screen.paint(tone, word),
         duration(attempt.duration),
-        format_args!("started {}", moment(attempt.started)),
+        format_args!("{started} {}", moment(attempt.started)),
         one_line(&attempt.worker)
     );
     if let Some(step) = &attempt.step {
@@ -234,7 +243,8 @@ fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
         line.push_str(&one_line(step));
     }
     if !attempt.wait.is_zero() {
-        line.push_str("; then waited ");
+        let is_one = attempt.outcome != AttemptOutcome::Postponed;
+        line.push_str(if is_one { "; then waited " } else { "; waits of " });
         line.push_str(&duration(attempt.wait));
     }
     line

@@ -19,10 +19,10 @@ impl Forms<'_> {
         let node = self.needed(root, "map", "mode: mapreduce")?;
         let setup = root.get("setup").map(|node| self.steps(node, Offers::default()));
         let offers = Offers { captured, ..Offers::default() };
-        let reduce =
-            root.get("reduce").map(|node| self.steps(node, Offers { map: true, ..offers }));
+        let steps = Offers { captured, ..Offers::postponable() };
+        let reduce = root.get("reduce").map(|node| self.steps(node, Offers { map: true, ..steps }));
         self.entries(node, "a map with `input` and `agent_template`", MAP)?;
-        let item = Offers { item: true, ..offers };
+        let item = Offers { item: true, ..steps };
         let input = self.needed(node, "input", "map").and_then(|input| self.input(input, offers));
         let steps = self.needed(node, "agent_template", "map").map(|steps| self.steps(steps, item));
         let item_path = match node.get("json_path") {

@@ -264,6 +264,11 @@ fn step_key(name: &'static str) -> Value {
             &bound("duration"),
             "If a server asks for a longer wait, the retries of the step end [default: 1h]",
         ),
+        "max_postponed" => key(
+            &bound("duration"),
+            "How long an item may be postponed in a run, because this step exits with 75 and \
+             writes a wait [default: 24h]",
+        ),
         "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
         "capture" | "capture_output" => key(
             &json!({ "type": ["string", "boolean"] }),

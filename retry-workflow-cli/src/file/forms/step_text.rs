@@ -10,7 +10,8 @@ use retry_workflow::Signature;
 
 /// The keys of a step that do not belong to its text: its name, its retries and time limits, and
 /// what follows its failure.
-const BESIDE: [&str; 5] = ["name", "retry_config", "timeout", "max_retry_after", "on_failure"];
+const BESIDE: [&str; 6] =
+    ["name", "retry_config", "timeout", "max_retry_after", "max_postponed", "on_failure"];
 
 /// Returns the hashes of a step.
 pub(super) fn step_text(node: &Node) -> StepText {

@@ -24,6 +24,9 @@ use crate::yaml::span::Mistake;
 /// The key of a step that bounds the waits of servers.
 const MAX_RETRY_AFTER: &str = "max_retry_after";
 
+/// The key of a step that bounds how long it may be postponed.
+const MAX_POSTPONED: &str = "max_postponed";
+
 /// Pairs of keys that mean the same; a file that has both has a mistake.
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
@@ -131,6 +134,11 @@ impl Forms<'_> {
         if let Some(longest) = self.max_retry_after(node) {
             step.max_retry_after = longest;
         }
+        if let Some(most) = node.get(MAX_POSTPONED)
+            && let Some(most) = self.max_postponed(most, offers)
+        {
+            step.max_postponed = most;
+        }
         step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
         step.working_dir = node.get("working_dir").and_then(|folder| self.template(folder, offers));
         step.when = node.get("when").and_then(|when| self.condition(when, offers));
@@ -142,7 +150,7 @@ impl Forms<'_> {
         step.on_success = node.get("on_success").map(|node| self.script_or_steps(node, then));
         let config = node.get("retry_config");
         let (retry, codes) = config.map(|config| self.retry_config(config)).unwrap_or_default();
-        let inner = Offers { error: true, ..own };
+        let inner = Offers { error: true, postpones: false, ..own };
         let beside = config.and_then(|config| config.get("on_failure"));
         step.after_failure = match (node.get("on_failure"), beside) {
             (Some(own), Some(_)) => {
@@ -265,6 +273,22 @@ impl Forms<'_> {
         self.parsed(policy).map(|policy| policy.max_retry_after_bound())
     }
 
+    /// Reads how long an item may be postponed, a key of the step.
+    fn max_postponed(&mut self, node: &Node, offers: Offers<'_>) -> Option<Bound> {
+        if !offers.postpones {
+            self.wrong(
+                node.span,
+                "this step cannot be postponed, only steps of `commands`, `agent_template`, \
+                 `reduce` and `tasks` can: remove `max_postponed`",
+            );
+            return None;
+        }
+        if node.scalar().as_deref() == Some("unlimited") {
+            return Some(Bound::Unlimited);
+        }
+        self.parsed(node.parse::<Span>()).map(|span| Bound::Limited(span.into()))
+    }
+
     /// Reads how a step is retried.
     fn retry_config(&mut self, config: &Node) -> (Option<CommandConfig>, CodeMatchers) {
         if let Some(deadline) = config.get("deadline") {
@@ -282,11 +306,13 @@ impl Forms<'_> {
                  once at a time: remove it",
             );
         }
-        if let Some(longest) = config.get(MAX_RETRY_AFTER) {
-            self.wrong(
-                longest.span,
-                "`max_retry_after` is a key of the step: write it beside `retry_config`, not inside",
-            );
+        for key in [MAX_RETRY_AFTER, MAX_POSTPONED] {
+            if let Some(longest) = config.get(key) {
+                let message = format!(
+                    "`{key}` is a key of the step: write it beside `retry_config`, not inside"
+                );
+                self.wrong(longest.span, message);
+            }
         }
         // A bare number means seconds, as it does beside `retry_config`.
         let timeout = config.get("timeout").and_then(Node::in_seconds);
@@ -341,6 +367,8 @@ impl Forms<'_> {
     fn once<'a>(&mut self, node: &'a Node) -> Vec<&'a str> {
         let Value::Map(entries) = &node.value else { return Vec::new() };
         let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
+        // Reported by itself.
+        keys.retain(|key| *key != MAX_POSTPONED);
         for (name, other) in SPELLINGS {
             if self.either(node, name, other).is_some() && node.get(name).is_some() {
                 keys.retain(|key| *key != other);

@@ -59,7 +59,7 @@ impl Forms<'_> {
                  know",
             );
         }
-        let offers = Offers { label: A_TASK, ..Offers::default() };
+        let offers = Offers { label: A_TASK, ..Offers::postponable() };
         let mut step = self.read_step(node, key.name.clone(), offers)?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
         match (own, step.policy()) {

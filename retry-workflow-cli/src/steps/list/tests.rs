@@ -655,14 +655,15 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     let (steps, workspace) = steps(folder.path(), text);
     let cx = ItemContext::new("import-1", "C-1", "me");
     let limit = Some(Duration::from_millis(800));
+    let terms = AttemptTerms { limit, ..AttemptTerms::default() };
     let began = std::time::Instant::now();
-    let ended = steps.attempted(&workspace, Scope::default(), None, &cx, limit).await.report;
+    let ended = steps.attempted(&workspace, Scope::default(), None, &cx, terms).await.report;
     let (message, _) = failure(&ended);
     assert!(message.contains("exceeded the `agent_timeout_secs` of the map, 800ms"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(10));
     // Earlier run time counts.
     let kept = r#"{ "done": [], "ran": { "secs": 5, "nanos": 0 } }"#;
-    let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, limit).await.report;
+    let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, terms).await.report;
     assert!(failure(&ended).0.contains("agent_timeout_secs"));
 }
 

@@ -10,8 +10,15 @@ use serde_json::{Value, json};
 use super::{Script, variable};
 use crate::template::placeholder::{Offers, Scope};
 
-const HERE: Offers =
-    Offers { item: true, map: false, error: false, last: true, captured: &[], label: "this step" };
+const HERE: Offers = Offers {
+    item: true,
+    map: false,
+    error: false,
+    last: true,
+    captured: &[],
+    postpones: false,
+    label: "this step",
+};
 
 const HOSTILE: &[&str] = &[
     "; touch pwned",

@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use retry_workflow::store::{
-    AttemptOutcome, Durations, Histogram, MAX_STEPS, OTHER_STEPS, Settlement,
-};
+use retry_workflow::store::{Durations, Histogram, MAX_STEPS, OTHER_STEPS, Settlement};
 use retry_workflow::{ItemRecord, Timestamp};
 
 use crate::server::columns::{column, text, unsigned};
@@ -109,7 +107,7 @@ pub(crate) struct Imported(BTreeMap<(i64, Timestamp), Durations>);
 impl Imported {
     /// Counts the attempts of an item.
     pub(crate) fn add(&mut self, job: i64, item: &ItemRecord) {
-        for row in item.history.iter().filter(|row| row.outcome != AttemptOutcome::Lost) {
+        for row in item.history.iter().filter(|row| row.outcome.is_counted()) {
             let minute = (row.started + row.duration).minute();
             self.0.entry((job, minute)).or_default().tried(row);
         }

@@ -52,7 +52,8 @@ impl Schedule {
         now: impl Fn() -> Timestamp,
     ) -> Option<Failure> {
         let late = self.skip_after.filter(|at| *at <= now())?;
-        let is_new = lease.run == 0 && lease.attempt == 1;
+        // One that was postponed has begun.
+        let is_new = lease.run == 0 && lease.attempt == 1 && lease.checkpoint.is_none();
         let message = || format!("it had not begun by {}, its `skip_after`", moment(late));
         is_new.then(|| Failure::new(LATE, message()))
     }

@@ -262,7 +262,7 @@ pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {
     // Imported items count when they ended elsewhere.
     let mut item = ItemRecord::new("copy", "a", "1");
     (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
-    item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
+    item.history = OUTCOMES
         .map(|outcome| AttemptRecord {
             duration: MINUTE,
             ..AttemptRecord::new("w", at(230), outcome)
@@ -272,6 +272,14 @@ pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {
     let expected = [minute(240, [0, 0, 0, 2, 1]), minute(300, [1, 0, 0, 0, 0])];
     assert_eq!(store.minutes("copy", at(0)).await.as_deref(), Ok(&expected[..]));
 }
+
+/// All outcomes; those in the middle do not count.
+const OUTCOMES: [AttemptOutcome; 4] = [
+    AttemptOutcome::Failed,
+    AttemptOutcome::Lost,
+    AttemptOutcome::Postponed,
+    AttemptOutcome::Succeeded,
+];
 
 /// The settlement of a lease with attempts at these steps that took so many milliseconds; the first
 /// of them failed.
@@ -342,7 +350,7 @@ pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
     // Imported attempts count in the minute in which they ended elsewhere.
     let mut item = ItemRecord::new("copy", "a", "1");
     (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
-    item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
+    item.history = OUTCOMES
         .map(|outcome| AttemptRecord {
             duration: MINUTE,
             ..AttemptRecord::new("w", at(230), outcome)

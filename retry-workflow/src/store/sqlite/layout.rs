@@ -337,6 +337,7 @@ pub(super) fn outcome(code: i64) -> Option<AttemptOutcome> {
         0 => AttemptOutcome::Succeeded,
         1 => AttemptOutcome::Failed,
         2 => AttemptOutcome::Lost,
+        3 => AttemptOutcome::Postponed,
         _ => return None,
     })
 }
@@ -346,5 +347,6 @@ pub(super) fn outcome_code(outcome: AttemptOutcome) -> i64 {
         AttemptOutcome::Succeeded => 0,
         AttemptOutcome::Failed => 1,
         AttemptOutcome::Lost => 2,
+        AttemptOutcome::Postponed => 3,
     }
 }

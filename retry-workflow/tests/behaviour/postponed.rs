@@ -1,0 +1,228 @@
+//! Items that are not ready, and come back later without using up an attempt.
+
+mod scenario;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::{
+    BreakerConfig, ErrorPolicy, Graph, ItemContext, JobReport, MemoryStore, OnItemFailure, Policy,
+    Task, Workflow, keyed, policy,
+};
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test(start_paused = true)]
+async fn a_postponed_item_uses_up_no_attempt() {
+    scenario::run(Arc::new(MemoryStore::new())).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_postponed_item_uses_up_no_attempt_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = retry_workflow::SqliteStore::open(folder.path().join("jobs.db")).unwrap();
+    scenario::run(Arc::new(store)).await;
+}
+
+/// What one call of a handler does.
+#[derive(Clone, Copy)]
+enum Call {
+    Postpones(Duration),
+    Fails,
+    Succeeds,
+}
+use Call::{Fails, Postpones, Succeeds};
+
+/// Runs one item with this policy; returns the report, and when its calls began, in seconds. The
+/// last call is repeated.
+async fn calls(workflow: Workflow, calls: &[Call]) -> (JobReport, Vec<u64>) {
+    let began = Instant::now();
+    let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let report = {
+        let seen = Arc::clone(&seen);
+        let calls = calls.to_vec();
+        let handler = move |_: u32, cx: ItemContext| {
+            let mut seen = seen.lock().unwrap();
+            let call = calls[seen.len().min(calls.len() - 1)];
+            seen.push(began.elapsed().as_secs());
+            async move {
+                match call {
+                    Postpones(wait) => cx.postpone(wait),
+                    Fails => {}
+                    Succeeds => return Ok(()),
+                }
+                Err("no")
+            }
+        };
+        workflow.run([1_u32], handler).await.unwrap()
+    };
+    let seen = seen.lock().unwrap().clone();
+    (report, seen)
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_the_budget_nor_max_elapsed_counts_a_postponement() {
+    let policy = || policy!(attempts = 3, backoff = fixed, initial_delay = "2s", budget = "5s");
+    for policy in [policy(), policy().max_elapsed(10 * SECOND)] {
+        let workflow = Workflow::new("import").retry(policy);
+        let made =
+            calls(workflow, &[Fails, Postpones(HOUR), Fails, Postpones(HOUR), Succeeds]).await;
+        assert_eq!(made.1, [0, 2, 3_602, 3_604, 7_204]);
+        assert_eq!((made.0.succeeded(), made.0.counts.attempts), (1, 3));
+    }
+    // They still count everything else.
+    let workflow = Workflow::new("import").retry(policy());
+    let made = calls(workflow, &[Fails, Postpones(HOUR), Fails, Postpones(HOUR), Fails]).await;
+    assert_eq!((made.0.dead(), made.1.len()), (1, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_postponement_is_a_second_and_none_is_an_ordinary_failure() {
+    let workflow = || Workflow::new("import").retry(policy!(attempts = 1));
+    let (report, seen) = calls(workflow(), &[Postpones(Duration::from_nanos(1)), Succeeds]).await;
+    assert_eq!((report.succeeded(), seen), (1, vec![0, 1]));
+    let (report, seen) = calls(workflow(), &[Postpones(Duration::ZERO), Succeeds]).await;
+    assert_eq!((report.dead(), seen), (1, vec![0]));
+    // A handler that succeeds after all is done.
+    let done = |_: u32, cx: ItemContext| async move {
+        cx.postpone(HOUR);
+        Ok::<_, String>(())
+    };
+    assert!(workflow().run([1_u32], done).await.unwrap().elapsed < SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_is_postponed_for_too_long_fails_as_usual() {
+    let workflow = || Workflow::new("import").max_postponed(10 * SECOND);
+    let twice = policy!(attempts = 2, backoff = fixed, initial_delay = "1s");
+    let (report, seen) = calls(workflow().retry(twice), &[Postpones(4 * SECOND)]).await;
+    // Twice within the limit; then two attempts.
+    assert_eq!((report.dead(), seen), (1, vec![0, 4, 8, 9]));
+    assert_eq!((report.classes["postponed"], report.counts.attempts), (1, 2));
+    let (report, seen) =
+        calls(workflow().retry(twice), &[Postpones(Duration::MAX), Succeeds]).await;
+    assert_eq!((report.succeeded(), seen), (1, vec![0, 1]));
+    // By default for a day.
+    let (report, seen) =
+        calls(Workflow::new("import").retry(policy!(attempts = 1)), &[Postpones(HOUR)]).await;
+    assert_eq!((report.dead(), seen.len()), (1, 25));
+}
+
+/// The total is that of the run, through retries and rounds of the item.
+#[tokio::test(start_paused = true)]
+async fn the_time_for_which_an_item_is_postponed_adds_up() {
+    let rounds = ErrorPolicy::new().on_item_failure(OnItemFailure::Retry).retry_config(policy!(
+        attempts = 2,
+        backoff = fixed,
+        initial_delay = "1s",
+        max_elapsed = "60s"
+    ));
+    let workflow = Workflow::new("import")
+        .retry(policy!(attempts = 2, backoff = fixed, initial_delay = "1s"))
+        .error_policy(rounds)
+        .max_postponed(HOUR + HOUR);
+    let made = [Postpones(HOUR), Fails, Fails, Postpones(HOUR), Postpones(HOUR), Succeeds];
+    let (report, seen) = calls(workflow, &made).await;
+    assert_eq!(seen, [0, 3_600, 3_601, 3_602, 7_202, 7_203]);
+    assert_eq!((report.succeeded(), report.counts.attempts), (1, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn thresholds_and_the_breaker_do_not_count_it() {
+    let policy = ErrorPolicy::new()
+        .max_failures(1)
+        .circuit_breaker(BreakerConfig::new().failure_threshold(1).success_threshold(1));
+    let workflow = Workflow::new("import").retry(policy!(attempts = 1)).error_policy(policy);
+    let (report, seen) = calls(workflow, &[Postpones(SECOND), Postpones(SECOND), Succeeds]).await;
+    assert!(report.is_success(), "{report}");
+    assert_eq!(seen, [0, 1, 2]);
+}
+
+/// A probe that is postponed says nothing: another one takes its slot.
+#[tokio::test(start_paused = true)]
+async fn a_postponed_probe_returns_its_slot() {
+    let breaker = BreakerConfig::new()
+        .failure_threshold(1)
+        .success_threshold(1)
+        .half_open_requests(1)
+        .timeout(10 * SECOND);
+    let failed = Arc::new(AtomicU32::new(0));
+    let report = Workflow::new("import")
+        .max_parallel(1)
+        .retry(policy!(attempts = 1))
+        .error_policy(ErrorPolicy::new().circuit_breaker(breaker))
+        .run(keyed([1_u32, 2, 3], ToString::to_string), move |item: u32, cx| {
+            let call = failed.fetch_add(1, Ordering::Relaxed);
+            async move {
+                match (item, call) {
+                    (1, 0) => Err("down"),
+                    (2, _) if call < 3 => {
+                        cx.postpone(HOUR);
+                        Err("not ready")
+                    }
+                    _ => Ok(()),
+                }
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.dead()), (2, 1));
+    assert!(report.elapsed >= HOUR && report.elapsed < HOUR + 60 * SECOND, "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_postponed_attempt_uses_a_start_of_the_rate() {
+    let workflow = Workflow::new("import").retry(policy!(attempts = 1)).rate("6/m");
+    let (_, seen) = calls(workflow, &[Postpones(SECOND), Postpones(SECOND), Succeeds]).await;
+    assert!(seen[1] >= 9 && seen[2] >= 19, "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_postponed_item_is_not_late() {
+    let workflow = Workflow::new("import").retry(policy!(attempts = 1)).skip_after(10 * SECOND);
+    let (report, _) = calls(workflow, &[Postpones(HOUR), Succeeds]).await;
+    assert_eq!((report.succeeded(), report.skipped()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_of_a_graph_can_be_postponed() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let fetch = Task::new("fetch", move |cx: ItemContext| {
+        let number = calls.fetch_add(1, Ordering::Relaxed);
+        async move {
+            sleep(SECOND).await;
+            if number < 5 {
+                cx.postpone(HOUR);
+                return Err("not there");
+            }
+            Ok(())
+        }
+    });
+    let report = Graph::new("publish")
+        .task(fetch.max_retries(0))
+        .task(Task::new("render", |_| async { Ok::<_, String>(()) }).depends_on(["fetch"]))
+        .run()
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.counts.attempts), (2, 2));
+    assert!(report.elapsed >= 5 * HOUR);
+}
+
+/// An attempt that is cut off is no answer.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_is_an_ordinary_failure() {
+    let report = Workflow::new("import")
+        .retry(Policy::new().attempts(1).timeout(SECOND))
+        .run([1_u32], |_: u32, cx| async move {
+            cx.postpone(HOUR);
+            sleep(HOUR).await;
+            Err::<(), _>("no")
+        })
+        .await
+        .unwrap();
+    assert_eq!(report.classes["timeout"], 1);
+}

@@ -100,7 +100,7 @@ mod tests {
             capacity.update(Instant::now());
             steps += 1;
         }
-        assert_eq!((capacity.limit(), steps), (40, 12));
+        assert_eq!((capacity.limit(), steps), (40, 11));
     }
 
     #[tokio::test(start_paused = true)]

@@ -55,7 +55,7 @@ mod linux {
     use tokio::signal::unix::{SignalKind, signal};
 
     use super::{Role, WorkerTasks};
-    use crate::command::run::signals::{FORWARDED, Requests, outlives_its_terminal};
+    use crate::command::run::signals::{FORWARDED, outlives_its_terminal};
     use crate::steps::descendants::{adopt, below, end_all, reap};
     use crate::steps::process::{KEEPER, end_of_commands};
     use crate::steps::temporary;
@@ -132,7 +132,6 @@ mod linux {
         let mut worker = tokio::process::Command::from(command).spawn()?;
         let id = worker.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let mut passed = None;
-        let mut requests = Requests::default();
         loop {
             let (number, with) = tokio::select! {
                 status = worker.wait() => return Ok((status?, passed)),
@@ -143,9 +142,7 @@ mod linux {
                 _ = hung_up() => (Signal::HUP, Signal::HUP),
             };
             passed = Some(number.as_raw());
-            if let Some(id) = id
-                && requests.is_new(number.as_raw())
-            {
+            if let Some(id) = id {
                 let _ = kill_process(id, with);
             }
         }

@@ -1,9 +1,12 @@
 //! Signals: Ctrl-C, those that stop a service, and the loss of the terminal.
 
 use std::future::pending;
-use std::time::{Duration, Instant};
+#[cfg(unix)]
+use std::time::Duration;
 
 use tokio::sync::watch;
+#[cfg(unix)]
+use tokio::time::{Instant, timeout};
 
 use super::progress::ProgressReporter;
 #[cfg(unix)]
@@ -25,35 +28,62 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
 }
 
-/// Tells a request to stop from a signal that repeats one: `timeout` sends its signal to the process
-/// that it has started, and again to the whole group.
+/// The requests to stop among the signals that arrive within a moment.
+///
+/// A terminal sends its signal to the keeper and the worker, so that one that arrives directly and one that
+/// is forwarded are one request. `timeout` sends its signal to the keeper, and again to the whole
+/// group: of those that are forwarded beside direct ones, only as many count.
+#[cfg(unix)]
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
-    /// The last signal, and when it came.
-    last: Option<(i32, Instant)>,
+struct Requests {
+    /// When the first of them arrived.
+    since: Option<Instant>,
+    direct: u32,
+    forwarded: u32,
+    /// How many requests were found among them.
+    counted: u32,
 }
 
+/// How long signals belong together.
+#[cfg(unix)]
+const MOMENT: Duration = Duration::from_secs(1);
+/// How much later a signal to a whole group may arrive here than the one that the keeper forwards.
+#[cfg(unix)]
+const APART: Duration = Duration::from_millis(20);
+
+#[cfg(unix)]
 impl Requests {
-    /// Whether this signal is a request of its own.
-    pub(crate) fn is_new(&mut self, signal: i32) -> bool {
-        let now = Instant::now();
-        // A key is pressed twice within less time than a program takes to send a signal twice.
-        let apart = if signal == INTERRUPT { PRESSED_AGAIN } else { SENT_AGAIN };
-        let is_again = |(last, at): (i32, Instant)| last == signal && now - at < apart;
-        let is_new = !self.last.is_some_and(is_again);
-        if is_new {
-            self.last = Some((signal, now));
+    fn add(&mut self, way: Way, now: Instant) {
+        if self.since.is_none_or(|since| now - since >= MOMENT) {
+            *self = Self { since: Some(now), ..Self::default() };
         }
+        match way {
+            Way::Direct => self.direct += 1,
+            Way::Forwarded => self.forwarded += 1,
+        }
+    }
+
+    /// Whether several were forwarded, and none has arrived directly.
+    fn is_open(&self) -> bool {
+        self.direct == 0 && self.forwarded > 1
+    }
+
+    /// Whether there is one more request.
+    fn is_new(&mut self) -> bool {
+        let requests = if self.direct > 0 { self.direct } else { self.forwarded };
+        let is_new = requests > self.counted;
+        self.counted = self.counted.max(requests);
         is_new
     }
 }
 
-/// The number of SIGINT, which Ctrl-C sends.
-const INTERRUPT: i32 = 2;
-/// How soon two of them are one request.
-const PRESSED_AGAIN: Duration = Duration::from_millis(100);
-/// How soon two of any other signal are one request.
-const SENT_AGAIN: Duration = Duration::from_secs(1);
+/// How a signal arrives.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Direct,
+    Forwarded,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
@@ -64,18 +94,32 @@ enum Signal {
 
 #[cfg(unix)]
 struct Signals {
-    /// Registered at the start, so that no signal is missed in between.
+    direct: Direct,
+    /// Signals that the keeper forwards.
+    forwarded: Option<tokio::signal::unix::Signal>,
+    requests: Requests,
+    hangup: Option<tokio::signal::unix::Signal>,
+}
+
+/// Signals that arrive directly. Registered at the start, so that none is missed in between.
+#[cfg(unix)]
+struct Direct {
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
     quit: Option<tokio::signal::unix::Signal>,
-    /// Signals that the keeper forwards.
-    forwarded: Option<tokio::signal::unix::Signal>,
-    /// How many arrived directly, and how many through the keeper. A signal that was sent to both
-    /// processes counts as one request.
-    counts: [u32; 2],
-    /// Those that arrived directly.
-    requests: Requests,
-    hangup: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Direct {
+    /// Waits for one. It may have killed a command, too.
+    async fn next(&mut self) {
+        let signal = tokio::select! {
+            () = one(&mut self.interrupt) => 2,
+            () = one(&mut self.terminate) => 15,
+            () = one(&mut self.quit) => 3,
+        };
+        interruption::stopped_by(&[signal]);
+    }
 }
 
 #[cfg(unix)]
@@ -84,55 +128,56 @@ impl Signals {
         use tokio::signal::unix::{SignalKind, signal};
 
         Self {
-            interrupt: signal(SignalKind::interrupt()).ok(),
-            terminate: signal(SignalKind::terminate()).ok(),
-            quit: signal(SignalKind::quit()).ok(),
+            direct: Direct {
+                interrupt: signal(SignalKind::interrupt()).ok(),
+                terminate: signal(SignalKind::terminate()).ok(),
+                quit: signal(SignalKind::quit()).ok(),
+            },
             #[cfg(target_os = "linux")]
             forwarded: signal(SignalKind::from_raw(FORWARDED.as_raw())).ok(),
             #[cfg(not(target_os = "linux"))]
             forwarded: None,
-            counts: [0; 2],
             requests: Requests::default(),
             hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
         }
     }
 
     async fn next(&mut self) -> Signal {
-        async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
-            let signal = match signal {
-                Some(signal) => signal.recv().await,
-                None => None,
-            };
-            if signal.is_none() {
-                // No signal can arrive.
-                pending::<()>().await;
-            }
-        }
-
         loop {
-            let so_far = self.counts.iter().copied().max();
-            let (way, signals) = tokio::select! {
-                () = one(&mut self.interrupt) => (0, &[2][..]),
-                () = one(&mut self.terminate) => (0, &[15][..]),
-                () = one(&mut self.quit) => (0, &[3][..]),
-                // The original signal is not known.
-                () = one(&mut self.forwarded) => (1, &[2, 3, 15][..]),
+            let way = tokio::select! {
+                // A signal to the whole group arrives directly before it is forwarded.
+                biased;
+                () = self.direct.next() => Way::Direct,
+                () = one(&mut self.forwarded) => {
+                    // The original signal is not known.
+                    interruption::stopped_by(&[2, 3, 15]);
+                    Way::Forwarded
+                }
                 () = one(&mut self.hangup) => {
                     interruption::stopped_by(&[1]);
                     return Signal::Hangup;
                 }
             };
-            // The same signal may have killed a command, too.
-            interruption::stopped_by(signals);
-            // The keeper does not forward a repetition.
-            if way == 0 && !self.requests.is_new(signals[0]) {
-                continue;
+            self.requests.add(way, Instant::now());
+            if self.requests.is_open() && timeout(APART, self.direct.next()).await.is_ok() {
+                self.requests.add(Way::Direct, Instant::now());
             }
-            self.counts[way] += 1;
-            if self.counts.iter().copied().max() > so_far {
+            if self.requests.is_new() {
                 return Signal::Other;
             }
         }
+    }
+}
+
+#[cfg(unix)]
+async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
+    let signal = match signal {
+        Some(signal) => signal.recv().await,
+        None => None,
+    };
+    if signal.is_none() {
+        // No signal can arrive.
+        pending::<()>().await;
     }
 }
 
@@ -166,5 +211,39 @@ impl Signals {
             pending::<()>().await;
         }
         Signal::Other
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// The number of requests among signals that arrive at these times, in milliseconds.
+    fn requests(signals: &[(u64, Way)]) -> usize {
+        let begin = Instant::now();
+        let mut requests = Requests::default();
+        let is_new = |(at, way): &&(u64, Way)| {
+            requests.add(*way, begin + Duration::from_millis(*at));
+            requests.is_new()
+        };
+        signals.iter().filter(is_new).count()
+    }
+
+    #[test]
+    fn signals_of_one_sender_are_one_request() {
+        use Way::{Direct, Forwarded};
+
+        assert_eq!(requests(&[(0, Forwarded)]), 1);
+        assert_eq!(requests(&[(0, Direct), (1, Forwarded)]), 1, "a terminal");
+        assert_eq!(requests(&[(0, Forwarded), (1, Direct), (2, Forwarded)]), 1, "timeout");
+        assert_eq!(requests(&[(0, Direct), (0, Forwarded), (9, Forwarded)]), 1, "timeout");
+        assert_eq!(requests(&[(0, Forwarded), (50, Forwarded)]), 2, "kill, twice");
+        let twice = [(0, Direct), (1, Forwarded), (150, Direct), (151, Forwarded)];
+        assert_eq!(requests(&twice), 2, "a terminal, twice");
+        let later = [(0, Direct), (1, Forwarded), (1_100, Forwarded)];
+        assert_eq!(requests(&later), 2, "a terminal, then kill");
+        let later =
+            [(0, Forwarded), (1, Direct), (2, Forwarded), (2_000, Direct), (2_001, Forwarded)];
+        assert_eq!(requests(&later), 2, "timeout, then a terminal");
     }
 }

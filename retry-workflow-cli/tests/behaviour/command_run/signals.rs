@@ -181,9 +181,12 @@ fn a_signal_that_timeout_sends_twice_is_one_request() {
 #[test]
 fn a_signal_that_is_sent_again_later_is_a_second_request() {
     let place = place("while [ ! -e end ]; do sleep 0.02; done");
-    let mut running = place.spawn(&["run", "job.yml"]);
+    let mut command = place.command(&["run", "job.yml"]);
+    let mut running = Running::spawned(command.process_group(0));
     assert!(running.line_with("0 of 6").is_some());
-    running.signal("TERM");
+    let group = format!("-{}", running.id());
+    let sent = std::process::Command::new("kill").args(["-s", "TERM", "--", &group]).status();
+    assert!(sent.unwrap().success());
     assert!(running.line_with("stopping: ").is_some());
     std::thread::sleep(Duration::from_millis(1_100));
     running.signal("TERM");

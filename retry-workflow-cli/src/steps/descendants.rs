@@ -5,7 +5,12 @@
 //! process, which adopts them ([`adopt`]), and are recognised by a variable that they have
 //! inherited ([`Mark`]). Without `/proc`, only process groups are known.
 
+use std::collections::HashMap;
+use std::io;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
 
 /// The variable that all processes of a command inherit.
 pub(crate) const VARIABLE: &str = "RETRY_WORKFLOW_COMMAND";
@@ -29,6 +34,47 @@ impl Mark {
     }
 }
 
+/// Held for reading while a command is started, so that [`reap`] sees no child that is not in
+/// [`COMMANDS`] yet.
+static STARTING: RwLock<()> = RwLock::new(());
+/// The children that this process has started and waits for, by their process numbers. A number may
+/// be in use again before the old child has left.
+static COMMANDS: LazyLock<Mutex<HashMap<u32, u32>>> = LazyLock::new(Mutex::default);
+
+/// A child that this process waits for: adopted children are reaped, and this one is not, however
+/// late the wait for it is.
+#[derive(Debug)]
+pub(crate) struct Awaited(Option<u32>);
+
+impl Awaited {
+    /// Starts a child with `spawn`; `id` returns its process number.
+    pub(crate) fn start<C>(
+        spawn: impl FnOnce() -> io::Result<C>,
+        id: impl FnOnce(&C) -> Option<u32>,
+    ) -> io::Result<(C, Self)> {
+        let _starting = STARTING.read();
+        let child = spawn()?;
+        let id = id(&child);
+        if let Some(id) = id {
+            *COMMANDS.lock().entry(id).or_default() += 1;
+        }
+        Ok((child, Self(id)))
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let Some(id) = self.0 else { return };
+        let mut commands = COMMANDS.lock();
+        if let Some(number) = commands.get_mut(&id) {
+            *number -= 1;
+            if *number == 0 {
+                commands.remove(&id);
+            }
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{adopt, below, end_all, of_command, reap};
 
@@ -45,7 +91,7 @@ mod linux {
         waitid, waitpid,
     };
 
-    use super::{Mark, VARIABLE};
+    use super::{COMMANDS, Mark, STARTING, VARIABLE};
 
     /// How long to try to end processes; a process that survives this is blocked in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);
@@ -94,8 +140,8 @@ mod linux {
         }
     }
 
-    /// Reaps adopted children that have ended. `seen` has those of the previous call: a zombie that
-    /// is still there by then is one that no other part of this process waits for.
+    /// Reaps adopted children that have ended. `seen` has those of the previous call: other children
+    /// than commands, which this process waits for at once, are gone by then.
     pub(crate) fn reap(seen: &mut HashSet<Pid>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
@@ -106,10 +152,18 @@ mod linux {
         let ended = |process: &Process| process.ended && process.parent == Some(own);
         let ended: HashSet<_> =
             processes().into_iter().filter(ended).map(|process| process.id).collect();
-        for process in ended.intersection(seen) {
+        let _none_starts = STARTING.write();
+        for process in ended.intersection(seen).filter(|process| !is_awaited(**process)) {
             let _ = waitpid(Some(*process), WaitOptions::NOHANG);
         }
         *seen = ended;
+    }
+
+    /// Returns whether a child is a command whose end is awaited. On a busy machine, the wait may be
+    /// seconds late, and needs the status.
+    fn is_awaited(process: Pid) -> bool {
+        let id = u32::try_from(process.as_raw_nonzero().get());
+        id.is_ok_and(|id| COMMANDS.lock().contains_key(&id))
     }
 
     fn running(all: &[Process], roots: impl IntoIterator<Item = Pid>) -> Vec<Pid> {
@@ -154,5 +208,38 @@ mod linux {
         let Ok(variables) = fs::read(path) else { return false };
         let wanted = format!("{VARIABLE}={}", mark.value());
         variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::process::Command;
+
+        use super::super::Awaited;
+        use super::*;
+
+        fn pid(child: &std::process::Child) -> Pid {
+            Pid::from_child(child)
+        }
+
+        #[test]
+        fn a_child_is_awaited_from_its_start_to_its_last_wait() {
+            let start = || {
+                let id = |child: &std::process::Child| Some(child.id());
+                Awaited::start(|| Command::new("true").spawn(), id).unwrap()
+            };
+            let (mut child, awaited) = start();
+            // A zombie for as long as the wait is late.
+            while !process(pid(&child).as_raw_nonzero().get()).unwrap().ended {
+                sleep(Duration::from_millis(1));
+            }
+            assert!(is_awaited(pid(&child)));
+            assert!(child.wait().unwrap().success());
+            // Its number is in use again, before it has left.
+            *COMMANDS.lock().get_mut(&child.id()).unwrap() += 1;
+            drop(awaited);
+            assert!(is_awaited(pid(&child)), "the new one");
+            drop(Awaited(Some(child.id())));
+            assert!(!is_awaited(pid(&child)));
+        }
     }
 }

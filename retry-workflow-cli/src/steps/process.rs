@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::steps::descendants::{self, Mark};
+use crate::steps::descendants::{self, Awaited, Mark};
 use crate::steps::mask::Masks;
 use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
 use crate::steps::tap::Tapping;
@@ -315,7 +315,8 @@ impl Invocation {
             .kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let started = Awaited::start(|| command.spawn(), tokio::process::Child::id);
+        let (mut child, _awaited) = started.map_err(|error| self.not_started(&error))?;
         let mut group = Group::led_by(&child, mark);
 
         let masks = &self.masks;

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::InputReader;
 use super::read::{Format, Opened};
 use crate::steps::command_env::{PreparedCommand, Run, ValueFile};
+use crate::steps::descendants::Awaited;
 use crate::steps::mask::Masks;
 use crate::template::placeholder::Scope;
 use crate::template::shell::Script;
@@ -36,6 +37,7 @@ struct Running {
     stderr: Option<JoinHandle<Vec<u8>>>,
     masks: Arc<Masks>,
     _files: Vec<ValueFile>,
+    _awaited: Awaited,
 }
 
 impl Pipe {
@@ -87,11 +89,12 @@ impl Pipe {
         if state.is_stopped {
             return Err(wrong(&"the job stops"));
         }
-        let mut child = command.spawn().map_err(|error| wrong(&error))?;
+        let started = Awaited::start(|| command.spawn(), |child| Some(child.id()));
+        let (mut child, awaited) = started.map_err(|error| wrong(&error))?;
         let stdout = child.stdout.take().ok_or_else(|| wrong(&"its stdout cannot be read"))?;
         let stderr = child.stderr.take().map(|stderr| std::thread::spawn(move || tail(stderr)));
         let masks = invocation.masks;
-        state.running = Some(Running { child, stderr, masks, _files: files });
+        state.running = Some(Running { child, stderr, masks, _files: files, _awaited: awaited });
         drop(state);
         let reader = Box::new(BufReader::with_capacity(64 * 1024, stdout));
         let format = input.map.input.format;

@@ -52,7 +52,7 @@ impl SlowCalls {
     }
 }
 
-/// What a half-open breaker does when enough probes have succeeded.
+/// The step that follows once enough probes of a half-open breaker have succeeded.
 ///
 /// ```
 /// use retry_rules::{BreakerConfig, HalfOpen};
@@ -65,15 +65,15 @@ pub enum HalfOpen {
     /// It closes. The default.
     #[default]
     Probes,
-    /// It admits a share of the calls, so that a server that has just come back is not hit by all of
-    /// them at once: 1 %, 5 %, 25 % and 50 %, each for the [stage
-    /// time](BreakerConfig::stage_time) and until a call that it admitted has succeeded. These calls
-    /// are judged like those of a closed breaker. If none succeeds and none is under way, the next call
-    /// is admitted. After the last stage the breaker closes.
+    /// It admits a share of the calls, so that a server that has just recovered does not receive
+    /// all of them at once: 1 %, 5 %, 25 % and 50 %, each for the [stage
+    /// time](BreakerConfig::stage_time) and until a call that it admitted has succeeded. These
+    /// calls are judged like the calls of a closed breaker. If none succeeds and none is under way,
+    /// the next call is admitted. After the last stage the breaker closes.
     Gradual,
 }
 
-/// When a circuit breaker opens, for how long, and how it closes again.
+/// The settings of a circuit breaker: when it opens, for how long, and how it closes again.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -169,7 +169,7 @@ impl BreakerConfig {
     }
 
     /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
-    /// With a rate there is no default: whichever of the two is reached first opens it.
+    /// With a rate it has no default; if both are set, the one that is reached first opens it.
     ///
     /// ```
     /// # use retry_rules::BreakerConfig;
@@ -342,9 +342,9 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets the time after which a half-open breaker closes although fewer than
-    /// `success_threshold` probes have succeeded: at least one has, and none has failed. For breakers
-    /// that are seldom called. Default none; above 0.
+    /// Sets the time after which a half-open breaker closes although fewer than `success_threshold`
+    /// probes have succeeded: at least one has, and none has failed. For breakers that are seldom
+    /// called. Default none; above 0.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -357,8 +357,8 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them that
-    /// grows. Default `probes`.
+    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them
+    /// that grows. Default `probes`.
     ///
     /// ```
     /// use retry_rules::{BreakerConfig, HalfOpen};
@@ -387,8 +387,8 @@ impl BreakerConfig {
         self
     }
 
-    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
-    /// a limit of the caller. Default: such calls say nothing, unless they are slow.
+    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off
+    /// by a limit of the caller. Default: such calls say nothing, unless they are slow.
     ///
     /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
     /// call reads the clock.
@@ -407,9 +407,9 @@ impl BreakerConfig {
     /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
     /// Default: each call waits for its own server's wait only; above 0.
     ///
-    /// The wait is that of a failure whose class contains `rate_limit` or `server_error`. While calls
-    /// are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
-    /// neither a failure nor a success.
+    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While
+    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls
+    /// is neither a failure nor a success.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -499,7 +499,8 @@ impl BreakerConfig {
         self.half_open_requests
     }
 
-    /// Returns the time after which a half-open breaker closes with fewer successes, if there is one.
+    /// Returns the time after which a half-open breaker closes with fewer successes, if there is
+    /// one.
     pub const fn get_half_open_for(&self) -> Option<Duration> {
         self.half_open_for
     }
@@ -537,7 +538,7 @@ impl BreakerConfig {
         self.failure_rate.is_some() || self.slow_calls.is_some()
     }
 
-    /// Returns `true` if consecutive failures open the breaker: if there is no rate, or if
+    /// Returns `true` if consecutive failures open the breaker: if a rate is not set, or if
     /// [`failure_threshold`](Self::failure_threshold) is set as well.
     pub const fn is_by_streak(&self) -> bool {
         self.failure_threshold.is_some() || !self.is_by_rate()

@@ -5,7 +5,7 @@
 use core::fmt;
 use core::time::Duration;
 
-/// Why a duration is invalid, and what to write instead.
+/// The reason why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidDuration(InvalidDurationKind);
 
@@ -88,8 +88,8 @@ fn from_iso(text: &str) -> Option<std::string::String> {
     (is_plain(days) && is_plain(time) && !here.is_empty()).then_some(here)
 }
 
-/// Whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked, so
-/// `"18446744073709551615s 1000000000ns"` overflows. No shorter text can overflow, nor one with
+/// Returns whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked,
+/// so `"18446744073709551615s 1000000000ns"` overflows. No shorter text can overflow, nor one with
 /// only small numbers.
 fn may_overflow(text: &str) -> bool {
     let large = || text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);

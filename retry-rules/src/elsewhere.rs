@@ -1,4 +1,4 @@
-//! What the settings of other libraries are called here, and how their values are written.
+//! The names of other libraries' settings, with the settings and values to write instead.
 //!
 //! None of these names is accepted; an error about one says what to write.
 
@@ -16,7 +16,7 @@ pub struct Elsewhere {
     pub here: &'static [(&'static str, Is)],
 }
 
-/// How a value is written here.
+/// The form of the value to write.
 #[derive(Clone, Copy, Debug)]
 pub enum Is {
     /// This text, whatever the value was; a name alone if it is empty.
@@ -29,15 +29,15 @@ pub enum Is {
     Path(&'static str),
     /// Errors in a list, or matchers.
     Matchers(&'static str),
-    /// One more, for what counts retries.
+    /// One more: the other setting counts retries.
     OneMore,
-    /// The hundredth part, for what is written in percent.
+    /// The hundredth part: the other setting is written in percent.
     Percent(&'static str),
     /// The value between two texts, in an attribute and in a file.
     Between { attribute: [&'static str; 2], file: [&'static str; 2], example: &'static str },
 }
 
-/// Where the suggestion is to be written.
+/// The place in which the suggestion is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `name = value`
@@ -67,7 +67,7 @@ const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]
     Elsewhere { names, here }
 }
 
-/// Settings of retries: those of backoff, backon, failsafe, Polly, p-retry, resilience4j, seatbelt,
+/// Settings of retries in backoff, backon, failsafe, Polly, p-retry, resilience4j, seatbelt,
 /// Spring, tenacity, tokio-retry and tower, and words that people try.
 pub const RETRY: &[Elsewhere] = &[
     row(
@@ -273,7 +273,7 @@ pub const RETRY: &[Elsewhere] = &[
     row(&["config", "retryconfig", "retrypolicy", "options"], &[("policy", same("HTTP"))]),
 ];
 
-/// Settings of circuit breakers: those of failsafe, Polly, resilience4j and seatbelt.
+/// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
 pub const BREAKER: &[Elsewhere] = &[
     row(
         &[
@@ -328,7 +328,7 @@ pub const BREAKER: &[Elsewhere] = &[
     row(&["successes", "consecutivesuccesses"], &[("success_threshold", same("3"))]),
 ];
 
-/// Words that stand for a value, by those of other libraries and tools.
+/// Words for values, by the words of other libraries and tools.
 const WORDS: &[(&[&str], &[&str])] = &[
     (&["ignore", "pass", "warn", "proceed", "skip", "resume"], &["continue", "skip"]),
     (&["fail", "abort", "exit", "halt", "raise", "break"], &["stop"]),
@@ -472,7 +472,7 @@ pub fn instead(word: &str, written: &str, table: &[Elsewhere], place: Place) -> 
     Some(pairs.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a word counts retries elsewhere, where ours count attempts.
+/// Returns whether a word counts retries elsewhere, where ours count attempts.
 pub fn counts_retries(word: &str) -> bool {
     find(word, RETRY).is_some_and(|row| matches!(row.here, [(_, Is::OneMore)]))
 }

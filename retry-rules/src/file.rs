@@ -9,8 +9,8 @@
 //! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
 //!   `max_retry_delay` in seconds, and `max_retry_after`.
 //!
-//! A [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)` in the attribute as its
-//! keys, and a [`QuotaConfig`](crate::QuotaConfig) those of its builder.
+//! A [`BreakerConfig`](crate::BreakerConfig) has the settings of `breaker(…)` in the attribute as
+//! its keys, and a [`QuotaConfig`](crate::QuotaConfig) has the settings of its builder.
 //!
 //! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a limit may also be
 //! `unlimited`. Unknown keys are errors, and all settings must obey the rules of

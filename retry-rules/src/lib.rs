@@ -1,4 +1,4 @@
-//! What a retry policy *is*: data, rules and arithmetic.
+//! Retry policies as data, with their rules and their arithmetic.
 //!
 //! Pure and `const`, without the standard library or dependencies by default. The macro uses it to
 //! check literals at compile time, the runtime obeys it, and files are parsed into it (feature

@@ -17,9 +17,9 @@ use self::bound::Bound;
 use self::jitter::Jitter;
 use self::shown::DisplayDuration;
 
-/// How many calls are made in all, the first included.
+/// The number of calls in all, the first included.
 ///
-/// There is a limit or there is none, so there will be no other variants: match it exhaustively.
+/// A limit exists or does not exist, so no variant will be added: match it exhaustively.
 ///
 /// ```
 /// use retry_rules::{Attempts, Policy};
@@ -44,7 +44,7 @@ impl fmt::Display for Attempts {
     }
 }
 
-/// How often to call, how long to wait between calls, and when to give up early.
+/// The number of calls, the waits between them, and the limits that end them early.
 ///
 /// Plain data, `Copy`, built in `const`:
 ///
@@ -375,11 +375,11 @@ impl Policy {
         self
     }
 
-    /// Sets the time after which an attempt that has not answered is joined by another one: a hedge.
-    /// The first success is the attempt's, and the others are dropped. Default none.
+    /// Sets the time after which an attempt that has not answered is joined by another one: a
+    /// hedge. The first success is the attempt's, and the others are dropped. Default none.
     ///
-    /// A delay that one call in twenty exceeds makes a twentieth more calls and cuts off most of the
-    /// slow tail. Source: Dean and Barroso, "The Tail at Scale", 2013.
+    /// A delay that one call in twenty exceeds makes a twentieth more calls and cuts off most of
+    /// the slow tail. Source: Dean and Barroso, "The Tail at Scale", 2013.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -391,8 +391,8 @@ impl Policy {
         self.with_hedge(Bound::Limited(after))
     }
 
-    /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` is for ever, so
-    /// there are no hedges either.
+    /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` starts no hedges
+    /// either.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -1,11 +1,11 @@
 //! The settings of a retry quota.
 
-/// What retries cost, and what successes refund.
+/// The costs of retries and the refunds of successes.
 ///
-/// The idea is that of the AWS SDKs' [standard retry
+/// The idea comes from the AWS SDKs' [standard retry
 /// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html): a
 /// retry costs several successes, so that an outage does not multiply the load. The
-/// numbers are those of its first generation, from 2019 on. The 2026 one
+/// numbers are from its first generation, of 2019. The 2026 one
 /// (`AWS_NEW_RETRIES_2026`) charges 14 for a retry and still 5 after throttling:
 /// `retry_cost(14).timeout_cost(14).throttling_cost(5)`.
 ///
@@ -134,17 +134,17 @@ impl QuotaConfig {
         self
     }
 
-    /// Sets how many retries and hedges there may be as a share of the calls of the last 10 seconds,
-    /// beside what the bucket allows. Ten of them in 10 seconds are always free. Default none; above
-    /// 0, up to 1.
+    /// Sets how many retries and hedges there may be as a share of the calls of the last 10
+    /// seconds, beside what the bucket allows. Ten of them in 10 seconds are always free. Default
+    /// none; above 0, up to 1.
     ///
     /// The bucket bounds retries by *successes*, so that an outage empties it, however many calls
-    /// there are; the share bounds them by *calls*, so that some calls are retried during an outage as
-    /// well. Where only the share is to count, choose a bucket that is large and refills.
-    /// In a fleet each member has its own share, of its own calls.
+    /// there are; the share bounds them by *calls*, so that some calls are retried during an outage
+    /// as well. Where only the share is to count, choose a bucket that is large and refills. In a
+    /// fleet each member has its own share, of its own calls.
     ///
-    /// Source: the retry budgets of [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries)
-    /// and Linkerd.
+    /// Source: the retry budgets of
+    /// [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries) and Linkerd.
     ///
     /// ```
     /// # use retry_rules::QuotaConfig;

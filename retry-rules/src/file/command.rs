@@ -27,9 +27,9 @@ macro_rules! command_keys {
     ($( $key:ident $(or $other:literal)?: $Key:ty $(=> $Field:ident $member:ident)?, )*) => {
         /// The keys of the command style as written in a file, parsed but not yet checked.
         ///
-        /// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
+        /// For readers that have the place of each key: [`InvalidKeys`] names the wrong one.
         /// `retry_on`, `abort_on` and `on_failure` accompany a policy's keys in some files; `R` is
-        /// the type of the first two, `F` that of the last, and a bare policy has none of them.
+        /// the type of the first two, `F` the type of the last; a bare policy has none of them.
         // The keys are fields of this struct, not of a flattened one, because flattening loses the
         // place of an error and accepts unknown keys.
         #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -39,13 +39,13 @@ macro_rules! command_keys {
                 #[serde(default, skip_serializing_if = "Option::is_none" $(, alias = $other)?)]
                 $key: Option<$Key>,
             )*
-            /// Which failures are retried.
+            /// The failures that are retried.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub retry_on: Option<R>,
-            /// Which failures are not retried, whatever `retry_on` says.
+            /// The failures that are not retried even if `retry_on` contains them.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub abort_on: Option<R>,
-            /// What happens when the retries end.
+            /// The action once the retries have ended.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub on_failure: Option<F>,
         }

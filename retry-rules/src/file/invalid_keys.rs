@@ -42,7 +42,7 @@ impl InvalidKeys {
     }
 
     /// Creates the error for the `broken` rules of settings, of which the fields `written` are in
-    /// the file. If they are those of a policy, its numbers are shown.
+    /// the file. If they are a policy's settings, its numbers are shown.
     pub(super) fn broken(
         broken: Rules,
         policy: Option<&Policy>,

@@ -76,7 +76,7 @@ pub(crate) const fn power(base: f64, mut exponent: u32) -> f64 {
 
 /// The `n`-th Fibonacci number (1, 1, 2, 3, 5, …), saturating.
 pub(crate) const fn fibonacci(n: u32) -> u64 {
-    // The 94th is the first beyond u64, so there is no need to iterate up to n = u32::MAX.
+    // The 94th is the first beyond u64, so the loop need not run up to n = u32::MAX.
     if n > 93 {
         return u64::MAX;
     }

@@ -47,11 +47,12 @@ impl Backoff {
 
     /// Creates a [`Custom`](Self::Custom) curve from delays known only at run time.
     ///
-    /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`: this
-    /// is for lists from configuration, of which there are few. A program that computes a list for
-    /// each call loses the memory of each; use a curve instead, or round the delays, so that the lists
-    /// repeat. Once 1,024 lists are kept, the first failure of a call with a later one is reported
-    /// with the function's name, once in a program. In a constant, write `Backoff::Custom(&[…])`.
+    /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`:
+    /// this is for lists from configuration, of which there are few. A program that computes a list
+    /// for each call loses the memory of each; use a curve instead, or round the delays, so that
+    /// the lists repeat. Once 1,024 lists are kept, the first failure of a call with a later one is
+    /// reported with the function's name, once in a program. In a constant, write
+    /// `Backoff::Custom(&[…])`.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -68,8 +69,8 @@ impl Backoff {
         })
     }
 
-    /// Returns how many lists [`custom`](Self::custom) keeps, if these are too many and this curve is
-    /// one of those that came last: for the warning.
+    /// Returns how many lists [`custom`](Self::custom) keeps, if these are too many and this curve
+    /// is one of those that came last: for the warning.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[inline]

@@ -5,24 +5,24 @@ use core::time::Duration;
 
 use crate::policy::shown::DisplayDuration;
 
-/// How long something may take: the waits of a call, the whole call, an attempt.
+/// The longest time that something may take: the waits of a call, the whole call, an attempt.
 ///
 /// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) both set no limit. `None` means unset,
 /// and so does not permit calls that never end; `Unlimited` is deliberate.
 ///
-/// A bound is unset, deliberately absent, or given, so there will be no other variants: match it
+/// A bound is unset, deliberately absent, or given, so no variant will be added: match it
 /// exhaustively.
 ///
 /// ```
 /// use core::time::Duration;
 /// use retry_rules::{Bound, Policy};
 ///
-/// // As a configuration has it: `None` is no bound.
+/// // From a configuration: `None` sets no bound.
 /// let configured: Option<Duration> = Some(Duration::from_secs(30));
 /// let policy = Policy::new().with_deadline(Bound::from(configured));
 /// assert_eq!(policy.get_deadline(), configured);
 ///
-/// // A loop that reconnects for ever.
+/// // A loop that reconnects without end.
 /// let supervised = Policy::new().unlimited().with_budget(Bound::Unlimited);
 /// assert!(supervised.validate().is_ok());
 /// assert!(Policy::new().unlimited().validate().is_err());
@@ -47,7 +47,7 @@ impl Bound {
         }
     }
 
-    /// Whether nothing was set.
+    /// Returns whether nothing was set.
     pub(crate) const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }

@@ -10,10 +10,10 @@ use core::time::Duration;
 use crate::duration::{self, InvalidDuration};
 use crate::policy::arithmetic::{less, min, scale, times};
 
-/// How waits are spread, so that callers that failed together do not come back
+/// The random spread of waits, so that callers that failed together do not retry
 /// together.
 ///
-/// Full, equal and decorrelated jitter are those of Marc Brooker, [Exponential
+/// Full, equal and decorrelated jitter follow Marc Brooker, [Exponential
 /// Backoff and Jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 ///
 /// ```
@@ -40,7 +40,7 @@ pub enum Jitter {
     /// curve.
     Decorrelated,
     /// Up to this share more, and never less: `Up(0.3)` is +30 %. Above 0, at most 1. Where the
-    /// curve has reached [`max_delay`](crate::Policy::max_delay), there is no room left.
+    /// curve has reached [`max_delay`](crate::Policy::max_delay), nothing is added.
     Up(f64),
     /// A time between these two more, and never less. The sum does not exceed
     /// [`max_delay`](crate::Policy::max_delay).
@@ -150,7 +150,7 @@ impl Jitter {
         }
     }
 
-    /// Whether it makes a wait of 0 s longer.
+    /// Returns whether it makes a wait of 0 s longer.
     pub(crate) const fn adds(self) -> bool {
         matches!(self, Self::Added { least, .. } if !least.is_zero())
     }

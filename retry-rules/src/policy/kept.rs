@@ -1,5 +1,5 @@
-//! The lists of delays that are known only at run time: each distinct one is kept until the program
-//! ends, so that a policy can be `Copy`.
+//! Interning of delay lists that are computed at runtime: each distinct list is kept until the
+//! program ends, so that a policy can be `Copy`.
 
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::vec::Vec;
 
-/// From this many on, they are most likely computed for each call.
+/// From this number of lists on, they are most likely computed for each call.
 const MANY: usize = 1_024;
 
 /// Each list with its number, from 1.
 static KEPT: Mutex<BTreeMap<&'static [Duration], usize>> = Mutex::new(BTreeMap::new());
 
-/// How many there are, to be read without the lock.
+/// The number of lists, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps a list, unless the same one is kept already.
@@ -30,7 +30,7 @@ pub(super) fn keep(delays: Vec<Duration>) -> &'static [Duration] {
     list
 }
 
-/// How many lists are kept, if these are many and this one is not among the first.
+/// Returns how many lists are kept, if these are many and this one is not among the first.
 pub(super) fn excess(list: &'static [Duration]) -> Option<usize> {
     let count = COUNT.load(Ordering::Relaxed);
     if count < MANY {

@@ -397,8 +397,8 @@ const HOLD_LENGTH: Fields = Fields::from_slice(&[Field::RetryAfter]);
 /// The field that bounds the waits for the end of a hold.
 const HOLD_BOUND: Fields = Fields::from_slice(&[Field::MaxRetryAfter]);
 
-/// Returns whether one of these fields does nothing if there is a single attempt. `when_open` is written
-/// if the call waits for its breaker, and `hold` if that breaker may hold calls.
+/// Returns whether one of these fields does nothing if there is a single attempt. `when_open` is
+/// written if the call waits for its breaker, and `hold` if that breaker may hold calls.
 const fn has_no_effect_once(written: Fields) -> bool {
     let waits = written.contains(Field::WhenOpen);
     let holds = written.contains(Field::Hold);
@@ -426,25 +426,25 @@ const fn is_unlimited(policy: &Policy) -> bool {
     matches!(policy.attempts, Attempts::Unlimited)
 }
 
-/// Whether the jitter replaces the backoff.
+/// Returns whether the jitter replaces the backoff.
 const fn is_decorrelated(policy: &Policy) -> bool {
     matches!(policy.jitter, Jitter::Decorrelated)
 }
 
-/// Whether all waits are 0s, at least from the second one on.
+/// Returns whether all waits are 0s, at least from the second one on.
 const fn never_waits(policy: &Policy) -> bool {
     let fixed = matches!(policy.backoff, Backoff::Fixed) && !is_decorrelated(policy);
     policy.get_max_delay().is_zero()
         || fixed && policy.initial_delay.is_zero() && !policy.jitter.adds()
 }
 
-/// Whether no limit on the call was set; `unlimited` counts as one.
+/// Returns whether no limit on the call was set; `unlimited` counts as one.
 const fn is_unbounded(policy: &Policy) -> bool {
     policy.budget.is_none() && policy.deadline.is_none() && policy.max_elapsed.is_none()
 }
 
-/// Whether nothing ends the attempts: waits of 0s never use up a budget. `budget = unlimited` says
-/// that this is meant.
+/// Returns whether nothing ends the attempts: waits of 0s never use up a budget. `budget =
+/// unlimited` says that this is meant.
 pub(super) const fn never_ends(policy: &Policy) -> bool {
     is_unlimited(policy)
         && (is_unbounded(policy)
@@ -461,8 +461,8 @@ pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
             || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci))
 }
 
-/// Whether waits grow from the default maximum or above, and no maximum was set. A wait that does
-/// not grow needs none.
+/// Returns whether waits grow from the default maximum or above, and no maximum was set. A wait
+/// that does not grow needs none.
 pub(super) const fn growth_without_room(policy: &Policy) -> bool {
     let grows =
         is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Fixed | Backoff::Custom(_));
@@ -477,7 +477,7 @@ pub(super) const fn initial_above_max(policy: &Policy) -> bool {
     }
 }
 
-/// Whether waits that only a maximum ends have none.
+/// Returns whether waits that only a maximum ends have none.
 pub(super) const fn max_delay_unlimited(policy: &Policy) -> bool {
     let needs_end = is_decorrelated(policy) || matches!(policy.backoff, Backoff::Custom(_));
     needs_end && matches!(policy.max_delay, Bound::Unlimited)
@@ -487,13 +487,13 @@ pub(super) const fn first_above_max(policy: &Policy) -> bool {
     matches!(policy.first_delay, Some(first) if less(policy.get_max_delay(), first))
 }
 
-/// How many of the waits between `attempts` follow the backoff.
+/// Returns how many of the waits between `attempts` follow the backoff.
 const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
     let waits = attempts.saturating_sub(1) as usize;
     if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
 }
 
-/// Whether a hedge begins when this bound has been reached already.
+/// Returns whether a hedge begins when this bound has been reached already.
 pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>) -> bool {
     match (bound, hedge) {
         (Some(bound), Some(hedge)) => !less(hedge, bound),

@@ -203,7 +203,7 @@ fn waits_may_grow_without_end() {
             let (shortest, longest) = policy.wait_interval(u32::MAX, None);
             assert!(shortest <= longest);
         }
-        // Where a default has no room, this has.
+        // A longer initial delay is valid although the default maximum is shorter.
         assert_eq!(policy.initial_delay(Duration::from_secs(60)).validate(), Ok(()));
     }
     assert_eq!(endless.wait(40), Duration::from_secs(1 << 39));
@@ -401,7 +401,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             fixed.initial_delay(Duration::ZERO).budget(s(60)),
             Rule::UnlimitedWithoutWaits,
         ),
-        // These are used unchanged: each wait is capped, or there is none.
+        // These are used unchanged: each wait is capped, or there are no waits.
         (
             new().attempts(2).backoff(custom).max_delay(s(30)),
             new().attempts(2).backoff(custom).max_delay(s(30)),

@@ -1,5 +1,5 @@
-//! The options of the attribute and of `policy!`: those of a policy, and a table with a row for
-//! each option of the function.
+//! The options of the attribute and of `policy!`: the options of a policy, and a table with a row
+//! for each option of the function.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     pub(crate) nested_once: bool,
     pub(crate) docs: Option<bool>,
     pub(crate) krate: Option<Path>,
-    /// The fields that the function's options concern, except those of invalid options.
+    /// The fields that the function's options concern, except the fields of invalid options.
     pub(crate) fields: Fields,
     /// The names of all options that were written, valid or not.
     names: Vec<Ident>,
@@ -119,7 +119,8 @@ pub(crate) enum Breaker {
 }
 
 impl Breaker {
-    /// Returns whether the breaker may hold calls. The configuration of a shared one is not known here.
+    /// Returns whether the breaker may hold calls. The configuration of a shared one is not known
+    /// here.
     pub(crate) fn may_hold(&self) -> bool {
         match self {
             Self::Shared(_) => true,
@@ -128,7 +129,7 @@ impl Breaker {
     }
 }
 
-/// What happens when the call gives up.
+/// The action of a call that gives up.
 #[derive(Default)]
 pub(crate) enum OnFailure {
     #[default]
@@ -142,7 +143,7 @@ pub(crate) struct FunctionOption {
     read: fn(&mut Args, &mut Reading<'_>) -> syn::Result<()>,
     /// The field under which the rules know it.
     field: Option<Field>,
-    /// Whether `policy!` accepts it too.
+    /// Set if `policy!` accepts it too.
     in_policy: bool,
     pub(crate) inside: Inside,
 }
@@ -365,8 +366,8 @@ impl Opt<FunctionOption> {
     }
 }
 
-/// The macro being expanded: `#[retry(…)]` accepts all options, `policy!(…)` only those of a
-/// policy.
+/// The macro being expanded: `#[retry(…)]` accepts all options, `policy!(…)` only the options of
+/// a policy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     Attribute,
@@ -546,7 +547,7 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 
-/// Rejects what cannot be shared: a name in quotes, and one that is created anew at each call.
+/// Rejects a string literal, and an expression that would create a new instance for each call.
 fn check_shared(
     expr: &Expr,
     option: &str,

@@ -15,7 +15,7 @@ pub(crate) struct Block {
     pub(crate) movement: Option<Token![move]>,
     /// The name that the attempt's context is bound to.
     pub(crate) context: Option<Ident>,
-    /// What it returns, if that was written.
+    /// The return type, if it was written.
     pub(crate) output: ReturnType,
     pub(crate) body: Group,
 }
@@ -114,12 +114,12 @@ fn is_last_comma(input: ParseStream) -> bool {
 }
 
 impl Block {
-    /// Whether the type that it returns was written.
+    /// Returns whether the return type was written.
     pub(crate) fn has_type(&self) -> bool {
         matches!(self.output, ReturnType::Type(..))
     }
 
-    /// Where to report a missing type.
+    /// Returns where to report a missing type.
     pub(crate) fn start(&self) -> Span {
         self.asyncness.map_or(self.body.span_open(), |word| word.span)
     }

@@ -1,5 +1,5 @@
-//! `#[derive(Classify)]`, which says of each variant of an error what kind of failure it is, and
-//! `#[classifies]`, which says it of somebody else's error.
+//! `#[derive(Classify)]`, which gives each variant of an error a class, and `#[classifies]`, which
+//! gives a class to an error type of another crate.
 //!
 //! ```text
 //! // Input:

@@ -17,15 +17,15 @@ use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
 use crate::plain::plain;
 
-/// Where the section can be shown without doing harm.
+/// The place in which the section can be shown without harm.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Placement {
     Everywhere,
     /// Only in rustdoc, invisible to the `missing_docs` lint: the section does not say what the
     /// function is for.
     Rustdoc,
-    /// Nowhere: nobody would read it, or a method without documentation may inherit that of its
-    /// trait.
+    /// Nowhere: no tool would show it, or a method without documentation may inherit the
+    /// documentation of its trait.
     Nowhere,
 }
 

@@ -133,7 +133,7 @@ fn expand(
         (Form::Boxed(boxed), _) => boxed.output.clone(),
         (_, ReturnType::Type(_, ty)) => (**ty).clone(),
         (_, ReturnType::Default) if args.has_ok() => syn::parse_quote!(()),
-        // The check has reported this; there is no type on which to build a loop.
+        // The check has reported this; without a type, the loop cannot be built.
         (_, ReturnType::Default) => return with_errors(args, function, errors),
     };
     let section = docs::section(args, checked, &function);
@@ -183,20 +183,20 @@ impl Args {
         self.retry_on.iter().chain(&self.abort_on).flatten()
     }
 
-    /// Whether `retry_on` also matches values.
+    /// Returns whether `retry_on` also matches values.
     pub(crate) fn has_ok(&self) -> bool {
         self.matchers().any(|matcher| matches!(matcher, Matcher::Ok(_)))
     }
 }
 
-/// Whether the tokens are just the name of a constant, such as `MAX_RETRIES`.
+/// Returns whether the tokens are just the name of a constant, such as `MAX_RETRIES`.
 fn is_constant(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter();
     let (Some(TokenTree::Ident(name)), None) = (tokens.next(), tokens.next()) else { return false };
     name.to_string().chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// How attempts of this function may be cut off.
+/// The way in which attempts of this function are timed.
 enum Timing {
     Never,
     /// Not cut off, but the time is checked between attempts: for `max_elapsed`, and for the
@@ -212,7 +212,7 @@ enum Timing {
     },
 }
 
-/// Whether the last failure is kept across a wait, for calls that may end before another attempt
+/// The handling of the last failure across a wait, for calls that may end before another attempt
 /// fails.
 enum KeepsFailure {
     Never,
@@ -221,7 +221,7 @@ enum KeepsFailure {
     ByPolicy,
 }
 
-/// Where the body stands.
+/// The place of the body in the expansion.
 enum BodyPlace {
     /// Directly in the loop.
     Loop,
@@ -229,36 +229,36 @@ enum BodyPlace {
     Apart,
 }
 
-/// What the parts of one expansion share.
+/// The values shared by the parts of one expansion.
 struct Expansion<'a> {
     args: &'a Args,
     checked: &'a Checked,
     /// The policy, as a constant expression.
     policy: TokenStream,
     name: Ident,
-    /// What an attempt returns, with `_` in place of each `impl Trait`.
+    /// The type that an attempt returns, with `_` in place of each `impl Trait`.
     declared: Type,
-    /// What the body returns, if that differs because the function returns `RetryError<E>`.
+    /// The type that the body returns, if it differs because the function returns `RetryError<E>`.
     body_type: Option<Type>,
     /// The names that the arguments bind by value.
     arguments: &'a [Ident],
     /// The arguments that are cloned for each attempt, without unknown names, which are reported.
     clones: Vec<&'a Ident>,
-    /// Where compiler errors about the return type belong.
+    /// The place of compiler errors about the return type.
     return_place: SpanRange,
-    /// Where compiler errors about the error type in it belong.
+    /// The place of compiler errors about the error type in it.
     error_place: SpanRange,
     is_async: bool,
     body_place: BodyPlace,
     cut: Timing,
     kept: KeepsFailure,
-    /// What the caller gets in place of the last error.
+    /// The function that maps the last error for the caller.
     map_error: Option<&'a Expr>,
-    /// What determines when attempts are hedged, if they are.
+    /// The source of the delay after which attempts are hedged, if they are.
     hedged_by: Option<HedgedBy>,
-    /// Whether the error type can be named from outside and is `'static`, judging by its tokens.
+    /// Set if the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
-    /// Whether an option's expression refers to `Self` or a generic parameter, which is not visible
+    /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
     /// in an inner item.
     generic: bool,
 }
@@ -302,7 +302,7 @@ impl<'a> Expansion<'a> {
         };
         let shared = shared && !base_is_run_time;
         let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
-        // A policy of run time may have a deadline.
+        // A runtime policy may have a deadline.
         let deadline = deadline || base_is_run_time;
         let kept = match (may_end_in_a_wait || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
@@ -322,7 +322,7 @@ impl<'a> Expansion<'a> {
             Some(error) => item::with_error(&erased, error),
             None => item::inside_retry_error(&erased),
         };
-        // What is mapped is the error of the call.
+        // The error of the call is mapped, not the error of an attempt.
         let body_type = body_type.or_else(|| map_error.is_some().then(|| erased.clone()));
         let is_unknown = |error: TokenStream| {
             item::borrows(error.clone())
@@ -388,22 +388,22 @@ impl<'a> Expansion<'a> {
         code
     }
 
-    /// Whether the body stands directly in the loop.
+    /// Returns whether the body stands directly in the loop.
     fn is_in_place(&self) -> bool {
         matches!(self.body_place, BodyPlace::Loop)
     }
 
-    /// Whether any part of the policy is known only at run time.
+    /// Returns whether any part of the policy is known only at runtime.
     fn is_run_time(&self) -> bool {
         !self.checked.run_time.is_empty()
     }
 
-    /// Whether the body may run several times at once.
+    /// Returns whether the body may run several times at once.
     fn is_hedged(&self) -> bool {
         self.hedged_by.is_some()
     }
 
-    /// Whether the function returns how its call ended: `RetryError<E>`.
+    /// Returns whether the function returns a `RetryError<E>`.
     fn is_tracked(&self) -> bool {
         self.body_type.is_some()
     }

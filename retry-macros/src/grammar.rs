@@ -23,7 +23,7 @@ pub(crate) fn skip_to_comma(input: ParseStream) {
             return;
         }
     }
-    // At the end there is none.
+    // The last value has no comma.
     drop(input.parse::<Token![,]>());
 }
 

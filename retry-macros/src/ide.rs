@@ -1,10 +1,10 @@
-//! What an editor knows about the words inside `#[retry( … )]`: completion of options and their
-//! values, and their documentation on hover.
+//! Completion in editors inside `#[retry( … )]`: options and their values, and their documentation
+//! on hover.
 //!
-//! rust-analyzer knows nothing about an attribute's arguments, but it knows what a `use` may
-//! import. So the words are emitted once more, with the spans of what the user wrote, as imports
-//! from `__private::ide` in the runtime, a module with the structure of the grammar. The idea, and
-//! most of its form, are bon's.
+//! rust-analyzer has no information about an attribute's arguments, but it completes the path of a
+//! `use`. The words are therefore emitted once more, with the spans of what the user wrote, as
+//! imports from `__private::ide` in the runtime, a module with the structure of the grammar. The
+//! idea, and most of its form, are bon's.
 //!
 //! ```text
 //! // Input:
@@ -70,8 +70,8 @@ fn first_in_block(hints: TokenStream, expansion: TokenStream) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// The text of the section "Retries"; in an editor, with a length that does not change while the user
-/// types, because it comes before the hints.
+/// The text of the section "Retries"; in an editor, with a length that does not change while the
+/// user types, because it comes before the hints.
 pub(crate) fn steady(section: String) -> String {
     /// Longer than any section, so that there is only one length.
     const LENGTH: usize = 4096;
@@ -103,10 +103,10 @@ impl Host {
     }
 
     fn find() -> Self {
-        // There is no official way to tell (rust-lang/rust-analyzer#17766). The variable is one
-        // without which rust-analyzer's proc-macro server refuses to start; the executable is that
-        // server, or rust-analyzer itself acting as the server. If neither is found, there is
-        // merely no completion; on a false positive, a `cfg` disables all of this.
+        // The server has no official way to identify itself (rust-lang/rust-analyzer#17766). The
+        // variable is one without which rust-analyzer's proc-macro server refuses to start; the
+        // executable is that server, or rust-analyzer itself acting as the server. If neither is
+        // found, there is merely no completion; on a false positive, a `cfg` disables all of this.
         if env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some() {
             return Self::Editor;
         }
@@ -124,7 +124,7 @@ fn editor_asks() -> bool {
     Host::get() == Host::Editor
 }
 
-/// Whether a compiler runs the macro, which shows documentation to nobody.
+/// Returns whether a compiler runs the macro; a compiler does not show documentation.
 pub(crate) fn compiler_asks() -> bool {
     Host::get() == Host::Compiler
 }
@@ -151,7 +151,7 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
     found.imports(&quote!(ide))
 }
 
-/// What the grammar allows at a place, given the `path` of words that leads to it.
+/// Returns the words that the grammar allows at the place to which the words of `path` lead.
 fn inside(path: &[&str]) -> Inside {
     match path {
         ["backoff", kind] if backoff::WITH_SETTINGS.contains(kind) => Inside::Settings,
@@ -311,7 +311,7 @@ impl Found {
     }
 }
 
-/// Whether a value ends before `token`: at a comma, or where one is missing.
+/// Returns whether a value ends before `token`: at a comma, or where one is missing.
 fn ends(value: &[TokenTree], token: &TokenTree) -> bool {
     let forgotten = matches!(
         (value.last(), token),

@@ -96,7 +96,7 @@ fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Res
 const FOR_CLOSURES: &str = "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a \
      `Retrier`, whose policy may be known only at run time";
 
-/// Whether a closure follows `async`.
+/// Returns whether a closure follows `async`.
 fn is_closure(tokens: &mut Tokens) -> bool {
     match tokens.peek() {
         Some(TokenTree::Ident(word)) => word == "move",
@@ -105,7 +105,7 @@ fn is_closure(tokens: &mut Tokens) -> bool {
     }
 }
 
-/// Whether the name of a constant follows `const`, or that of a static `static`: not `fn`, `async`,
+/// Returns whether the name of a constant or static follows `const` or `static`: not `fn`, `async`,
 /// `unsafe` or `extern`.
 fn is_value(tokens: &mut Tokens) -> bool {
     const OF_FUNCTIONS: [&str; 4] = ["fn", "async", "unsafe", "extern"];
@@ -115,8 +115,8 @@ fn is_value(tokens: &mut Tokens) -> bool {
     }
 }
 
-/// Whether this is an expression or a statement. An error before it would be part of it, and a mistake
-/// of its own.
+/// Returns whether this is an expression or a statement. An error before it would be part of it,
+/// and a mistake of its own.
 pub(crate) fn is_inside_function(item: &TokenStream) -> bool {
     let mut tokens = item.clone().into_iter().peekable();
     while tokens
@@ -210,7 +210,7 @@ impl ToTokens for Function {
     }
 }
 
-/// How the function runs.
+/// The form in which the function runs.
 pub(crate) enum Form {
     Async,
     Sync,
@@ -329,7 +329,7 @@ pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
     })
 }
 
-/// Where `mut name` begins, if these tokens declare that.
+/// Returns where `mut name` begins, if these tokens declare that.
 pub(crate) fn position_of_mut(tokens: &[TokenTree], name: &str) -> Option<usize> {
     let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
     (0..tokens.len()).find(|&at| is(at, "mut") && is(at + 1, name))
@@ -473,8 +473,8 @@ pub(crate) fn error_tokens(ty: &Type) -> TokenStream {
     lifetimes.map(ToTokens::to_token_stream).collect()
 }
 
-/// Whether a type borrows, judging by its tokens: it contains a lifetime other than `'static`, or a
-/// reference without one.
+/// Returns whether a type borrows, judging by its tokens: it contains a lifetime other than
+/// `'static`, or a reference without one.
 pub(crate) fn borrows(ty: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = ty.into_iter().collect();
     let is_quote = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == '\'');
@@ -488,7 +488,7 @@ pub(crate) fn borrows(ty: TokenStream) -> bool {
     })
 }
 
-/// Whether a type in a method may refer to a parameter of the impl, judging by its tokens:
+/// Returns whether a type in a method may refer to a parameter of the impl, judging by its tokens:
 /// `Box<Failure>`, `Service::Error`. `Box<dyn …>` and `io::Error` do not.
 pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = ty.into_iter().collect();
@@ -548,7 +548,7 @@ pub(crate) fn with_error(ty: &Type, error: &Type) -> Option<Type> {
     Some(Type::Verbatim(quote!(::core::result::Result<#value, #error>)))
 }
 
-/// Whether the type is a `Result`, or an alias of that name, judging by its tokens.
+/// Returns whether the type is a `Result`, or an alias of that name, judging by its tokens.
 pub(crate) fn is_result(ty: &Type) -> bool {
     match peel_type(ty) {
         Type::Path(path) => {
@@ -618,12 +618,13 @@ pub(crate) fn for_each_binding(pat: &mut Pat, visit: &mut dyn FnMut(&mut PatIden
     }
 }
 
-/// Whether the argument is a `&mut self`, the only receiver that is captured by reborrowing.
+/// Returns whether the argument is a `&mut self`, the only receiver that is captured by
+/// reborrowing.
 pub(crate) fn is_mut_self(arg: &FnArg) -> bool {
     matches!(arg, FnArg::Receiver(receiver) if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))))
 }
 
-/// Whether the type is a `&T`, judging by its tokens.
+/// Returns whether the type is a `&T`, judging by its tokens.
 pub(crate) fn is_shared_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => reference.mutability.is_none(),
@@ -633,7 +634,7 @@ pub(crate) fn is_shared_reference(ty: &Type) -> bool {
     }
 }
 
-/// Whether the type is a `&mut T`, judging by its tokens.
+/// Returns whether the type is a `&mut T`, judging by its tokens.
 pub(crate) fn is_mut_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => reference.mutability.is_some(),
@@ -643,8 +644,8 @@ pub(crate) fn is_mut_reference(ty: &Type) -> bool {
     }
 }
 
-/// Whether using a value of this type does not move it, judging by its tokens: a reference, or a
-/// primitive type.
+/// Returns whether using a value of this type does not move it, judging by its tokens: a reference,
+/// or a primitive type.
 pub(crate) fn is_copied(ty: &Type) -> bool {
     const PRIMITIVE: [&str; 16] = [
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
@@ -659,7 +660,7 @@ pub(crate) fn is_copied(ty: &Type) -> bool {
     }
 }
 
-/// Whether a type may borrow: it contains a reference or a lifetime other than `'static`.
+/// Returns whether a type may borrow: it contains a reference or a lifetime other than `'static`.
 pub(crate) fn may_borrow(ty: &Type) -> bool {
     fn any(tokens: TokenStream) -> bool {
         let mut tokens = tokens.into_iter().peekable();

@@ -1,5 +1,5 @@
-//! What all options have in common: a name, an example, and what an editor completes after
-//! them.
+//! The common parts of all options: a name, an example, and the words that an editor completes
+//! after them.
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
@@ -54,7 +54,7 @@ pub(crate) fn listed(options: &[&str]) -> String {
     names.join(", ")
 }
 
-/// What an editor completes after an option's name, or in its parentheses.
+/// The words that an editor completes after an option's name, or in its parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// Nothing, or an expression, which an editor handles by itself.

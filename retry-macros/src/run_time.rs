@@ -16,9 +16,9 @@ pub(crate) struct Scope {
     names: Vec<String>,
     /// Those of them that a body cannot change, nor what they refer to.
     unchanging: Vec<String>,
-    /// Whether there is a function at all: `policy!` is a constant.
+    /// Set if there is a function at all: `policy!` is a constant.
     is_function: bool,
-    /// Whether the names are those of a function that cannot be seen: `retrying!` stands in it.
+    /// Set if the names belong to a function that is not visible: `retrying!` stands in it.
     is_block: bool,
     /// The expressions that are evaluated before the first attempt, in the order of the options.
     locals: Vec<Local>,
@@ -31,8 +31,8 @@ pub(crate) struct Local {
     kind: ValueKind,
 }
 
-/// What an expression is read as: the function of the runtime that accepts the types found in
-/// configurations.
+/// The kind of value that an expression is read as. Each has a function in the runtime that accepts
+/// the types found in configurations.
 #[derive(Clone, Copy)]
 pub(crate) enum ValueKind {
     Policy,
@@ -61,7 +61,7 @@ impl ValueKind {
         match self {
             // Not `policy`, which is for the failure path.
             Self::Policy => "keep",
-            // What a bound is made of; whether there is one is asked apart.
+            // The value inside a bound; `Option` is handled separately.
             Self::Bound => "limit",
             kind => kind.function(),
         }
@@ -123,7 +123,7 @@ impl ToTokens for Local {
 }
 
 impl Scope {
-    /// Whether there is a function or a block that is called: a policy is a constant.
+    /// Returns whether there is a function or a block that is called: a policy is a constant.
     pub(crate) const fn has_calls(&self) -> bool {
         self.is_function || self.is_block
     }
@@ -167,8 +167,8 @@ impl Scope {
         RunTimeExpr { written, local, kind }
     }
 
-    /// Whether this is a path of fields, such as `self.config.http`, that begins with a name that a
-    /// body cannot change.
+    /// Returns whether this is a path of fields, such as `self.config.http`, that begins with a
+    /// name that a body cannot change.
     fn is_unchanging(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Field(field) => self.is_unchanging(&field.base),
@@ -231,13 +231,13 @@ impl Scope {
         ))
     }
 
-    /// Whether `word` is one of the names.
+    /// Returns whether `word` is one of the names.
     pub(crate) fn knows(&self, word: &str) -> bool {
         self.names.iter().any(|name| name == word)
     }
 
-    /// Whether one of the names occurs in `tokens` as a value: not in a path, such as `config::n`,
-    /// and not as the name of a field.
+    /// Returns whether one of the names occurs in `tokens` as a value: not in a path, such as
+    /// `config::n`, and not as the name of a field.
     fn is_mentioned(&self, tokens: TokenStream) -> bool {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let punct = |at: Option<usize>, char: char| match at.and_then(|at| tokens.get(at)) {
@@ -266,7 +266,7 @@ impl Scope {
     }
 }
 
-/// Whether a word is in the form of a variable, and means nothing in an option.
+/// Returns whether a word is in the form of a variable, and means nothing in an option.
 fn may_be_variable(word: &str) -> bool {
     const WORDS: [&str; 20] = [
         "as",
@@ -296,7 +296,7 @@ fn may_be_variable(word: &str) -> bool {
         && !WORDS.contains(&word)
 }
 
-/// Whether the expression certainly makes a call that no constant can make.
+/// Returns whether the expression certainly makes a call that no constant can make.
 fn calls_at_run_time(expr: &Expr) -> bool {
     /// Methods of the standard library that are not `const`, by names that no constant has.
     const METHODS: [&str; 9] =
@@ -331,7 +331,7 @@ fn calls_at_run_time(expr: &Expr) -> bool {
     }
 }
 
-/// Whether this is a call of `get`, `read` or `get_or_init`, perhaps unwrapped.
+/// Returns whether this is a call of `get`, `read` or `get_or_init`, perhaps unwrapped.
 fn gets_guard(expr: &Expr) -> bool {
     match expr {
         Expr::MethodCall(call) => {

@@ -120,7 +120,7 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
     }
 }
 
-/// Whether `map_error` can map the error of what a function returns.
+/// Returns whether `map_error` can map the error of what a function returns.
 pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
     match item::mapped_error(map) {
         Some(error) => item::with_error(returned, error).is_some(),
@@ -128,7 +128,7 @@ pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
     }
 }
 
-/// Whether this may be a `Result`, or an alias of one, judging by its tokens.
+/// Returns whether this may be a `Result`, or an alias of one, judging by its tokens.
 fn may_be_result(ty: &Type) -> bool {
     match item::peel_type(ty) {
         Type::Infer(_) | Type::Macro(_) => true,
@@ -172,7 +172,7 @@ fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     }
 }
 
-/// Whether the function may be in an impl.
+/// Returns whether the function may be in an impl.
 pub(crate) fn is_method(function: &Function) -> bool {
     function.sig.receiver().is_some()
         || mentions(function.sig.to_token_stream(), &|word| word == "Self")

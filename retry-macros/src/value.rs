@@ -17,7 +17,7 @@ use crate::run_time::{RunTimeExpr, Scope, ValueKind};
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
-    /// How it is evaluated, if it is known only at run time.
+    /// The way to evaluate it, if it is known only at runtime.
     pub(crate) run_time: Option<Box<RunTimeExpr>>,
 }
 
@@ -95,7 +95,7 @@ fn number(expr: &Expr) -> Option<(bool, &Lit)> {
     }
 }
 
-/// Whether this is a literal, which can be checked at expansion.
+/// Returns whether this is a literal, which can be checked at expansion.
 fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
@@ -115,7 +115,7 @@ fn without_quotes(expr: &Expr, option: impl Display, number: f64) -> syn::Error 
     wrong(expr, format_args!("a number is written without quotes: write `{option} = {number}`"))
 }
 
-/// Whether this is the word `unlimited`.
+/// Returns whether this is the word `unlimited`.
 pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
 }
@@ -266,7 +266,7 @@ impl ToTokens for Tokens<'_, Duration> {
 impl ToTokens for Tokens<'_, f64> {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self.0.known {
-            // Not representable, such as `1e400`, so there is no token for it. Either it breaks a
+            // Not representable as a token, such as `1e400`. Either it breaks a
             // rule, or the compiler rejects it.
             Some(number) if !number.is_finite() => self.0.expr.to_tokens(tokens),
             // An integer is accepted where a float is meant: `base = 2`.
@@ -295,8 +295,8 @@ impl ToTokens for Tokens<'_, u32> {
 /// A value as tokens of the right type, however it was written.
 pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
 
-/// Whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as `{identifier}`
-/// in a string, where a formatting macro would find it.
+/// Returns whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as
+/// `{identifier}` in a string, where a formatting macro would find it.
 pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => is_wanted(&ident.to_string()),

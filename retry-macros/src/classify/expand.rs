@@ -9,7 +9,7 @@ use syn::{Ident, Path, parse_quote};
 use super::shape::{Decides, Field, Shape, Variant, is_parameter};
 use crate::hygiene::{SpanRange, quote};
 
-/// Where this library is.
+/// Returns the path of this library.
 pub(super) fn library(krate: Option<&Path>) -> TokenStream {
     match krate {
         Some(path) => path.to_token_stream(),
@@ -98,8 +98,8 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
     }
 }
 
-/// The fields that an arm of `class` needs, and its value. Where the type borrows nothing, rules
-/// about a field's type are asked too.
+/// The fields that an arm of `class` needs, and its value. If the type borrows nothing, rules
+/// about a field's type apply too.
 fn class(variant: &Variant, private: &TokenStream, is_static: bool) -> (TokenStream, TokenStream) {
     let none = TokenStream::new();
     match &variant.decides {
@@ -164,12 +164,12 @@ fn hint(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) 
 /// The pattern that binds a field, and the variable.
 fn bind(field: &Field) -> (TokenStream, Ident) {
     let member = &field.member;
-    // Where the type stands, because a wrong one is reported at the argument of a call.
+    // The span of the type, because a wrong type is reported at the argument of a call.
     let name = Ident::new("field", field.ty.span().resolved_at(Span::mixed_site()));
     (quote!(#member: #name,), name)
 }
 
-/// What the type of a field offers; a type that offers nothing is blamed where it stands.
+/// Writes the probe of a field's type; an error about the type is reported at the type.
 fn probe(field: &Field, name: &Ident, private: &TokenStream) -> TokenStream {
     let method = Ident::new("__probe", field.ty.span().resolved_at(Span::mixed_site()));
     quote!({

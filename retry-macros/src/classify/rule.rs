@@ -1,4 +1,4 @@
-//! `#[classifies]`: a function that says what kind of failure somebody else's error is.
+//! `#[classifies]`: a function that returns the class of an error type of another crate.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;

@@ -23,14 +23,14 @@ pub(super) struct Variant {
     pub(super) decides: Decides,
 }
 
-/// What decides about the class of a variant, and about the wait.
+/// The source of a variant's class and wait.
 #[expect(clippy::large_enum_variant, reason = "there are as many as variants, for a moment")]
 pub(super) enum Decides {
     /// These kinds; none of them if no retry helps.
     Kinds { kinds: Vec<Ident>, wait: Option<Field> },
     /// The text.
     Text,
-    /// What the field is.
+    /// The class of a field.
     Field(Field),
     /// The HTTP status in the field.
     Status { status: Field, wait: Option<Field> },
@@ -101,7 +101,7 @@ impl Shape {
     }
 }
 
-/// The fields of a variant, and what thiserror is told about them.
+/// The fields of a variant, and thiserror's attributes on them.
 struct Body {
     fields: Vec<Field>,
     /// The field with `#[from]` or `#[source]`, or by that name.
@@ -311,11 +311,11 @@ fn check_default(words: &Words, errors: &mut Errors) {
     }
 }
 
-/// Whether the type is one of the type's own parameters, and nothing more.
+/// Returns whether the type is one of the type's own parameters, and nothing more.
 pub(super) fn is_parameter(ty: &Type, generics: &Generics) -> bool {
     let path = match ty {
         Type::Path(path) => path,
-        // What a macro by example passes on.
+        // The group in which a macro by example passes a type.
         Type::Group(group) => return is_parameter(&group.elem, generics),
         _ => return false,
     };

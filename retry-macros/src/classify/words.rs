@@ -28,12 +28,12 @@ pub(crate) const WORDS: [&str; 12] = [
     "retry_after",
 ];
 
-/// What a user may write on a variant that says nothing.
+/// The advice about a variant without a class.
 pub(super) const WHAT_TO_WRITE: &str = "write `#[classify(server_error)]` or another kind \
      (`network`, `connect`, `timeout`, `rate_limit`, `conflict`), `#[classify(never)]` if no retry helps, or \
      `#[classify(transparent)]` if a field decides";
 
-/// What stands inside each `#[classify( … )]` of a type, for editors.
+/// Returns the tokens inside each `#[classify( … )]` of a type, for editors.
 pub(super) fn tokens(item: &Item) -> Vec<TokenStream> {
     let of = |attributes: &[Attribute]| -> Vec<TokenStream> {
         let lists = attributes.iter().filter_map(|attribute| match &attribute.meta {
@@ -64,7 +64,7 @@ pub(super) struct Words {
     pub(super) retry_after: Option<(Ident, Member)>,
     /// On the type only: the name of this library, if it was renamed.
     pub(super) krate: Option<Path>,
-    /// Whether some of them could not be read, which has been reported.
+    /// Set if some of them could not be read, which has been reported.
     pub(super) misread: bool,
 }
 
@@ -181,7 +181,7 @@ impl Words {
         Ok(())
     }
 
-    /// Whether nothing is said that decides about the class.
+    /// Returns whether nothing decides about the class.
     pub(super) fn is_silent(&self) -> bool {
         self.classes.is_empty() && self.deciders().is_empty()
     }

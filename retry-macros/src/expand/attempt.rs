@@ -33,7 +33,7 @@ impl Expansion<'_> {
         for input in &mut sig.inputs {
             let uses_self = || mentions(body.stream(), &|word| word == "self");
             match input {
-                // What is borrowed from `self`, such as a breaker, leaves only the other fields to
+                // A value borrowed from `self`, such as a breaker, leaves only the other fields to
                 // the body.
                 FnArg::Receiver(_) if self.borrows_self() => {}
                 FnArg::Receiver(receiver) => match receiver.kind {
@@ -72,8 +72,8 @@ impl Expansion<'_> {
         captures
     }
 
-    /// Whether the returned value may borrow from a `&mut` argument that the body only reads: a
-    /// unique borrow of that argument would end with the attempt.
+    /// Returns whether the returned value may borrow from a `&mut` argument that the body only
+    /// reads: a unique borrow of that argument would end with the attempt.
     fn may_lend(&self) -> bool {
         item::may_borrow(&self.declared)
     }
@@ -177,8 +177,8 @@ impl Expansion<'_> {
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
         let context = self.context_of_hedge();
-        // The edge is never taken: it tells the compiler the type to which `?` and `return` lead,
-        // and how to capture the arguments.
+        // The edge is never taken: from it the compiler infers the type of `?` and `return`, and
+        // how to capture the arguments.
         let block = in_block_of(
             body,
             quote! {
@@ -302,16 +302,16 @@ fn in_block_of(body: &Group, first: TokenStream) -> Group {
     block
 }
 
-/// Whether a body could stand directly in the loop, because nothing in it can exit it early: a
-/// separate future or closure costs more compile time than the rest of the loop. This excludes bodies
-/// that consume one of the `owned` values: the compiler's advice about a move in a loop is useless to
-/// someone who cannot see the loop.
+/// Returns whether a body could stand directly in the loop, because nothing in it can exit it
+/// early: a separate future or closure costs more compile time than the rest of the loop. This
+/// excludes bodies that consume one of the `owned` values: the compiler's advice about a move in a
+/// loop is useless to someone who cannot see the loop.
 pub(super) fn may_be_in_place(body: &Group, owned: &[String]) -> bool {
     !may_leave(body.stream()) && !may_consume(body.stream(), owned)
 }
 
-/// Whether anything in a body may exit it, judging by its tokens: a macro or an attribute may
-/// expand to such code, and a loop may never end.
+/// Returns whether anything in a body may exit it, judging by its tokens: a macro or an attribute
+/// may expand to such code, and a loop may never end.
 fn may_leave(body: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = body.into_iter().collect();
     let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
@@ -328,7 +328,7 @@ fn may_leave(body: TokenStream) -> bool {
     })
 }
 
-/// Whether one of `names` is used in a body other than after a `&`.
+/// Returns whether one of `names` is used in a body other than after a `&`.
 fn may_consume(body: TokenStream, names: &[String]) -> bool {
     let mut is_borrowed = false;
     body.into_iter().any(|token| match token {

@@ -1,4 +1,5 @@
-//! How a call ends: what the function returns for a success, and for a failure that is not retried.
+//! The end of a call: the values that the function returns for a success, and for a failure that is
+//! not retried.
 
 use proc_macro2::TokenStream;
 
@@ -48,8 +49,8 @@ impl Expansion<'_> {
         self.args.history.as_ref().map(|_| history)
     }
 
-    /// Writes the expression that the function returns after the call has given up, from an `outcome`
-    /// and how the call `ended`.
+    /// Writes the expression that the function returns after the call has given up, from an
+    /// `outcome` and how the call `ended`.
     pub(super) fn finish(&self) -> TokenStream {
         match &self.args.on_failure {
             OnFailure::Stop if self.is_tracked() => {

@@ -1,4 +1,4 @@
-//! Hedged attempts: the body in a closure, begun anew for each hedge.
+//! Hedged attempts: the body in a closure, called again for each hedge.
 
 use proc_macro2::TokenStream;
 
@@ -10,7 +10,7 @@ use crate::hygiene::quote;
 use crate::options::hedge::HedgedBy;
 
 impl Expansion<'_> {
-    /// When attempts are hedged, read once for each call.
+    /// Returns when attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
         let by = self.hedged_by?;
         let plan = self.bare_plan();
@@ -78,8 +78,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// Writes the verdict on a failure: the one that the group has reached, with the text `shown` for
-    /// events, or else `verdict`, which asks matchers.
+    /// Writes the verdict on a failure: the one that the group has reached, with the text `shown`
+    /// for events, or else `verdict`, which asks matchers.
     pub(super) fn verdict_as_decided(
         &self,
         shown: &TokenStream,
@@ -114,7 +114,7 @@ impl Expansion<'_> {
         self.is_measured().then(|| quote!(measured.succeeded();))
     }
 
-    /// Whether hedges follow a percentile of the times that attempts take.
+    /// Returns whether hedges follow a percentile of the times that attempts take.
     fn is_measured(&self) -> bool {
         matches!(self.hedged_by, Some(HedgedBy::Percentile(_)))
     }

@@ -163,9 +163,9 @@ impl Expansion<'_> {
         statics.collect()
     }
 
-    /// Whether this names a `static` or a `const` of a module, judging by naming conventions.
-    /// Excludes associated constants, which may depend on a generic parameter that is not visible
-    /// here.
+    /// Returns whether this names a `static` or a `const` of a module, judging by naming
+    /// conventions. Excludes associated constants, which may depend on a generic parameter that is
+    /// not visible here.
     fn is_constant_name(&self, named: &Expr) -> bool {
         let Expr::Path(path) = named else { return false };
         let mut segments = path.path.segments.iter().map(|segment| segment.ident.to_string());
@@ -176,7 +176,8 @@ impl Expansion<'_> {
             && !self.arguments.iter().any(|argument| *argument == last)
     }
 
-    /// Whether const evaluation reads the policy, which therefore has to be a separate constant.
+    /// Returns whether const evaluation reads the policy, which therefore has to be a separate
+    /// constant.
     fn reads_policy(&self) -> bool {
         let policy = &self.args.policy;
         policy.constant_base().is_some()
@@ -184,8 +185,8 @@ impl Expansion<'_> {
             || self.is_run_time() && policy.run_time_base().is_none()
     }
 
-    /// The policy as known at run time, built of the values that were read before the first attempt.
-    /// It may break rules.
+    /// The policy as known at run time, built of the values that were read before the first
+    /// attempt. It may break rules.
     pub(super) fn given_policy(&self) -> TokenStream {
         let constant =
             if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
@@ -247,13 +248,14 @@ impl Expansion<'_> {
         plan
     }
 
-    /// Whether a call may wait until the breaker admits it: a call that has failed waits for the end of
-    /// a hold.
+    /// Returns whether a call may wait until the breaker admits it: a call that has failed waits
+    /// for the end of a hold.
     pub(super) fn may_await_breaker(&self) -> bool {
         self.args.waits_for_breaker || self.args.breaker.as_ref().is_some_and(Breaker::may_hold)
     }
 
-    /// Whether the breaker, the quota or `cancel` may borrow from `self` for the whole call.
+    /// Returns whether the breaker, the quota or `cancel` may borrow from `self` for the whole
+    /// call.
     pub(super) fn borrows_self(&self) -> bool {
         let breaker = match &self.args.breaker {
             Some(Breaker::Shared(breaker)) => Some(breaker),
@@ -266,7 +268,7 @@ impl Expansion<'_> {
             .any(|lender| mentions(lender.to_token_stream(), &is_self))
     }
 
-    /// Whether `cancel` may borrow from this argument for the whole call.
+    /// Returns whether `cancel` may borrow from this argument for the whole call.
     pub(super) fn cancel_borrows(&self, argument: &Ident) -> bool {
         let cancel = self.args.cancel.as_ref();
         cancel.is_some_and(|cancel| mentions(cancel.to_token_stream(), &|word| argument == word))
@@ -309,7 +311,7 @@ fn is_self(word: &str) -> bool {
     matches!(word, "self" | "__self")
 }
 
-/// How the expansion refers to a breaker or a quota.
+/// The way in which the expansion refers to a breaker or a quota.
 pub(super) enum Protection {
     /// As a path: a `static` is named wherever it is needed, so that the future need not hold it.
     Path(TokenStream),

@@ -87,8 +87,8 @@ impl Expansion<'_> {
         code
     }
 
-    /// The failure of an attempt, or its value, as a `Result`. The outcome itself where it is one by
-    /// its name: no trait has to be asked.
+    /// The failure of an attempt, or its value, as a `Result`. The outcome itself where it is one
+    /// by its name: no trait has to be asked.
     fn failure(&self) -> TokenStream {
         let outcome = self.return_place.locate(quote!(&outcome));
         if self.is_tracked() || !self.args.has_ok() && item::is_result(&self.declared) {
@@ -97,7 +97,7 @@ impl Expansion<'_> {
         self.on_return_type(&quote!(Outcome::failure), &outcome)
     }
 
-    /// What comes after a failure.
+    /// Writes the decision after a failure.
     fn next(&self) -> TokenStream {
         if self.is_plain() {
             return quote!(__retry::failed(&mut session, &__RETRY_SITE, verdict));
@@ -112,7 +112,7 @@ impl Expansion<'_> {
         option(self.args.breaker.as_ref().map(|_| quote!(permit)))
     }
 
-    /// Whether the site alone says what comes after a failure.
+    /// Returns whether the site alone decides about a failure.
     pub(super) fn is_plain(&self) -> bool {
         let Args { breaker, quota, cancel, .. } = self.args;
         let is_protected = breaker.is_some() || quota.is_some();
@@ -140,7 +140,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// What may cancel the call, created once, so that it sees what happens during an attempt.
+    /// Writes the binding of the call's cancellation, created once, so that it also covers
+    /// attempts.
     fn bind_cancel(&self) -> Option<TokenStream> {
         let cancel = self.args.cancel.as_ref()?;
         let cancel = SpanRange::of(cancel).call(quote!(__retry::cancel), cancel);
@@ -154,8 +155,8 @@ impl Expansion<'_> {
         Some(quote!(.cancelled(#is_cancelled)))
     }
 
-    /// The end of a call that is cancelled before an attempt. If it is the first one, and the return
-    /// type cannot represent that, the attempt is made.
+    /// The end of a call that is cancelled before an attempt. If it is the first one, and the
+    /// return type cannot represent that, the attempt is made.
     fn end_if_cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
         let is_cancelled = is_cancelled();
@@ -230,7 +231,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// What the whole call shares.
+    /// Writes the statements before the loop, shared by all attempts.
     fn before(&self) -> TokenStream {
         let locals = &self.args.policy.locals;
         let mut before = quote!(#(#locals)*);
@@ -288,7 +289,7 @@ impl Expansion<'_> {
         quote!(if #is_timed #start else { #timer::UNTIMED })
     }
 
-    /// Whether the call has a time limit, evaluated before its first attempt.
+    /// Returns whether the call has a time limit, evaluated before its first attempt.
     fn is_timed_at_run_time(&self) -> TokenStream {
         let policy = &self.args.policy;
         let base = policy.run_time_base().map(|base| base.asked("is_timed"));
@@ -305,7 +306,7 @@ impl Expansion<'_> {
         quote!(#(#questions)||*)
     }
 
-    /// How an interrupted attempt ends, if the return type can represent that.
+    /// Writes the end of an interrupted attempt, if the return type can represent it.
     fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
         if is_demanded || self.is_tracked() {
             let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
@@ -322,7 +323,7 @@ impl Expansion<'_> {
     /// Queries the shared policy, for a const generic argument.
     fn ask_policy(&self, question: &TokenStream) -> TokenStream {
         match self.args.policy.constant_base() {
-            // There is no inner item if the policy refers to `Self`.
+            // A policy that refers to `Self` is not an inner item.
             Some(base) if self.generic => quote!((#base).#question()),
             _ => quote!(__RETRY_POLICY.#question()),
         }
@@ -332,8 +333,8 @@ impl Expansion<'_> {
         let plan = self.bare_plan();
         let context = self.args.context.as_ref()?;
         let session = self.session();
-        // Of a policy known only at run time, without looking for the nearest one that can be
-        // obeyed: an attempt only tells how many there are.
+        // The number of a runtime policy, without the search for the nearest valid policy: an
+        // attempt only reports the number.
         let attempt = if self.is_run_time() {
             let policy = self.given_policy();
             let written = policy::written(self.checked.written);
@@ -509,7 +510,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Whether the call has been cancelled.
+/// Returns whether the call has been cancelled.
 pub(super) fn is_cancelled() -> TokenStream {
     quote!(__retry::Cancel::is_ready(::core::pin::Pin::as_mut(&mut cancel)))
 }

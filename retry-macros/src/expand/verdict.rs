@@ -20,12 +20,12 @@ pub(super) enum Judging {
 }
 
 impl Expansion<'_> {
-    /// Whether `ok(…)` retries `value`, a reference.
+    /// Returns whether `ok(…)` retries `value`, a reference.
     pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
         any_ok(self.args.matchers(), value)
     }
 
-    /// Whether a breaker counts `value`, a reference, as a failure.
+    /// Returns whether a breaker counts `value`, a reference, as a failure.
     pub(super) fn ok_counts(&self, value: &TokenStream) -> Option<TokenStream> {
         any_ok(self.args.breaker_on.iter().flatten(), value)
     }
@@ -65,7 +65,8 @@ impl Expansion<'_> {
         let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
         let base = self.args.policy.run_time_base();
         let probed = match base {
-            // A configuration lists failures too: it knows whether the error has to reveal its kind.
+            // A configuration lists failures too: it knows whether the error has to reveal its
+            // kind.
             Some(base) => {
                 let lists = base.asked("lists");
                 lets.extend(quote!(let lists = #lists;));
@@ -99,7 +100,7 @@ impl Expansion<'_> {
             None => retry,
         };
         let retry = match base {
-            // What is written in the attribute overrules the `retry_on` of a configuration.
+            // A matcher in the attribute overrides the `retry_on` of a configuration.
             Some(_) => {
                 let is_overruled = self.args.retry_on.is_some();
                 let (class, view) = (self.class(typed), self.probe("lenient", "__view", typed));
@@ -154,7 +155,7 @@ impl Expansion<'_> {
         quote!({ #bound #verdict })
     }
 
-    /// Whether no option looks at a failure: all are retried.
+    /// Returns whether no option looks at a failure: all are retried.
     fn asks_nothing(&self) -> bool {
         let Args { retry_on, abort_on, breaker, quota, retry_after, classify, history, .. } =
             self.args;
@@ -225,7 +226,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Whether an `ok(…)` among the matchers applies to `value`, a reference.
+/// Returns whether an `ok(…)` among the matchers applies to `value`, a reference.
 fn any_ok<'m>(
     matchers: impl Iterator<Item = &'m Matcher>,
     value: &TokenStream,

@@ -1,4 +1,4 @@
-//! How waits grow: the values of `backoff =`.
+//! The growth of waits: the values of `backoff =`.
 
 use core::time::Duration;
 

@@ -43,7 +43,7 @@ impl BreakerArgs {
         Self { settings, checked }
     }
 
-    /// Whether the breaker may hold calls.
+    /// Returns whether the breaker may hold calls.
     pub(crate) fn holds(&self) -> bool {
         self.settings.entry(Field::Hold).is_some()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Checked<C = Policy> {
     pub(crate) run_time: Fields,
 }
 
-/// What rules apply to.
+/// A configuration to which rules apply.
 pub(crate) trait Configuration: Copy + Default {
     const SETTINGS: retry_rules::Settings;
 

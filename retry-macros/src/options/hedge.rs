@@ -1,5 +1,5 @@
-//! When attempts are hedged: `hedge = "200ms"`, `hedge(after = "200ms", max = 2)`, `hedge = p95`, or
-//! `hedge` alone, for that of the policy.
+//! The option `hedge`: `hedge = "200ms"`, `hedge(after = "200ms", max = 2)`, `hedge = p95`, or
+//! `hedge` alone, which uses the hedge of the policy.
 
 use core::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct HedgeArg {
     max: Option<Value<u32>>,
 }
 
-/// What determines after which time attempts are hedged.
+/// The source of the delay after which attempts are hedged.
 #[derive(Clone, Copy)]
 pub(crate) enum HedgedBy {
     Policy,
@@ -32,9 +32,9 @@ pub(crate) enum HedgedBy {
     Percentile(u32),
 }
 
-/// What a hedge waits for.
+/// The delay before a hedge.
 enum After {
-    /// What the policy says: the value of `policy` alone determines it.
+    /// The delay of the value of `policy`.
     Policy,
     Never,
     Time(Value<Duration>),
@@ -43,12 +43,13 @@ enum After {
 }
 
 impl HedgeArg {
-    /// Whether the delay is that of the policy.
+    /// Returns whether the policy's delay applies.
     pub(crate) const fn is_inherited(&self) -> bool {
         matches!(self.after, After::Policy)
     }
 
-    /// What determines the delay, or `None` if attempts are never hedged, whatever the policy says.
+    /// Returns the source of the delay, or `None` if attempts are never hedged, even if the policy
+    /// has a hedge.
     pub(crate) const fn hedged_by(&self) -> Option<HedgedBy> {
         match self.after {
             After::Percentile(percent) => Some(HedgedBy::Percentile(percent)),
@@ -71,7 +72,7 @@ impl HedgeArg {
         }
     }
 
-    /// How the delay is evaluated, if it is known only at run time.
+    /// Returns the way to evaluate the delay, if it is known only at runtime.
     pub(crate) fn run_time(&self) -> Option<&RunTimeExpr> {
         match &self.after {
             After::Time(time) => time.run_time.as_deref(),
@@ -79,7 +80,7 @@ impl HedgeArg {
         }
     }
 
-    /// How many there may be, as written.
+    /// Returns the largest number of hedges, as written.
     pub(crate) fn max(&self) -> Option<TokenStream> {
         self.max.as_ref().map(ToTokens::to_token_stream)
     }

@@ -1,4 +1,4 @@
-//! How waits are spread: the values of `jitter`.
+//! The random spread of waits: the values of `jitter`.
 
 use core::time::Duration;
 
@@ -47,7 +47,7 @@ impl JitterKind {
         }
     }
 
-    /// Whether the factor is known only at run time.
+    /// Returns whether the factor is known only at run time.
     pub(crate) fn is_run_time(&self) -> bool {
         matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.run_time.is_some())
     }

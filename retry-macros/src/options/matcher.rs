@@ -13,8 +13,8 @@ use crate::plain::plain;
 /// One entry.
 #[derive(Clone)]
 pub(crate) enum Matcher {
-    /// `network`, `connect`, `timeout`, `server_error`, `rate_limit`, `conflict`; `transient` is all of
-    /// them.
+    /// `network`, `connect`, `timeout`, `server_error`, `rate_limit`, `conflict`; `transient` is
+    /// all of them.
     Class(Ident),
     /// `pattern("…")`: a regular expression over the error's text.
     Pattern(LitStr),
@@ -315,7 +315,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     syn::Error::new_spanned(whole, message)
 }
 
-/// Whether these tokens are most likely a function of the error: a closure, or a path to a
+/// Returns whether these tokens are most likely a function of the error: a closure, or a path to a
 /// function.
 fn is_callable(tokens: &TokenStream) -> bool {
     match syn::parse2::<Expr>(tokens.clone()) {

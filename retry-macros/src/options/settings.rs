@@ -60,8 +60,8 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 18] = [
     setting(Field::Hold, Time(BreakerConfig::hold), "\"2m\""),
 ];
 
-/// The field that a setting sets, and how its value is parsed. Its name is also that of a builder
-/// method.
+/// The field that a setting sets, and how its value is parsed. A builder method has the same
+/// name.
 pub(crate) struct Setting<C> {
     pub(crate) field: Field,
     kind: SettingKind<C>,
@@ -111,7 +111,7 @@ impl<C: 'static> Setting<C> {
         }
     }
 
-    /// What an editor completes after its name.
+    /// Returns the words that an editor completes after its name.
     pub(crate) fn inside(&self) -> Inside {
         match self.kind {
             SettingKind::Attempts(_) | SettingKind::Bound(_) => Inside::Perhaps("unlimited"),
@@ -236,7 +236,7 @@ impl<C: 'static> Setting<C> {
     }
 }
 
-/// What was written after a setting's name.
+/// The value written after a setting's name.
 pub(crate) struct Written<C> {
     /// All tokens, as written.
     pub(crate) tokens: TokenStream,
@@ -248,16 +248,16 @@ pub(crate) struct Written<C> {
     pub(crate) run_time: Fields,
     /// The limit, if it is known only at run time.
     pub(crate) limit: Option<Box<RunTimeExpr>>,
-    /// What determines when attempts are hedged, if they are.
+    /// The source of the delay after which attempts are hedged, if they are.
     pub(crate) hedged_by: Option<HedgedBy>,
-    /// Whether this only says that the value of the policy applies.
+    /// Set if this only says that the value of the policy applies.
     pub(crate) is_inherited: bool,
     /// Sets it in a configuration, if it is known at expansion.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,
 }
 
-/// How the expansion sets it.
+/// The call by which the expansion sets it.
 enum Call {
     /// By calling the method of that name with this value.
     Value(TokenStream),
@@ -268,7 +268,7 @@ enum Call {
 }
 
 impl<C: 'static> Written<C> {
-    /// Whether all of it is known at expansion.
+    /// Returns whether all of it is known at expansion.
     pub(crate) fn is_known(&self) -> bool {
         self.set.is_some()
     }
@@ -343,7 +343,7 @@ pub(crate) struct Draft<C> {
     pub(crate) run_time: Fields,
 }
 
-/// What a configuration is based on.
+/// The base of a configuration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Only the defaults.
@@ -385,17 +385,17 @@ impl<C: Copy + Default> Settings<C> {
         }
     }
 
-    /// What was written for a field, if it is valid in itself.
+    /// Returns the entry written for a field, if it is valid in itself.
     pub(crate) fn entry(&self, field: Field) -> Option<&Entry<C>> {
         self.entries.iter().find(|entry| entry.field() == field)
     }
 
-    /// Whether a limit other than `unlimited` was written for this field.
+    /// Returns whether a limit other than `unlimited` was written for this field.
     pub(crate) fn bounds(&self, field: Field) -> bool {
         self.entry(field).is_some_and(|entry| !matches!(entry.value.call, Call::Unlimited))
     }
 
-    /// What was written for a field, or for one of which it is a part.
+    /// Returns the entry written for a field, or for the field of which it is a part.
     pub(crate) fn entry_with(&self, field: Field) -> Option<&Entry<C>> {
         self.entries.iter().find(|entry| entry.field() == field || entry.innermost() == field)
     }
@@ -425,7 +425,7 @@ impl<C: Copy + Default> Settings<C> {
             run_time: Fields::NONE,
         };
         for option in self.table {
-            // A setting written here replaces that of the base completely, including its parts.
+            // A setting written here replaces the base's setting completely, including its parts.
             let entry = self.entry(option.kind.field);
             if base != Base::Default && entry.is_none_or(|entry| entry.value.is_inherited) {
                 let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
@@ -441,7 +441,7 @@ impl<C: Copy + Default> Settings<C> {
                 None if !entry.value.run_time.is_empty() => {
                     draft.unknown = draft.unknown.union(entry.value.run_time);
                     draft.run_time = draft.run_time.union(entry.value.run_time);
-                    // How many hedges there may be is the same for all calls.
+                    // The largest number of hedges is the same for all calls.
                     if entry.value.part.is_none() && entry.value.hedged_by.is_none() {
                         let parts = Fields::from_slice(entry.option.kind.parts());
                         draft.unknown = draft.unknown.union(parts);

@@ -52,12 +52,12 @@ pub struct Fleet {
 
 struct Handle {
     common: Arc<Common>,
-    /// What is shared, by kind and name.
+    /// The shared objects, by kind and name.
     names: Mutex<HashMap<(SharedKind, String), Named>>,
     left: watch::Receiver<()>,
 }
 
-/// Something shared under a name: its address, which tells it apart from others, and its setting.
+/// An object shared under a name: its address, which identifies it, and its setting.
 #[derive(Clone)]
 struct Named {
     address: usize,
@@ -276,7 +276,7 @@ impl fmt::Debug for Fleet {
             a quota"
 )]
 pub trait Share: sealed::Sealed {
-    /// What [`Fleet::share`] returns: the settings of the shared object.
+    /// The type that [`Fleet::share`] returns: the settings of the shared object.
     type Sharing;
 
     #[doc(hidden)]

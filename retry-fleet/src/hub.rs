@@ -1,4 +1,4 @@
-//! [`Hub`]: where the members of a fleet meet. It stores what they report and changes it by the
+//! [`Hub`]: the meeting point of a fleet's members. It stores their reports and changes them by the
 //! rules of this crate; it decides nothing itself.
 
 #[cfg(any(test, feature = "testing"))]
@@ -20,7 +20,7 @@ use crate::rules::quorum::Tally;
 /// The result of a method of a hub.
 pub type HubResult<T> = Result<T, HubError>;
 
-/// Where the members of a fleet meet: memory, a database, whatever keeps a few rows.
+/// The meeting point of a fleet's members: memory, a database, or any other store of a few rows.
 ///
 /// Each method is one transaction. The hub has its own clock: its times are durations since an
 /// arbitrary moment, and members only compare them with each other.
@@ -68,7 +68,7 @@ pub trait Hub: Send + Sync + 'static {
     /// asked for [`forgotten`](Ask::forgotten). A period without any request that is longer than a
     /// lease does not count, because the hub was away.
     ///
-    /// Returns `None` for a request whose `seq` is not larger than that of an earlier one.
+    /// Returns `None` for a request whose `seq` is not larger than the `seq` of an earlier one.
     fn lend(&self, fleet: &str, ask: &Ask)
     -> impl Future<Output = HubResult<Option<Grant>>> + Send;
 
@@ -84,31 +84,31 @@ pub trait Hub: Send + Sync + 'static {
     ) -> impl Future<Output = HubResult<Vec<Member>>> + Send;
 }
 
-/// What a member sends when it polls the hub.
+/// A member's poll of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beat {
     /// The member that polls.
     pub member: MemberId,
-    /// Whether this is a heartbeat.
+    /// Set if this is a heartbeat.
     pub heartbeat: bool,
     /// Members without a heartbeat for this long do not count.
     pub alive: Duration,
     /// News about its breakers.
     pub reports: Vec<Report>,
-    /// The breakers for which it asks how the *other* members see them.
+    /// The breakers whose tally over the *other* members it requests.
     pub tallies: Vec<String>,
     /// Members that have not called a breaker for this long do not count in its tally.
     pub lately: Duration,
 }
 
-/// How one member sees one breaker.
+/// One member's view of one breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The breaker's name.
     pub breaker: String,
-    /// Whether the member has called it since the last report.
+    /// Set if the member has called it since the last report.
     pub called: bool,
-    /// Whether the member itself has opened it.
+    /// Set if the member itself has opened it.
     pub open: bool,
 }
 
@@ -117,7 +117,7 @@ pub struct Report {
 pub struct View {
     /// The hub's time.
     pub now: Duration,
-    /// How many live members there are, if the beat was a heartbeat.
+    /// The number of live members there are, if the beat was a heartbeat.
     pub members: Option<u32>,
     /// Every breaker that the hub has a record of.
     pub breakers: Vec<(String, FleetBreaker)>,
@@ -130,7 +130,7 @@ pub struct View {
 pub struct Changed {
     /// The hub's time.
     pub now: Duration,
-    /// Whether the rules allowed it.
+    /// Set if the rules allowed it.
     pub done: bool,
     /// The record as it is now.
     pub record: FleetBreaker,
@@ -142,9 +142,9 @@ pub struct Changed {
 pub struct Member {
     /// The member's identity.
     pub id: MemberId,
-    /// How long ago it joined.
+    /// The time since it joined.
     pub joined: Duration,
-    /// How long ago it was last heard of.
+    /// The time since its last heartbeat.
     pub seen: Duration,
 }
 

@@ -43,7 +43,7 @@ pub enum FleetEvent<'a> {
     HubBack {
         /// The fleet's name.
         fleet: &'a str,
-        /// How long it was away.
+        /// The time for which it was away.
         after: Duration,
     },
     /// This member has found that enough of the callers of a breaker have opened it: it is open
@@ -54,9 +54,9 @@ pub enum FleetEvent<'a> {
         fleet: &'a str,
         /// The breaker's name.
         breaker: &'a str,
-        /// How many members call it, and how many of them have opened it.
+        /// The number of members call it, and how many of them have opened it.
         tally: Tally,
-        /// How long the breaker rejects all calls.
+        /// The time for which the breaker rejects all calls.
         open_time: Duration,
     },
     /// This member is now the one that probes.
@@ -74,7 +74,7 @@ pub enum FleetEvent<'a> {
         fleet: &'a str,
         /// The breaker's name.
         breaker: &'a str,
-        /// How long the breaker rejects all calls.
+        /// The time for which the breaker rejects all calls.
         open_time: Duration,
     },
     /// The probes of this member have succeeded: the breaker closes everywhere.

@@ -73,7 +73,7 @@ struct Seen {
 struct Pool {
     tokens: f64,
     asked: Duration,
-    /// When requests began again after a period without any.
+    /// The time at which requests began again after a period without any.
     resumed: Duration,
     shares: BTreeMap<MemberId, Held>,
 }
@@ -84,8 +84,8 @@ struct Held {
     capacity: u32,
     floor: u32,
     until: Duration,
-    /// When everything that was lent to others during this lease has ended, so that the whole floor
-    /// is free.
+    /// The time at which every lease given to others during this one has ended, so that the whole
+    /// floor is free.
     called_back: Duration,
     asked: Duration,
 }
@@ -147,7 +147,7 @@ impl FleetData {
         count
     }
 
-    /// How all members except the polling one see a breaker.
+    /// Tallies a breaker over all members except the polling one.
     fn tally(&self, breaker: &str, now: Duration, beat: &Beat) -> Tally {
         let mut tally = Tally::default();
         for (id, known) in &self.members {

@@ -46,7 +46,7 @@ async fn within<T>(answer: impl Future<Output = HubResult<T>>) -> HubResult<T> {
     timeout(REQUEST, answer).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
 }
 
-/// When the hub stopped answering.
+/// The moment at which the hub stopped answering.
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Option<Instant>);
 

@@ -17,7 +17,7 @@ use crate::rules::quorum::Tally;
 use crate::rules::timing::{HEARTBEAT, HOLD_STEP, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
 use crate::sync::lock;
 
-/// How the probes of a breaker ended, from its listener to the member's task.
+/// The outcomes of a breaker's probes, from its listener to the member's task.
 pub(crate) type VerdictSlot = Arc<Mutex<Option<Verdict>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +51,10 @@ pub(crate) struct SharedBreaker {
     verdict: VerdictSlot,
     /// Fills the slot, for as long as the breaker is shared.
     listener: TransitionListener,
-    /// What was last reported to the hub, and when a call was last reported.
+    /// The last report to the hub, and the time of the last reported call.
     reported_open: bool,
     reported_called: Option<Instant>,
-    /// Whether there was a call that has not been reported.
+    /// Set if there was a call that has not been reported.
     called: bool,
     rejected: u64,
     rejected_at: Option<Instant>,
@@ -62,18 +62,18 @@ pub(crate) struct SharedBreaker {
     followed: Option<(u64, Option<Duration>)>,
     /// The end of the fleet's hold that was last followed, on the hub's clock.
     followed_hold: Option<Duration>,
-    /// When the hold of this member ends, as last seen.
+    /// The end of this member's hold, as last seen.
     held_until: Option<Instant>,
-    /// When to close, because the breaker was closed everywhere.
+    /// The time to close at, because the breaker was closed everywhere.
     close_at: Option<Instant>,
     probing: Option<Probing>,
 }
 
 /// The state of a member that is probing.
 struct Probing {
-    /// When the lease ends, as seen by this member.
+    /// The end of the lease, as seen by this member.
     until: Instant,
-    /// When a probe last began or succeeded.
+    /// The time at which a probe last began or succeeded.
     active_at: Instant,
     is_under_way: bool,
     successes: u32,
@@ -118,7 +118,7 @@ impl SharedBreaker {
         &self.name
     }
 
-    /// When to attend to it, if that is before the next poll.
+    /// Returns when to attend to it, if that is before the next poll.
     pub(crate) fn wants_attention_at(&self) -> Option<Instant> {
         self.close_at
     }
@@ -158,7 +158,7 @@ impl SharedBreaker {
         (self.reported_open, self.reported_called) = (false, None);
     }
 
-    /// Whether this member needs to know how many of the others have opened it.
+    /// Returns whether this member needs to know how many of the others have opened it.
     pub(crate) fn wants_tally(&self, report: Option<&Report>) -> bool {
         report.map_or(self.reported_open, |report| report.open) && !self.is_fleet_controlled()
     }
@@ -212,8 +212,8 @@ impl SharedBreaker {
         Ok(())
     }
 
-    /// Returns whether the breaker of this member was reset during a hold: it ended before its time, and
-    /// not by force.
+    /// Returns whether the breaker of this member was reset during a hold: it ended before its
+    /// time, and not by force.
     fn was_reset(&self) -> bool {
         let lasts = self.held_until.is_some_and(|until| until > Instant::now());
         let snapshot = self.breaker.as_ref().snapshot();
@@ -238,8 +238,8 @@ impl SharedBreaker {
         Ok(())
     }
 
-    /// Follows the hold of the record, if it has changed. The hub's memory may be lost, so that only an
-    /// end that moves back says that a member was reset.
+    /// Follows the hold of the record, if it has changed. The hub's memory may be lost, so that
+    /// only an end that moves back says that a member was reset.
     fn follow_hold(&mut self, record: &FleetBreaker, now: Duration) {
         let known = core::mem::replace(&mut self.followed_hold, record.held_until);
         let (Some(until), true) = (record.held_until, known != record.held_until) else { return };
@@ -259,8 +259,8 @@ impl SharedBreaker {
         if known == self.followed {
             return;
         }
-        // An epoch that goes back is that of a hub that has lost its memory: it knows of no opening,
-        // which says nothing about the dependency.
+        // A smaller epoch means that the hub has lost its memory. That it has no record of an
+        // opening then gives no information about the dependency.
         let known = known.filter(|(epoch, _)| *epoch <= record.epoch);
         let breaker = self.breaker.as_ref();
         let snapshot = breaker.snapshot();
@@ -433,7 +433,7 @@ impl SharedBreaker {
     }
 }
 
-/// Whether the breaker is not closed because of what this process itself has seen.
+/// Returns whether the breaker is not closed because of what this process itself has seen.
 fn is_own_opening(snapshot: &Snapshot) -> bool {
     snapshot.state != State::Closed && !snapshot.by_fleet && !snapshot.forced
 }

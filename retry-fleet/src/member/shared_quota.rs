@@ -16,9 +16,9 @@ use crate::rules::timing::{
 pub(crate) struct SharedQuota {
     quota: Shared<RetryQuota>,
     name: String,
-    /// Whether the bucket holds a borrowed part, rather than the whole.
+    /// Set if the bucket holds a borrowed part, rather than the whole.
     is_lent: bool,
-    /// Whether the process's own tokens were set aside for the shared bucket, of which nothing has
+    /// Set if the process's own tokens were set aside for the shared bucket, of which nothing has
     /// come yet.
     is_set_aside: bool,
     seq: u64,
@@ -35,7 +35,7 @@ pub(crate) struct SharedQuota {
     /// The tokens in the bucket after the last renewal.
     held_then: u32,
     renew_at: Instant,
-    /// When to ask for more again, after there was not enough.
+    /// The time of the next request, after there was not enough.
     retry_at: Instant,
 }
 
@@ -99,7 +99,7 @@ impl SharedQuota {
         if self.is_lent { (quota.limit(), quota.available()) } else { (0, 0) }
     }
 
-    /// How much of the capacity this member could use.
+    /// Returns how much of the capacity this member could use.
     fn want(&self) -> u32 {
         let quota = self.quota.as_ref();
         let capacity = quota.config().get_capacity();
@@ -111,8 +111,8 @@ impl SharedQuota {
         self.fill().saturating_add(extra).min(capacity)
     }
 
-    /// How many tokens this member should have: half of the bucket is divided evenly, the other
-    /// half goes to members that need it.
+    /// Returns how many tokens this member should have: half of the bucket is divided evenly, the
+    /// other half goes to members that need it.
     fn fill(&self) -> u32 {
         let capacity = self.quota.as_ref().config().get_capacity();
         let dealt = if self.members <= 1 { capacity } else { capacity / self.members / 2 };

@@ -19,15 +19,15 @@ use crate::sync::lock;
 /// The shortest time between two polls.
 const SOONEST: Duration = Duration::from_millis(50);
 
-/// What the handles of a fleet share with its task.
+/// The state shared by a fleet's handles and its task.
 pub(crate) struct Common {
     pub(crate) contact: Contact,
-    /// What is to be shared from now on.
+    /// An object to be shared from now on.
     incoming: Mutex<Incoming>,
     /// Wakes the task when there is something that the others should know at once.
     pub(crate) wake: Notify,
     is_leaving: AtomicBool,
-    /// Whether the hub answered the last poll.
+    /// Set if the hub answered the last poll.
     pub(crate) is_connected: AtomicBool,
     /// The number of live members, as far as this one knows.
     pub(crate) members: AtomicU32,
@@ -106,8 +106,8 @@ impl MemberTask {
     /// Contacts the hub for the first time.
     ///
     /// # Errors
-    /// Fails if the hub refuses. If it cannot be reached, the task continues, and reports that if the
-    /// next round fails too: nobody can listen yet.
+    /// Fails if the hub refuses. If it cannot be reached, the task continues and reports the outage
+    /// if the next round fails too: no listener can be registered yet.
     pub(crate) async fn begin(&mut self) -> HubResult<()> {
         match self.round().await {
             Err(refused @ HubError::Refused(_)) => Err(refused),
@@ -145,7 +145,7 @@ impl MemberTask {
         drop(done);
     }
 
-    /// How long until the next poll.
+    /// Returns how long until the next poll.
     fn pause(&self) -> Duration {
         let longest = POLL.saturating_mul(1 << self.failures.min(5)).min(RETRY);
         random_between(longest / 4 * 3, longest)

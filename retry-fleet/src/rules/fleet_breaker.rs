@@ -22,41 +22,41 @@ pub struct FleetBreaker {
     pub epoch: u64,
     /// The lease while it is open everywhere; `None` once it was closed.
     pub open: Option<OpenLease>,
-    /// When the hold of all calls ends, because a server has asked one of them to wait; in the past if
-    /// it has ended or a member was reset, `None` if there was none.
+    /// The end of the hold of all calls, which a server has requested; in the past if it has ended
+    /// or a member was reset, `None` if there was none.
     pub held_until: Option<Duration>,
 }
 
 /// The lease of a breaker that is open everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenLease {
-    /// When the lease ends; after that, each member decides alone.
+    /// The end of the lease; after that, each member decides alone.
     pub until: Duration,
-    /// When probing starts.
+    /// The time at which probing starts.
     pub probe_from: Duration,
-    /// How many times it has opened again after a probe.
+    /// The number of times it has opened again after a probe.
     pub reopenings: u32,
     /// The member that may probe, and until when.
     pub probe: Option<(MemberId, Duration)>,
 }
 
-/// What a member wants to change in a [`FleetBreaker`].
+/// A change that a member requests of a [`FleetBreaker`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
     /// Enough members have opened it: it opens everywhere for `open_time`, and then for at most
     /// `patience` until a probe decides.
     Open {
-        /// How long nobody probes.
+        /// The time during which no member probes.
         open_time: Duration,
-        /// How long the members wait for a verdict after that.
+        /// The time that members then wait for a verdict.
         patience: Duration,
     },
     /// Asks for permission to probe, or renews it.
     Probe {
-        /// How long the permission lasts.
+        /// The duration of the permission.
         lasts: Duration,
-        /// How long the members wait for a verdict after that.
+        /// The time that members then wait for a verdict.
         patience: Duration,
     },
     /// Gives up the permission to probe.
@@ -65,15 +65,14 @@ pub enum Change {
     Recovered,
     /// A probe has failed: it opens everywhere again.
     Failed {
-        /// How long nobody probes.
+        /// The time during which no member probes.
         open_time: Duration,
-        /// How long the members wait for a verdict after that.
+        /// The time that members then wait for a verdict.
         patience: Duration,
     },
-    /// A server has asked a member to wait: all members hold their calls, and those of a longer hold
-    /// go on with it.
+    /// A server has asked a member to wait: all members hold their calls. A longer hold remains.
     Hold {
-        /// How long, from now on.
+        /// The length of the hold, from now on.
         wait: Duration,
     },
     /// A member was reset: the hold ends for all members.

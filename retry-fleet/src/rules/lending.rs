@@ -1,4 +1,4 @@
-//! How much of a bucket a member is lent.
+//! The part of a bucket that is lent to a member.
 //!
 //! The bucket of a fleet has one capacity. The hub lends parts of it, each for a limited time, and
 //! with as many tokens as there are. The sum of
@@ -7,15 +7,15 @@
 //! - and the floors of members that let their leases end without leaving, until they are forgotten,
 //!
 //! is at most the capacity. A member that is cut off for so long that the hub forgets it keeps its
-//! floor all the same: it cannot know whether it is the only one, and without any retries a hub that
-//! is away would be an outage of its own. Until it is back, its floor comes on top. A member that is
-//! cut off uses no more than the smaller of what it held and its floor. It uses the whole floor only
-//! once every lease that was given before its own ended has ended as well; so nothing has to be
-//! called back in time.
+//! floor all the same: it cannot know whether it is the only one, and without any retries a hub
+//! that is away would be an outage of its own. Until it is back, its floor comes on top. A member
+//! that is cut off uses no more than the smaller of what it held and its floor. It uses the whole
+//! floor only once every lease that was given before its own ended has ended as well; so nothing
+//! has to be called back in time.
 //!
-//! One case exceeds the capacity: the requests of a member arrive, but all answers are lost for longer
-//! than that. The hub renews its lease and holds back no more than that, while the member uses its
-//! floor, until its next request reports what it holds.
+//! One case exceeds the capacity: the requests of a member arrive, but all answers are lost for
+//! longer than that. The hub renews its lease and holds back no more than that, while the member
+//! uses its floor, until its next request reports what it holds.
 
 use core::time::Duration;
 
@@ -31,30 +31,30 @@ pub struct Ask {
     /// Increases with each request of this member: the hub ignores requests older than one it has
     /// seen.
     pub seq: u64,
-    /// The `seq` of its last request whose answer arrived; 0 if none has. What was granted in answer
-    /// to a later one never reached it.
+    /// The `seq` of its last request whose answer arrived; 0 if none has. What was granted in
+    /// answer to a later one never reached it.
     pub acknowledged: u64,
     /// The capacity of the whole bucket, for all members together.
     pub capacity: u32,
-    /// How many tokens per second the whole bucket gains over time.
+    /// The number of tokens per second the whole bucket gains over time.
     pub refill_per_sec: f64,
-    /// How much of the capacity the member holds now.
+    /// The part of the capacity that the member holds now.
     pub held: u32,
-    /// How many tokens it needs in addition to those it has.
+    /// The number of tokens it needs in addition to those it has.
     pub lacks: u32,
     /// The floor that the member relies on.
     pub floor: u32,
     /// The tokens that it has returned since the request that it acknowledges.
     pub returned: u32,
-    /// How much of the capacity it wants to hold.
+    /// The part of the capacity that it requests.
     pub want: u32,
-    /// How long the lease lasts.
+    /// The duration of the lease.
     pub lasts: Duration,
-    /// How long a member may be silent before it is forgotten, with its floor.
+    /// The time after which a silent member is forgotten, with its floor.
     pub forgotten: Duration,
 }
 
-/// What the hub remembers of a member's last request.
+/// The hub's record of a member's last request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastGrant {
     /// The request's [`seq`](Ask::seq).
@@ -68,13 +68,13 @@ pub struct LastGrant {
 /// The hub's state of a bucket and of the *other* members when a member asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Book {
-    /// How many live members the fleet has, including the one that asks.
+    /// The number of live members the fleet has, including the one that asks.
     pub members: u32,
     /// The tokens that are not lent.
     pub tokens: f64,
-    /// How long ago the last request was.
+    /// The time since the last request.
     pub age: Duration,
-    /// What the others hold under running leases.
+    /// The capacity that the others hold under running leases.
     pub lent: u64,
     /// The floors of those others whose leases have ended.
     pub silent_floors: u64,
@@ -84,13 +84,13 @@ pub struct Book {
     pub last: LastGrant,
 }
 
-/// What a member is lent, and what the hub records for it.
+/// The part that a member is lent, and the hub's record of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// How much of the capacity it may hold. If that is less than it held, its lease is not
+    /// The part of the capacity that it may hold. If that is less than it held, its lease is not
     /// renewed: it gives up the rest and asks again.
     pub capacity: u32,
-    /// Whether its lease was renewed.
+    /// Set if its lease was renewed.
     pub is_renewed: bool,
     /// The tokens that it gets.
     pub tokens: u32,
@@ -101,9 +101,10 @@ pub struct Grant {
     pub kept_floor: u32,
     /// The tokens that are not lent after this.
     pub left: f64,
-    /// How much of the capacity is neither lent nor filled: successes of members could fill it.
+    /// The part of the capacity that is neither lent nor filled: successes of members could fill
+    /// it.
     pub room: u32,
-    /// How many live members there are.
+    /// The number of live members there are.
     pub members: u32,
 }
 
@@ -126,8 +127,8 @@ impl Book {
         let part = f64::from(unlent) / f64::from(ask.capacity.max(1));
         let by_time = ask.refill_per_sec * part * self.age.as_secs_f64();
         let tokens = (self.tokens + by_time).min(f64::from(unlent));
-        // What was granted in an answer that never arrived comes back, and what that request
-        // returned is counted already.
+        // Tokens granted in an answer that never arrived come back; the tokens that its request
+        // returned are already counted.
         let lost = if ask.acknowledged < self.last.seq { self.last } else { LastGrant::default() };
         let returned = ask.returned.saturating_sub(lost.returned);
         // These tokens were held, so there is room for them.

@@ -1,6 +1,6 @@
-//! When a breaker opens everywhere: once a sufficient share of its callers have opened it.
+//! The rule that opens a breaker everywhere: a sufficient share of its callers have opened it.
 
-/// How many live members have called a breaker lately, and how many of them have opened it.
+/// The number of live members that called a breaker lately, and of those that opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The members that have called it lately. A rejected call counts as a call, and every member
@@ -16,9 +16,10 @@ impl Tally {
         Self { callers: self.callers.saturating_add(1), openers: self.openers.saturating_add(1) }
     }
 
-    /// Whether the breaker opens for the whole fleet, which has this many live members.
+    /// Returns whether the breaker opens for the whole fleet, which has this many live members.
     ///
-    /// At least two members are needed, unless there is only one: a bad node harms nobody else.
+    /// At least two members are needed, unless there is only one: a single bad node does not
+    /// affect the others.
     pub(crate) fn is_quorum(self, opens_at: f64, members: u32) -> bool {
         let least = if members <= 1 { 1 } else { 2 };
         let callers = self.callers.max(self.openers);

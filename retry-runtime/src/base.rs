@@ -1,4 +1,4 @@
-//! What everything else builds on: shared memory, time, randomness, names, classes of failures. All
+//! The foundation of the crate: shared memory, time, randomness, names, classes of failures. All
 //! reads of the clock and all random draws happen in here.
 
 pub(crate) mod cache_line;

@@ -1,11 +1,11 @@
-//! What kind of failure an error is: its [`Class`], determined by its type, and by its text only
-//! where no type is known.
+//! The kind of failure that an error is: its [`Class`], determined by its type, and by its text
+//! only where no type is known.
 //!
-//! Types of this program that say it themselves, with `#[derive(Classify)]`, are known wherever they
-//! stand, and so are those that a function with `#[classifies]` speaks for.
+//! Types of this program that say it themselves, with `#[derive(Classify)]`, are known wherever
+//! they stand, and so are those that a function with `#[classifies]` speaks for.
 //!
-//! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
-//! `abort_on` decide that.
+//! A class describes a failure; it does not decide whether it is retried. The policy's `retry_on`
+//! and `abort_on` decide that.
 
 mod clients;
 pub(crate) mod hint;
@@ -105,8 +105,8 @@ pub trait Classify: Display {
     /// ```
     fn class(&self) -> Class;
 
-    /// Returns how long the server asked callers to wait; by default, it did not ask. A wait of zero
-    /// counts as none.
+    /// Returns how long the server asked callers to wait; by default, it did not ask. A wait of
+    /// zero counts as none.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -132,8 +132,8 @@ pub trait Classify: Display {
         None
     }
 
-    /// Like [`retry_after`](Self::retry_after), for types that also know that the server asked not to
-    /// be called again.
+    /// Like [`retry_after`](Self::retry_after), for types that also know that the server asked not
+    /// to be called again.
     #[doc(hidden)]
     fn __hint(&self) -> Option<Hint> {
         self.retry_after().map(Hint::Wait)
@@ -197,7 +197,7 @@ macro_rules! classify_by_chain {
 classify_by_chain!(std::io::Error, tokio::time::error::Elapsed, Interrupted);
 clients::for_each_client!(classify_by_chain);
 
-/// Returns what kind of failure an error is, judged by every error in its `source()`
+/// Returns the class of an error, judged by every error in its `source()`
 /// chain.
 ///
 /// Types decide, from the inside out. The innermost known type says whether the failure is final:
@@ -230,8 +230,8 @@ clients::for_each_client!(classify_by_chain);
 /// | `lettre::transport::smtp::Error` 0.11 (feature `lettre`) | a reply 4xx → server error, 5xx → none; timeout |
 /// | `tungstenite::Error` 0.30 (feature `tungstenite`) | the status of a response that refused the upgrade |
 ///
-/// A failure is [`CONNECT`](Class::CONNECT) only if the innermost known type allows it. A reset is one
-/// inside of a client's own connect error, and nowhere else.
+/// A failure is [`CONNECT`](Class::CONNECT) only if the innermost known type allows it. A reset is
+/// one inside of a client's own connect error, and nowhere else.
 ///
 /// Types are known in the version that stands here; other versions are judged by the rest of their
 /// chain and by their texts.
@@ -252,9 +252,9 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
 }
 
 /// Returns how long the server asked callers to wait, from the first error in the `source()` chain
-/// that knows; `None` if the wait is zero.
+/// that has this information; `None` if the wait is zero.
 ///
-/// The types that know are those of [`error()`] that carry a wait, and registered ones
+/// A wait is read from the types of [`error()`] that carry one, and from registered types
 /// ([`register`]).
 ///
 #[cfg_attr(feature = "http", doc = "```")]
@@ -312,8 +312,8 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
 /// Returns the class of a response with this HTTP status code.
 ///
 /// 408 is a timeout, 429 a rate limit, 5xx a server error, and 504 (like 522 and 524, which proxies
-/// use instead) also a timeout. 501 (not implemented) and 505 (HTTP version not supported) belong to
-/// no class, because the server answers the same to the next attempt.
+/// use instead) also a timeout. 501 (not implemented) and 505 (HTTP version not supported) belong
+/// to no class, because the server answers the same to the next attempt.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -359,7 +359,7 @@ fn text_of(link: &(dyn Error + 'static)) -> String {
     text_without_bodies(link)
 }
 
-/// What the known types of the chain say; `None` if there are none.
+/// Returns the class by the known types of the chain; `None` if there are none.
 fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
     let mut said: Option<(Class, &(dyn Error + 'static))> = None;
     // Set by the error of a client that was connecting. The kind of an `io::Error` says less.
@@ -399,7 +399,7 @@ fn connect_around(class: Class, outside: Class, is_connecting: bool) -> Class {
     if is_connecting && passes.contains(class) { outside } else { outside.without_connect() }
 }
 
-/// What the texts of a chain say, outermost first; `None` if they say nothing.
+/// Returns the class by the texts of a chain, outermost first; `None` if they have none.
 fn by_texts(texts: impl Iterator<Item = String>) -> Option<Class> {
     let texts: Vec<String> = texts.collect();
     let mut outwards = texts.iter().rev().peekable();
@@ -420,5 +420,5 @@ fn by_texts(texts: impl Iterator<Item = String>) -> Option<Class> {
     None
 }
 
-/// What may stand after a text that another one repeats: `Connect("connection refused")`.
+/// The characters that may follow a text that another one repeats: `Connect("connection refused")`.
 const CLOSING: [char; 6] = [')', ']', '}', '"', '\'', '`'];

@@ -38,13 +38,13 @@ pub enum Event<'a> {
         name: &'a Name,
         /// The attempt that failed; the first is 1.
         attempt: u32,
-        /// How many attempts the policy allows.
+        /// The number of attempts the policy allows.
         attempts: Attempts,
         /// The length of the wait before the next attempt.
         wait: Duration,
         /// The sum of the waits before this one.
         waited: Duration,
-        /// What went wrong.
+        /// The failure, for display.
         error: &'a dyn fmt::Display,
     },
     /// A call succeeded after having failed.
@@ -62,13 +62,13 @@ pub enum Event<'a> {
     GaveUp {
         /// The name of the function.
         name: &'a Name,
-        /// Why it was given up.
+        /// The reason for giving up.
         reason: Reason,
-        /// How many attempts were made.
+        /// The number of attempts were made.
         attempts: u32,
         /// The sum of the waits.
         waited: Duration,
-        /// Whether the next attempt was prevented: the breaker did not admit it, or the call was
+        /// Set if the next attempt was prevented: the breaker did not admit it, or the call was
         /// cancelled during the wait.
         rejected: bool,
         /// The last failure, or the rejection.
@@ -77,15 +77,15 @@ pub enum Event<'a> {
     /// A circuit breaker changed state.
     Breaker(&'a Transition),
     /// A circuit breaker holds all calls, because a server has asked one of them to wait:
-    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold). Reported when a hold begins, and each time
-    /// its end moves by more than a second.
+    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold). Reported when a hold begins, and each
+    /// time its end moves by more than a second.
     #[non_exhaustive]
     Held {
         /// The breaker's name.
         breaker: &'a Name,
-        /// How long calls are held, from now on.
+        /// The time for which calls are held, from now on.
         held: Duration,
-        /// Whether the breaker only observes: calls go through.
+        /// Set if the breaker only observes: calls go through.
         observe_only: bool,
     },
     /// A family of breakers is full, and none of those looked at can be evicted: calls with other
@@ -120,11 +120,11 @@ pub enum Event<'a> {
     Nested {
         /// The name of the outer function.
         name: &'a Name,
-        /// How often the outer call was retried.
+        /// The number of retries of the outer call.
         retries: u32,
         /// The name of the inner function, or the last one if there are several.
         inner: &'a Name,
-        /// How many attempts were made inside these retries.
+        /// The number of attempts were made inside these retries.
         inner_attempts: u32,
     },
     /// The policy of a function was changed at run time.
@@ -141,19 +141,19 @@ pub enum Event<'a> {
     InvalidPolicy {
         /// The name of the function.
         name: &'a Name,
-        /// What is wrong, and what to write instead.
+        /// The mistake, and what to write instead.
         invalid: Invalid,
     },
-    /// A call failed whose policy has one of very many different lists of delays, from the 1,024th on.
-    /// Each is kept until the program ends: [`Backoff::custom`](crate::Backoff::custom). Reported once
-    /// in a program.
+    /// A call failed whose policy has one of very many different lists of delays, from the 1,024th
+    /// on. Each is kept until the program ends: [`Backoff::custom`](crate::Backoff::custom).
+    /// Reported once in a program.
     ///
     /// Use a curve, or round the delays, so that the lists repeat.
     #[non_exhaustive]
     ManyDelayLists {
         /// The name of the function.
         name: &'a Name,
-        /// How many lists are kept.
+        /// The number of lists are kept.
         lists: usize,
     },
     /// The policy of a function is known only at run time and has a `timeout`, which is ignored:
@@ -200,15 +200,15 @@ pub enum Event<'a> {
         /// The delay of the hedge.
         hedge: Duration,
     },
-    /// A call waits until its circuit breaker admits it: `when_open = wait`, or, if the call has failed
-    /// before, until the end of a [hold](crate::BreakerConfig::hold).
+    /// A call waits until its circuit breaker admits it: `when_open = wait`, or, if the call has
+    /// failed before, until the end of a [hold](crate::BreakerConfig::hold).
     #[non_exhaustive]
     AwaitsBreaker {
         /// The name of the function.
         name: &'a Name,
         /// The breaker's name.
         breaker: &'a str,
-        /// How long it waits before it tries the breaker again.
+        /// The time until it tries the breaker again.
         wait: Duration,
     },
     /// A function that is not async sleeps on a thread that drives async tasks, and
@@ -217,7 +217,7 @@ pub enum Event<'a> {
     BlocksTasks {
         /// The name of the function.
         name: &'a Name,
-        /// How long it sleeps this time.
+        /// The length of this sleep.
         wait: Duration,
     },
 }

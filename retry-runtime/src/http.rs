@@ -117,8 +117,8 @@ impl Head for reqwest::Response {
 /// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
 /// Two exceptions look at more than the status:
 ///
-/// - A 403 is a rate limit if it asks for a wait, or if its body or a header contains "secondary rate
-///   limit", as GitHub's do.
+/// - A 403 is a rate limit if it asks for a wait, or if its body or a header contains "secondary
+///   rate limit", as GitHub's do.
 /// - A 429 has no class if its body contains the exact code of a quota that waiting does not renew:
 ///   `insufficient_quota`, `billing_hard_limit_reached`, `credit_balance_exhausted`, or a code that
 ///   ends in `spend_limit_exceeded`.
@@ -126,9 +126,9 @@ impl Head for reqwest::Response {
 /// Both work inside `anyhow::Error` and `Box<dyn Error + Send + Sync>` too. The body says nothing
 /// else about the class: "not found" in the HTML of a 503 does not count.
 ///
-/// `Display` names the status, the code of such a quota, the path and the wait. `{:#}` adds the body,
-/// and so do events and dead letters. `pattern("…")` matches the body too. Two errors are equal if
-/// their status and wait are.
+/// `Display` names the status, the code of such a quota, the path and the wait. `{:#}` adds the
+/// body, and so do events and dead letters. `pattern("…")` matches the body too. Two errors are
+/// equal if their status and wait are.
 ///
 /// ```
 /// use http::StatusCode;
@@ -148,13 +148,13 @@ pub struct StatusError {
     details: Option<Box<Details>>,
 }
 
-/// What only some responses have.
+/// The details that only some responses have.
 #[derive(Clone, Debug, Default)]
 struct Details {
     url: Option<String>,
     body: Option<String>,
-    /// `true` if the headers of a 403 limit the rate: they ask for a wait, even one of zero, or contain
-    /// "secondary rate limit".
+    /// `true` if the headers of a 403 limit the rate: they ask for a wait, even one of zero, or
+    /// contain "secondary rate limit".
     has_limit_in_header: bool,
 }
 
@@ -377,7 +377,8 @@ impl Error for StatusError {}
 /// Returns the response, or, if its status is a failure, an error with what a retry needs.
 ///
 /// The body of a failed response is dropped, and with it, in most HTTP/1 clients, the connection.
-/// [`check_body`] reads the beginning of the body, and [`StatusError::of`] only borrows the response.
+/// [`check_body`] reads the beginning of the body, and [`StatusError::of`] only borrows the
+/// response.
 ///
 /// ```
 /// use retry_runtime::http::check;

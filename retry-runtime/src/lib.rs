@@ -1,4 +1,4 @@
-//! Retries that are checked when your program is compiled.
+//! Retries that are checked at compile time.
 //!
 //! ```
 //! use retry_runtime::retry;
@@ -54,12 +54,12 @@
 //!
 //! # In a browser
 //!
-//! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter its
-//! randomness; no feature is needed. A page cannot be stopped, so functions that are not async are
-//! refused by the compiler, and [`Retrier`] has no blocking calls. The linker gathers nothing there: [`sites`]
-//! and [`report`] list no functions, so overrides and a test's `fail` find none by name;
-//! `#[classifies]` is refused ([`classify::register`] does the same); an error with `#[derive(Classify)]`
-//! is known where it is returned, but not inside another error.
+//! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter
+//! its randomness; no feature is needed. A page cannot be stopped, so functions that are not async
+//! are refused by the compiler, and [`Retrier`] has no blocking calls. The linker gathers nothing
+//! there: [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
+//! name; `#[classifies]` is refused ([`classify::register`] does the same); an error with
+//! `#[derive(Classify)]` is known where it is returned, but not inside another error.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]
@@ -103,8 +103,8 @@ macro_rules! __retry_for_tests {
     ($($tokens:tt)*) => {};
 }
 
-/// What is to be registered, where no linker gathers it: the item itself, for one that the expansion
-/// refers to, or nothing.
+/// The item to be registered where no linker collects it: the item itself, for one that the
+/// expansion refers to, or nothing.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __retry_not_linked {
@@ -119,7 +119,8 @@ macro_rules! __retry_left_out {
     ($($tokens:tt)*) => {};
 }
 
-/// An error for what cannot work in a browser. The macro does not know what the program is built for.
+/// An error for what cannot work in a browser. The macro does not know what the program is built
+/// for.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -134,7 +135,7 @@ macro_rules! __retry_in_browsers {
     ($($tokens:tt)*) => {};
 }
 
-/// What expansions call; not part of the public interface.
+/// The functions that expansions call; not part of the public interface.
 #[doc(hidden)]
 #[allow(missing_docs)]
 #[path = "private.rs"]
@@ -246,16 +247,17 @@ pub use retry_macros::retry;
 /// `#[from]` or `#[source]`, or named `source`, decides, and so does the field of
 /// `#[error(transparent)]`: the derive sees thiserror's attributes. That is what finds the
 /// `Retry-After` of an error inside `#[error(transparent)]`, which is in no chain of sources. Words
-/// above the `enum` are for the variants that say nothing; a variant that nothing is said about does
-/// not compile. `#[classify(crate = path)]` above the type names this library if it was renamed.
+/// above the `enum` are for the variants that say nothing; a variant that nothing is said about
+/// does not compile. `#[classify(crate = path)]` above the type names this library if it was
+/// renamed.
 ///
-/// A type without parameters is found inside `anyhow::Error` and `Box<dyn Error>`, and decides about
-/// all that it wraps. In a generic type, a field whose type is a parameter needs `T: Classify`, which
-/// the types that [`classify::error`] lists implement.
+/// A type without parameters is found inside `anyhow::Error` and `Box<dyn Error>`, and decides
+/// about all that it wraps. In a generic type, a field whose type is a parameter needs `T:
+/// Classify`, which the types that [`classify::error`] lists implement.
 #[cfg(feature = "macros")]
 pub use retry_macros::Classify;
 
-/// Says what kind of failure somebody else's error is, wherever it stands in a chain.
+/// Sets the class of an error type of another crate, wherever it stands in a chain.
 ///
 /// ```
 /// use retry_runtime::{Class, classifies, classify};
@@ -282,7 +284,8 @@ pub use retry_macros::Classify;
 /// nanoseconds of a failure.
 ///
 /// Where a function returns that very type, instead of wrapping it, the rule is not asked: its type
-/// could borrow, so it cannot be compared. The option `classify = queue` of [`retry`](macro@retry) does it there.
+/// could borrow, so it cannot be compared. The option `classify = queue` of [`retry`](macro@retry)
+/// does it there.
 #[cfg(feature = "macros")]
 pub use retry_macros::classifies;
 

@@ -1,5 +1,5 @@
-//! Where events go: the function's counters, `tracing` and `metrics` if these features are on, and
-//! listeners.
+//! The destinations of events: the function's counters, `tracing` and `metrics` if these features
+//! are on, and listeners.
 //!
 //! All of this happens on the failure path only.
 
@@ -121,7 +121,7 @@ fn tell(event: &Event<'_>) {
     let _ = event;
 }
 
-/// Whether there may be listeners.
+/// Returns whether there may be listeners.
 #[inline]
 fn is_listened_to() -> bool {
     #[cfg(not(retry_loom))]
@@ -134,7 +134,7 @@ fn is_listened_to() -> bool {
 #[cfg(not(retry_loom))]
 fn notify_listeners(event: &Event<'_>) {
     thread_local! {
-        // A listener that retries something would trigger itself for ever.
+        // A listener that retries something would trigger itself without end.
         static NOTIFYING: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -165,8 +165,8 @@ pub(crate) fn count_retry(origin: Origin<'_>, wait: Duration, nanos: u64) {
     crate::observe::metrics::will_retry(origin, wait);
 }
 
-/// Whether anybody may observe failures that will be retried: this is the one event of each failure,
-/// and is not made where nobody does.
+/// Returns whether a subscriber is interested in retried failures. This is the one event of each
+/// failure; otherwise it is not built.
 #[inline]
 pub(crate) fn retries_are_observed() -> bool {
     #[cfg(feature = "tracing")]
@@ -201,8 +201,8 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     emit(&Event::Recovered { name: origin.name, attempt, waited });
 }
 
-/// Reports a call that ended without success; `rejected` if the next attempt was not admitted. `level`
-/// is the level of the event of `tracing`, and has no other effect.
+/// Reports a call that ended without success; `rejected` if the next attempt was not admitted.
+/// `level` is the level of the event of `tracing`, and has no other effect.
 #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is logged"))]
 pub(crate) fn gave_up(
     origin: Origin<'_>,

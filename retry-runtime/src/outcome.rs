@@ -1,4 +1,4 @@
-//! What an attempt may return, and what becomes of it at the end of a call.
+//! The types that an attempt may return, and the outcome at the end of a call.
 //!
 //! Each question that an expansion asks of a return type is a small trait of its own, so that the
 //! error for a type that cannot answer points at the user's own tokens.
@@ -45,7 +45,7 @@ impl<T, E> Outcome for Result<T, E> {
     }
 }
 
-/// The failure of an `Option`: there is no value.
+/// The failure of an `Option` without a value.
 ///
 /// ```
 /// use retry_runtime::{Missing, retry};
@@ -230,7 +230,7 @@ pub trait FallbackNow<R, Kind> {
 
 /// The kinds of values that a fallback may return.
 pub mod kind {
-    /// What the function returns.
+    /// The type that the function returns.
     #[derive(Debug)]
     pub enum Whole {}
     /// The success inside it.

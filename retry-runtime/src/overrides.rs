@@ -33,8 +33,9 @@ use layer::Checked;
 /// A change names some keys; the others stay as compiled. The keys are those of
 /// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
 /// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
-/// `max_elapsed`, `max_retry_after`, `timeout`, `hedge` and `max_hedges`; a limit may be `unlimited`. The name `"*"` means all functions;
-/// entries under a function's own name override it.
+/// `max_elapsed`, `max_retry_after`, `timeout`, `hedge` and `max_hedges`; a limit may be
+/// `unlimited`. The name `"*"` means all functions; entries under a function's own name override
+/// it.
 ///
 /// ```
 /// use retry_runtime::{Attempts, Overrides, retry, sites};
@@ -59,11 +60,11 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline`, `max_elapsed`, `timeout` and `hedge` only if the function already has one: the code
-///   that reads the clock, or begins the hedge, is compiled in. `"*"` changes them only where they exist, and `jitter_factor`
-///   only where the jitter has a factor.
-/// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known only at runtime.
-///   `hedge: unlimited` ends the hedges.
+/// - `deadline`, `max_elapsed`, `timeout` and `hedge` only if the function already has one: the
+///   code that reads the clock, or begins the hedge, is compiled in. `"*"` changes them only where
+///   they exist, and `jitter_factor` only where the jitter has a factor.
+/// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known
+///   only at runtime. `hedge: unlimited` ends the hedges.
 /// - Not which failures are retried, nor what happens at the end: that is code.
 /// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.
 /// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
@@ -161,8 +162,8 @@ impl Overrides {
         env::real(prefix).map(Self::new)
     }
 
-    /// Reads changes as [`from_env`](Self::from_env) does, from the given variables instead of those
-    /// of the process.
+    /// Reads changes as [`from_env`](Self::from_env) does, from the given variables instead of
+    /// those of the process.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -250,8 +251,8 @@ impl Overrides {
         // A listener may apply changes itself.
         drop(in_force);
         for (site, compiled) in changed {
-            // What is in force by now: if several threads apply changes at the same time, the last
-            // of their events shows the final policy.
+            // The effective policy by now: if several threads apply changes at the same time, the
+            // last of their events shows the final policy.
             let policy = site.policy_override().get().unwrap_or(compiled);
             observe::emit(&Event::Policy { name: Origin::from(site).name, policy });
         }
@@ -313,12 +314,12 @@ impl fmt::Debug for Overrides {
     }
 }
 
-/// Runs `future` with these changes on top of those in force, for the functions that it calls.
+/// Runs `future` with these changes on top of the effective ones, for the functions that it calls.
 ///
 /// For one request among many: an impatient caller, a replay, a customer whose server is slow. An
 /// inner scope overrides an outer one. Functions with `#[retry]` that are not async see it too; a
-/// task spawned inside does not inherit it. [`Site::policy`](crate::Site::policy) shows what is in
-/// force for everyone.
+/// task spawned inside does not inherit it. [`Site::policy`](crate::Site::policy) shows the
+/// policy outside of all scopes.
 ///
 /// ```
 /// use retry_runtime::{Overrides, RetryError, retry, with_overrides};

@@ -1,10 +1,10 @@
-//! What expansions call. Not part of the public interface: it changes together with the macros,
-//! which have the same version.
+//! The functions that expansions call. Not part of the public interface: it changes together with
+//! the macros, which have the same version.
 
 #[path = "private/ide.rs"]
 pub mod ide;
 
-/// The words inside `#[classify( … )]`, for editors, as `ide` has those of `#[retry( … )]`.
+/// The words inside `#[classify( … )]`, for editors, as `ide` has the words of `#[retry( … )]`.
 #[path = "private/ide_of_classify.rs"]
 pub mod ide_of_classify;
 
@@ -91,8 +91,8 @@ pub use crate::__retry_in_browsers as in_browsers;
 #[cfg(feature = "macros")]
 pub use retry_macros::{policy, retrying};
 
-// What every function does. Functions rather than methods: the compiler finds them at once, while it
-// would look for a method, or a type's own function, anew in each function of a program.
+// The steps of every function. Functions rather than methods: the compiler finds them at once,
+// while it would look for a method, or a type's own function, anew in each function of a program.
 
 /// The policy that options change.
 pub const POLICY: Policy = Policy::new();
@@ -154,8 +154,8 @@ pub fn edge<T>() -> T {
     unreachable!("the edge that tells the type is never taken")
 }
 
-/// Requires a closure that can be called while what it returned before still runs. The name is part of
-/// the compiler's message about one that cannot.
+/// Requires a closure that can be called while what it returned before still runs. The name is part
+/// of the compiler's message about one that cannot.
 pub fn may_run_twice_at_once<F: Fn() -> A, A: Future>(body: F) -> F {
     body
 }
@@ -191,7 +191,7 @@ const fn first_of(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
     None
 }
 
-/// What is wrong with a policy, by those rules that the macro could not check itself.
+/// Returns the first broken rule of a policy among the rules that the macro could not check itself.
 pub const fn complaint_about_policy(
     policy: &Policy,
     written: Fields,
@@ -200,7 +200,8 @@ pub const fn complaint_about_policy(
     first_of(Rules::broken_by_policy(policy, written), rules)
 }
 
-/// What is wrong with a breaker, by those rules that the macro could not check itself.
+/// Returns the first broken rule of a breaker among the rules that the macro could not check
+/// itself.
 pub const fn complaint_about_breaker(
     breaker: &BreakerConfig,
     written: Fields,
@@ -209,7 +210,7 @@ pub const fn complaint_about_breaker(
     first_of(Rules::broken_by_breaker(breaker, written), rules)
 }
 
-/// What is wrong with a shared policy on a function that is not async.
+/// Returns the complaint about a shared policy on a function that is not async.
 pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
     if policy.get_timeout().is_some() {
         Some(
@@ -221,7 +222,7 @@ pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with a shared policy on a function that makes one attempt at a time.
+/// Returns the complaint about a shared policy on a function that makes one attempt at a time.
 pub const fn complaint_about_hedge(policy: &Policy, is_async: bool) -> Option<&'static str> {
     if !policy.is_hedged() {
         None
@@ -245,7 +246,8 @@ pub const fn const_panic(message: &'static str) {
     panic!("{}", message);
 }
 
-/// Whether a predicate holds. A function, so that the type of a closure's argument is inferred.
+/// Returns whether a predicate holds. A function, so that the type of a closure's argument is
+/// inferred.
 pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
     predicate(value)
 }
@@ -266,8 +268,8 @@ pub fn adjusted<E: ?Sized>(
     adjust(error, wait)
 }
 
-/// What a function says about the kind of failure. A function, so that the type of a closure's
-/// argument is inferred.
+/// Returns the class that a user's function gives to an error. A function, so that the type of a
+/// closure's argument is inferred.
 pub fn kind_of<E: ?Sized>(error: &E, classify: impl FnOnce(&E) -> Option<Class>) -> Option<Class> {
     classify(error).map(Class::completed)
 }
@@ -282,11 +284,11 @@ pub fn call_fallback<E, X>(error: RetryError<E>, fallback: impl FnOnce(RetryErro
     fallback(error)
 }
 
-/// What the caller gets in place of the last error. A function, so that the type of a closure's
+/// Maps the last error for the caller. A function, so that the type of a closure's
 /// argument is inferred.
 ///
 /// # Errors
-/// What `map` returns.
+/// The error that `map` returns.
 pub fn map_error<T, E, F>(
     result: Result<T, RetryError<E>>,
     map: impl FnOnce(RetryError<E>) -> F,

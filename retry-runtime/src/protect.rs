@@ -1,4 +1,4 @@
-//! What calls share: circuit breakers and quotas, and how a call gets hold of one.
+//! The objects that calls share: circuit breakers and quotas, and the ways to borrow one.
 
 mod stamp;
 pub(crate) mod breaker;

@@ -36,13 +36,13 @@
 //! class if the retrier is configured with [`Retrier::classified`]. For an error that can be
 //! neither read nor classified, there is [`opaque`](Retrier::opaque). Both come before closures.
 
-// What users call, in the order of the documentation.
+// The public methods, in the order of the documentation.
 mod options;
 mod calls;
 pub mod durable;
 #[cfg(feature = "serde")]
 pub(crate) mod config;
-// What that is built on.
+// The parts of these methods.
 mod decider;
 mod values;
 mod operation;

@@ -44,7 +44,7 @@ pub struct Site {
     name: Name,
     location: &'static Location<'static>,
     policy: Option<Policy>,
-    // The bits of `Fields`: those of a policy are the first.
+    // The bits of `Fields`: the bits of a policy come first.
     run_time: u32,
     end: EndOptions,
     // Apart, because a program has more functions than ever fail.
@@ -61,7 +61,7 @@ pub struct Site {
 #[cfg(all(target_pointer_width = "64", not(any(feature = "metrics", feature = "overrides"))))]
 const _: () = assert!(size_of::<Site>() <= 272);
 
-/// What is known of a function once a call of it has failed.
+/// The counters of a function, created once a call of it has failed.
 struct Failed {
     /// The policy at the first failure, if it depends on generic parameters.
     policy: OnceLock<Policy>,
@@ -111,7 +111,8 @@ impl Site {
         self
     }
 
-    /// Records that hedges may join its attempts, so that overrides can change them. For expansions.
+    /// Records that hedges may join its attempts, so that overrides can change them. For
+    /// expansions.
     #[doc(hidden)]
     #[must_use]
     #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides read it"))]
@@ -332,7 +333,7 @@ impl fmt::Debug for Site {
     }
 }
 
-/// Where a call comes from: an annotated function, or a retrier with a name.
+/// The origin of a call: an annotated function, or a retrier with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The name in events.

@@ -1,9 +1,9 @@
-//! What a test has set up for the calls that it makes, from their point of view: the lower half of
-//! [`testing`](crate::testing), which is what the test itself uses.
+//! The hooks of a test, as the calls that it makes see them: the lower half of
+//! [`testing`](crate::testing), which tests use.
 //!
 //! The hooks of a test belong to one thread for a while and are not global, so tests that run in
-//! parallel do not affect each other. All they know of breakers and quotas is that each test has
-//! its own.
+//! parallel do not affect each other. Breakers and quotas only appear as the instances of
+//! each test.
 
 #[cfg(feature = "macros")]
 pub mod inject;
@@ -27,7 +27,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<Arc<TestHooks>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What one test has set up, and what it has recorded.
+/// The hooks and the records of one test.
 #[derive(Default)]
 pub(crate) struct TestHooks {
     skips_waits: AtomicBool,
@@ -97,7 +97,7 @@ struct Seeds(u64);
 
 impl Seeds {
     fn next(&mut self) -> u64 {
-        // Each draw mixes its seed itself, so seeds only have to differ. The step is that of
+        // Each draw mixes its seed itself, so seeds only have to differ. The step comes from
         // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.0
@@ -142,7 +142,7 @@ pub(crate) fn current() -> Option<Arc<TestHooks>> {
     ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
 }
 
-/// Whether waits end at once.
+/// Returns whether waits end at once.
 pub(crate) fn skips_waits() -> bool {
     current().is_some_and(|hooks| hooks.skips_waits.load(Ordering::Relaxed))
 }

@@ -62,9 +62,9 @@ impl Class {
     pub const RATE_LIMIT: Self = Self(1 << 3);
 
     /// A transaction lost against another one: a serialization failure, a deadlock, a lock that
-    /// somebody else holds.
+    /// another session holds.
     ///
-    /// The server works, so a conflict never counts against a breaker. Whoever retries one has to
+    /// The server works, so a conflict never counts against a breaker. A retry has to
     /// repeat the whole transaction, from `BEGIN` on: a single statement of it fails again.
     ///
     /// ```
@@ -79,8 +79,8 @@ impl Class {
     /// found, or the client failed while it connected.
     ///
     /// Such a failure is always [`NETWORK`](Self::NETWORK) as well, and a connect timeout is also
-    /// [`TIMEOUT`](Self::TIMEOUT). It is not one of [`NAMES`](Self::NAMES): `Debug` and stored classes
-    /// show those five.
+    /// [`TIMEOUT`](Self::TIMEOUT). It is not one of [`NAMES`](Self::NAMES): `Debug` and stored
+    /// classes show those five.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
@@ -191,8 +191,8 @@ impl BitOr for Class {
     }
 }
 
-/// Shows [`CONNECT`](Class::CONNECT) only where [`NETWORK`](Class::NETWORK) does not stand for it: in a
-/// matcher.
+/// Shows [`CONNECT`](Class::CONNECT) only where [`NETWORK`](Class::NETWORK) does not stand for it:
+/// in a matcher.
 impl fmt::Debug for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let connect = (!self.contains(Self::NETWORK)).then_some((Self::CONNECT, "connect"));

@@ -10,7 +10,7 @@ use crate::base::sync::{Arc, Mutex, Ordering, const_fn, lock};
 /// others.
 pub(crate) struct Listeners<L: ?Sized> {
     list: Mutex<Vec<Arc<L>>>,
-    /// Whether a listener was ever added; until then, nothing is locked.
+    /// Set if a listener was ever added; until then, nothing is locked.
     any: AtomicBool,
 }
 

@@ -194,7 +194,7 @@ impl Ord for Name {
     }
 }
 
-// The same hash as that of a `str`, as `Borrow` requires.
+// The same hash as a `str` has, as `Borrow` requires.
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);

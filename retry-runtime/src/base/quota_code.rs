@@ -1,7 +1,7 @@
 //! The codes of quotas that waiting does not renew: the account has to pay, or to raise a limit.
 //!
-//! Such a failure looks like a rate limit. Only an exact code tells them apart: sentences such as "You
-//! exceeded your current quota" are also used for limits per minute.
+//! Such a failure looks like a rate limit. Only an exact code distinguishes them: sentences such as
+//! "You exceeded your current quota" are also used for limits per minute.
 
 /// Returns the first such code in a text or in the body of a response. Addresses do not count.
 pub(crate) fn quota_code(text: &str) -> Option<&str> {

@@ -9,7 +9,7 @@ use core::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// Where seeds set by tests come from: returns the seed for the next draw, if one was set.
+/// The source of seeds set by tests: returns the seed for the next draw, if one was set.
 #[cfg(feature = "testing")]
 pub(crate) static SEEDS: std::sync::OnceLock<fn() -> Option<u64>> = std::sync::OnceLock::new();
 
@@ -34,7 +34,7 @@ fn entropy() -> u64 {
 /// A duration drawn uniformly from `shortest` to `longest`, both included.
 #[inline]
 pub fn between(shortest: Duration, longest: Duration) -> Duration {
-    // First what is cheapest to find out, and true wherever there is no jitter.
+    // First the cheapest check, which is true without jitter.
     if longest == shortest {
         return shortest;
     }

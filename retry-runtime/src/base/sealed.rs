@@ -1,4 +1,4 @@
-//! What seals public traits: only this crate can name it.
+//! The seal of public traits: only this crate can name it.
 
 /// The supertrait of a public trait that only this crate implements.
 pub trait Sealed {}

@@ -17,8 +17,8 @@ pub(crate) use std::sync::{
 // Not modelled: nothing depends on the order of accesses to these.
 pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
 
-/// What a lock guards, even if a thread panicked while it held the lock: all that is guarded here is
-/// consistent after every statement.
+/// Returns the guard of a lock, even if a thread panicked while it held the lock: all that is
+/// guarded here is consistent after every statement.
 pub(crate) fn unpoisoned<T>(locked: LockResult<T>) -> T {
     locked.unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,7 @@
-//! The one timer: every async wait and every time limit is made here.
-//!
-//! It is tokio's, on whose clock it runs. With the feature `any-runtime` it is that of futures-timer
-//! where there is no tokio runtime, or one without a timer; nothing changes inside tokio. In a browser
-//! it is always that of futures-timer, which is the page's there.
+//! The one timer: every async wait and every time limit is made here. It is tokio's timer and uses
+//! tokio's clock. With the feature `any-runtime` it is the timer of futures-timer outside of a
+//! tokio runtime, or in a runtime without a timer; nothing changes inside tokio. In a browser it is
+//! always the timer of futures-timer, which uses the page's timers.
 
 #[cfg(any(feature = "any-runtime", all(target_family = "wasm", target_os = "unknown")))]
 mod delay;
@@ -21,14 +20,14 @@ mod of_this_program;
 
 pub(crate) use of_this_program::{Sleep, Yielded, poll_yield, sleep, sleep_until};
 
-/// Why tokio's timer cannot be had.
+/// The reason why tokio's timer is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     all(target_family = "wasm", target_os = "unknown"),
     expect(dead_code, reason = "not asked")
 )]
 pub(crate) enum NoTimer {
-    /// This is no task of a tokio runtime.
+    /// This is not a task of a tokio runtime.
     NoRuntime,
     /// The runtime was built without a timer.
     NotEnabled,
@@ -41,6 +40,6 @@ fn of_tokio(start: impl FnOnce() -> tokio::time::Sleep) -> Result<tokio::time::S
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(NoTimer::NoRuntime);
     }
-    // There is no way to ask a runtime whether it has a timer.
+    // A runtime cannot be queried for a timer.
     catch_unwind(AssertUnwindSafe(start)).map_err(|_| NoTimer::NotEnabled)
 }

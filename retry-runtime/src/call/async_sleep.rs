@@ -1,4 +1,4 @@
-//! The waits of async functions, or a panic that names the caller if there is no timer for them.
+//! The waits of async functions, or a panic that names the caller if they have no timer.
 
 use core::time::Duration;
 

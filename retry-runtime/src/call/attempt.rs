@@ -36,7 +36,7 @@ pub struct Attempt {
     begins_anew: AtomicBool,
 }
 
-/// What an attempt decided about its own failure.
+/// The ruling of an attempt on its own failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     GiveUp,
@@ -76,7 +76,7 @@ impl Attempt {
         Duration::from_nanos(self.least.load(Ordering::Relaxed))
     }
 
-    /// Whether its failure counts as the first one.
+    /// Returns whether its failure counts as the first one.
     pub(crate) fn begins_anew(&self) -> bool {
         self.begins_anew.load(Ordering::Relaxed)
     }
@@ -214,10 +214,9 @@ impl Attempt {
     }
 
     /// Makes a failure of this attempt be retried after `wait`, whatever matchers and hints say.
-    /// Like a server's hint, the wait is not capped at `max_delay` and is only jittered upwards; unlike
-    /// one, it is not bounded by `max_retry_after`.
-    /// Attempts, budget, deadline, quota and breaker may still end the call. Call it where the
-    /// error is raised; the last ruling counts.
+    /// Like a server's hint, the wait is not capped at `max_delay` and is only jittered upwards;
+    /// unlike one, it is not bounded by `max_retry_after`. Attempts, budget, deadline, quota and
+    /// breaker may still end the call. Call it where the error is raised; the last ruling counts.
     ///
     /// ```
     /// use std::time::Duration;
@@ -265,9 +264,9 @@ impl Attempt {
         self.least.store(nanos(wait), Ordering::Relaxed);
     }
 
-    /// Makes a failure of this attempt count as the first one: attempts, budget and curve begin anew.
-    /// For loops that reconnect: after a session that worked, a failure says nothing about the ones
-    /// before it.
+    /// Makes a failure of this attempt count as the first one: attempts, budget and curve start
+    /// again. For loops that reconnect: after a session that worked, a failure is unrelated to
+    /// the ones before it.
     ///
     /// `deadline` and `max_elapsed` go on, and [`number`](Self::number) and the attempts of a
     /// [`RetryError`](crate::RetryError) go on counting.

@@ -28,9 +28,9 @@ pub trait AttemptTimeout<R> {
     fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Self::Attempt<'_, F>;
 }
 
-/// What the session needs to know about the time.
+/// The times that the session needs.
 pub trait CallTiming {
-    /// When the call began, and whether the deadline has cut it off.
+    /// Returns when the call began, and whether the deadline has cut it off.
     fn timing(&self) -> Timing;
 }
 
@@ -179,8 +179,8 @@ pin_project_lite::pin_project! {
     pub struct CutOff<F> {
         #[pin]
         attempt: F,
-        // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll would
-        // otherwise keep the limit from ever firing.
+        // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll
+        // would otherwise keep the limit from ever firing.
         #[pin]
         sleep: Option<Unconstrained<Sleep>>,
         bound: Option<Bound>,

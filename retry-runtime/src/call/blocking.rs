@@ -24,15 +24,15 @@ static WARNED: First<Name> = First::new();
 
 pub(crate) fn sleep(delay: Duration, name: &Name) {
     if delay.is_zero() {
-        // Stalls nobody: a policy without waits, or a test that skips them.
+        // Does not block: the policy has no waits, or a test skips them.
         return;
     }
     warn_of(delay, name);
     std::thread::sleep(delay);
 }
 
-/// Sleeps until `event` is ready, or for `limit` if that is shorter. Returns how long it slept if it
-/// was ready.
+/// Sleeps until `event` is ready, or for `limit` if that is shorter. Returns how long it slept if
+/// it was ready.
 pub(crate) fn sleep_until(
     event: impl Future<Output = ()>,
     limit: Duration,
@@ -88,7 +88,7 @@ fn warn_of(delay: Duration, name: &Name) {
     }
 }
 
-/// Whether this thread is currently polling an async task.
+/// Returns whether this thread is currently polling an async task.
 ///
 /// A runtime gives each poll of a task a budget of operations. The threads of `spawn_blocking`
 /// belong to a runtime too, but have no budget. Each unit taken here is returned when its guard is

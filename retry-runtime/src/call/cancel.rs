@@ -32,7 +32,7 @@ pub fn cancel<C: Future>(future: C) -> Cancel<C> {
 }
 
 impl<C> Cancel<C> {
-    /// Whether it is ready. Polls it without a waker: whoever waits polls it again.
+    /// Returns whether it is ready. Polls it without a waker: a waiting task polls it again.
     pub fn is_ready(self: Pin<&mut Self>) -> bool {
         self.poll(&mut Context::from_waker(Waker::noop()))
     }

@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! The plan is passed to each step instead of stored: it may borrow a `self` that is not `Sync`, and
-//! a call is held across attempts. Every step that ends the call consumes it.
+//! The plan is passed to each step instead of stored: it may borrow a `self` that is not `Sync`,
+//! and a call is held across attempts. Every step that ends the call consumes it.
 
 use core::fmt;
 use core::future::Future;
@@ -85,8 +85,8 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         self.session.failed(&plan.timing(self.timer.timing()), permit, verdict)
     }
 
-    /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of its
-    /// members failed, the failure of that member.
+    /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
+    /// its members failed, the failure of that member.
     #[inline]
     pub fn hedged<R>(&mut self, outcome: R, report: &mut HedgeReport<R>) -> R {
         match self.timer.timing().cut {
@@ -95,8 +95,8 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         }
     }
 
-    /// Takes the last failure of an attempt that a time limit has ended. It replaces the failures of
-    /// earlier attempts.
+    /// Takes the last failure of an attempt that a time limit has ended. It replaces the failures
+    /// of earlier attempts.
     #[cold]
     #[inline(never)]
     pub(crate) fn failure_before_limit<R>(&mut self, report: &mut HedgeReport<R>) -> Option<R> {

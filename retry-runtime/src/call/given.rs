@@ -1,4 +1,4 @@
-//! What `policy = …` is given at run time: a policy, or a configuration, which also says which
+//! The runtime value of `policy = …`: a policy, or a configuration, which also says which
 //! failures are retried.
 //!
 //! The expansion sees an expression and no type, so it climbs a ladder of two rungs, as
@@ -19,7 +19,7 @@ pub trait Config: Clone {
     /// The policy, without the lists.
     fn policy(&self) -> &Policy;
 
-    /// Which failures are retried and which are not.
+    /// Returns the lists of failures that are retried and that are not.
     fn lists(&self) -> Lists<'_>;
 }
 
@@ -68,7 +68,7 @@ impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
 #[derive(Debug)]
 pub struct Given<'a, V: ?Sized>(GivenPolicy<'a, V>);
 
-/// The lower rung: for all types. What is no policy is an error where it is used.
+/// The lower rung: for all types. A value that is not a policy is an error where it is used.
 #[derive(Debug)]
 pub struct GivenPolicy<'a, V: ?Sized>(&'a V);
 
@@ -111,20 +111,20 @@ pub struct HeldConfig<'a, C>(&'a C);
 #[derive(Debug)]
 pub struct HeldPolicy<'a, P: ?Sized>(&'a P);
 
-/// What was found.
+/// The value that was found.
 pub trait Held {
-    /// What is kept of it if it is read before the first attempt.
+    /// The part that is kept if it is read before the first attempt.
     type Kept;
-    /// Which failures are retried, as far as it says that.
+    /// The lists of failures that are retried, if it has them.
     type Lists;
 
     /// The policy.
     fn policy(&self) -> &Policy;
 
-    /// What is kept of it.
+    /// Returns the part that is kept.
     fn keep(self) -> Self::Kept;
 
-    /// Which failures are retried.
+    /// Returns the lists of failures that are retried.
     fn lists(self) -> Self::Lists;
 }
 
@@ -168,7 +168,7 @@ impl<P: HoldsPolicy + ?Sized> Held for HeldPolicy<'_, P> {
     }
 }
 
-/// What a call keeps of the value, as it is read before the first attempt.
+/// Returns the part of the value that a call keeps; it is read before the first attempt.
 #[inline(always)]
 pub fn keep<H: Held>(held: H) -> H::Kept {
     held.keep()
@@ -181,7 +181,7 @@ pub fn policy<H: Held>(held: H) -> Policy {
     *held.policy()
 }
 
-/// Whether the policy has a time limit, so that the call has to know when it began.
+/// Returns whether the policy has a time limit, so that the call has to know when it began.
 #[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
 #[inline(always)]
 pub fn is_timed<H: Held>(held: H) -> bool {
@@ -189,7 +189,7 @@ pub fn is_timed<H: Held>(held: H) -> bool {
     policy.is_timed() || policy.has_max_elapsed()
 }
 
-/// Which failures are retried, as far as the value says that.
+/// Returns the lists of failures that are retried, if the value has them.
 #[inline(always)]
 pub fn lists<H: Held>(held: H) -> H::Lists {
     held.lists()
@@ -208,8 +208,8 @@ impl Lists<'_> {
         probe::strict(error)
     }
 
-    /// Whether a failure may be retried. If the attribute has a `retry_on`, that one `is_overruled`.
-    /// `read` is what is known of the error.
+    /// Returns whether a failure may be retried. If the attribute has a `retry_on`, that one
+    /// `is_overruled`. `read` is what is known of the error.
     #[cold]
     pub fn permit<'e>(
         &self,
@@ -231,12 +231,12 @@ impl Lists<'_> {
 pub struct NoLists;
 
 impl NoLists {
-    /// Probes an error, of which nothing is asked.
+    /// Probes an error without reading it.
     pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, false> {
         probe::lenient(error)
     }
 
-    /// Whether a failure may be retried: always.
+    /// Returns whether a failure may be retried: always.
     #[inline(always)]
     pub fn permit<'e>(&self, _: bool, _: impl FnOnce() -> (Class, ErrorView<'e>)) -> bool {
         true

@@ -43,7 +43,7 @@ impl<F: Fn() -> A, A: Future> Body for F {
     }
 }
 
-/// When the attempts of a call are hedged: read once for each call.
+/// The hedging of a call's attempts: read once for each call.
 #[derive(Clone, Copy, Debug)]
 pub struct Hedging(Option<Hedge>);
 
@@ -83,8 +83,8 @@ impl<'a, F: Future> Race<'a, F> {
         Self { first: Some(first), group: None }
     }
 
-    /// Polls the attempt, and its hedges on behalf of `caller`. Afterwards, `permit` is that of the
-    /// member whose outcome is returned.
+    /// Polls the attempt, and its hedges on behalf of `caller`. Afterwards, `permit` is the permit
+    /// of the member whose outcome is returned.
     #[inline]
     pub(crate) fn poll(
         self: Pin<&mut Self>,
@@ -132,8 +132,8 @@ struct Begins<'a, 'p, B: Body, C, J> {
     body: B,
     goes_on: C,
     judge: J,
-    // Stored instead of required of `J` where the future is polled: for an outcome that borrows, the
-    // compiler cannot prove there that the future is `Send`.
+    // Stored instead of required of `J` where the future is polled: for an outcome that borrows,
+    // the compiler cannot prove there that the future is `Send`.
     call_judge: Judge<'a, J, <B::Attempt as Future>::Output>,
     report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
 }
@@ -178,8 +178,8 @@ where
     T: Fn() -> Terms<'a>,
 {
     /// Begins an attempt of a call, whose outcomes `judge` judges. No hedge begins once `goes_on`
-    /// returns `false`. When the group has ended, `permit` is that of the attempt whose outcome
-    /// counts, and `report` holds what the group found out.
+    /// returns `false`. When the group has ended, `permit` is the permit of the attempt whose
+    /// outcome counts, and `report` holds what the group found out.
     #[inline(always)]
     pub fn new(
         hedging: &'p Hedging,

@@ -40,7 +40,7 @@ impl TaskId {
     }
 }
 
-/// Whether a function with `nested = once` around this call is being retried.
+/// Returns whether a function with `nested = once` around this call is being retried.
 pub(crate) fn once() -> bool {
     // An attempt that drives an executor itself may poll another task in between.
     ONCE.get().is_some_and(|task| task == TaskId::here())
@@ -102,11 +102,11 @@ impl<F: Future> Future for Inside<F> {
     }
 }
 
-/// What a call leaves for the call around it.
+/// The note that a call leaves for the call around it.
 #[derive(Clone)]
 struct Note {
     task: TaskId,
-    /// When the call failed for the first time.
+    /// The moment at which the call failed for the first time.
     since: Moment,
     name: Name,
     attempts: u32,
@@ -133,19 +133,19 @@ impl Moment {
         Self(NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Whether this is not before `other`. The count begins anew after four billion failures, of which
-    /// no more than half may come between the two.
+    /// Returns whether this is not before `other`. The count starts again after four billion
+    /// failures, of which no more than half may come between the two.
     fn is_since(self, other: Self) -> bool {
         self.0.get().wrapping_sub(other.0.get()) <= u32::MAX / 2
     }
 }
 
-/// Where a call stands in the order of failures.
+/// The place of a call in the order of failures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    /// When the current attempt began; `None` for the first, which is not tracked.
+    /// The moment at which the current attempt began; `None` for the first, which is not tracked.
     began: Option<Moment>,
-    /// When the call failed for the first time; `None` until then.
+    /// The moment at which the call failed for the first time; `None` until then.
     since: Option<Moment>,
 }
 
@@ -173,7 +173,7 @@ impl Moments {
             self.since = Some(Moment::next());
         }
         let began = self.began.take()?;
-        // Where no call has failed for the first time meanwhile, none has inside this one.
+        // If no call has failed for the first time meanwhile, no inner call has.
         if Moment::now() == began {
             return None;
         }

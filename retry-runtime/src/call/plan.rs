@@ -1,4 +1,4 @@
-//! What governs a call: its site, its policy, what protects it, and what it knows of the time.
+//! The context of a call: its site, its policy, its breaker and quota, and its times.
 
 use core::time::Duration;
 use std::borrow::Cow;
@@ -12,14 +12,14 @@ use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
 use crate::site::{Origin, Site};
 
-/// Whether attempts of a function may run at once.
+/// The hedging of a function: whether its attempts may run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hedges {
     Never,
     AsPolicySays,
 }
 
-/// What governs a call. Built where it is needed, on the failure path.
+/// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub(crate) origin: Origin<'a>,
@@ -27,16 +27,16 @@ pub struct Plan<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
-    /// What is known of the time, if anything.
+    /// The times of the call, if it has limits.
     pub(crate) timing: Option<Timing>,
     /// The time since the call first failed, for a call whose waits outlast the process.
     pub(crate) since_first: Option<Duration>,
-    /// Whether the call waits when the breaker does not admit it.
+    /// Set if the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
-    /// Whether the call has been cancelled.
+    /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,
     pub(crate) hedges: Hedges,
-    /// Whether the policy was evaluated in this call, so that the session has to keep it.
+    /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
     pub(crate) end: EndOptions,
@@ -123,7 +123,7 @@ impl<'a> Plan<'a> {
         self.origin.site.map_or(self.end, Site::end_options)
     }
 
-    /// What cut the last attempt off.
+    /// Returns the limit that ended the last attempt.
     pub(crate) const fn cut(&self) -> Option<LimitKind> {
         match &self.timing {
             Some(timing) => timing.cut,
@@ -131,8 +131,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the longest wait that a server may ask for, by `policy`. A call whose waits outlast the
-    /// process has no such bound unless one is set.
+    /// Returns the longest wait that a server may ask for, by `policy`. A call whose waits outlast
+    /// the process has no such bound unless one is set.
     pub(crate) fn max_retry_after(&self, policy: &Policy) -> Duration {
         match policy.max_retry_after_bound() {
             Bound::None if self.since_first.is_some() => Duration::MAX,
@@ -151,16 +151,16 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What a call with time limits knows of the time; empty for one without.
+/// The times of a call with time limits; empty without limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
-    /// When the call began.
+    /// The moment at which the call began.
     started: Option<Instant>,
     deadline: Option<Duration>,
     pub(crate) cut: Option<LimitKind>,
 }
 
-/// What has cut an attempt off.
+/// The limit that ended an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// The bound of the attempt.
@@ -184,14 +184,14 @@ impl Timing {
         Self { started: is_bounded.then(clock::now), deadline: policy.get_deadline(), cut: None }
     }
 
-    /// When the deadline falls (`None`: beyond what the clock can represent, so never), and its
-    /// length.
+    /// Returns when the deadline falls (`None`: beyond what the clock can represent, so never), and
+    /// its length.
     pub(crate) fn deadline(&self) -> Option<(Option<Instant>, Duration)> {
         let (started, limit) = (self.started?, self.deadline?);
         Some((clock::after(started, limit), limit))
     }
 
-    /// Whether the call has limits: else nothing is known of the time.
+    /// Returns whether the call has limits: else nothing is known of the time.
     #[inline]
     pub(crate) const fn is_limited(&self) -> bool {
         self.started.is_some() || self.deadline.is_some()
@@ -205,14 +205,14 @@ impl Timing {
         self.deadline.is_some()
     }
 
-    /// Whether the deadline has cut the last attempt off.
+    /// Returns whether the deadline has cut the last attempt off.
     pub const fn is_cut(&self) -> bool {
         matches!(self.cut, Some(LimitKind::Deadline))
     }
 
-    /// Why no attempt may follow a wait of `delay` that begins now: the deadline falls within the
-    /// wait, or the wait ends later than `max_elapsed` after the call began. `behind` is time that
-    /// has passed on other clocks than this one.
+    /// Returns why no attempt may follow a wait of `delay` that begins now: the deadline falls
+    /// within the wait, or the wait ends later than `max_elapsed` after the call began. `behind` is
+    /// time that has passed on other clocks than this one.
     pub(crate) fn ends_by(
         &self,
         policy: &Policy,

@@ -62,7 +62,7 @@ pub fn bound<B: MaybeBound + ?Sized>(bound: &B) -> Bound {
     bound.bound().into()
 }
 
-/// Whether there is a limit.
+/// Returns whether there is a limit.
 #[inline(always)]
 pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
     bound.bound().is_some()

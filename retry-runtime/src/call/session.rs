@@ -53,7 +53,7 @@ pub struct Session<K = ()> {
 }
 
 pin_project_lite::pin_project! {
-    /// What a session knows once it has waited. The sleep and the last failure live inside, so that
+    /// The state of a session that has waited. The sleep and the last failure live inside, so that
     /// a call makes one allocation however often it waits.
     #[derive(Debug)]
     struct WaitingCall<K> {
@@ -84,7 +84,7 @@ impl<K> Session<K> {
         self.known().map_or(0, |so_far| so_far.made).saturating_add(1)
     }
 
-    /// Whether an attempt has failed, so that the current one is a retry.
+    /// Returns whether an attempt has failed, so that the current one is a retry.
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
         self.known().is_some_and(|so_far| so_far.made > 0)
@@ -99,7 +99,7 @@ impl<K> Session<K> {
         breaker.admit_closed().or_else(|word| so_far::acquire(breaker, word, self.known()))
     }
 
-    /// What the call keeps of its last attempt or refusal in a stage of its breaker.
+    /// Returns the trace of the call's last attempt or refusal in a stage of its breaker.
     pub(crate) fn stage_pass(&self) -> StagePass {
         self.known().map_or(StagePass::NONE, SoFar::stage_pass)
     }
@@ -335,7 +335,7 @@ impl<K> Session<K> {
         }
     }
 
-    /// What the retry that is waited for took from the quota.
+    /// Returns the tokens that the pending retry took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |so_far| so_far.cost)
     }

@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::outcome::error::{AttemptError, Ended, RetryError};
 use crate::outcome::past_failure::PastFailure;
 
-/// What an attempt of such a call returns.
+/// The outcome of an attempt of such a call.
 pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
 
 /// The outcome of an attempt that was not cut off.
@@ -22,11 +22,11 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
     outcome.map_err(AttemptError::Error)
 }
 
-/// What the call returns once it has given up. A value that `ok(…)` treats as a failure stays a
+/// Returns the result of a call that has given up. A value that `ok(…)` treats as a failure stays a
 /// value.
 ///
 /// # Errors
-/// How the call ended, with the error of its last attempt.
+/// The end of the call, with the error of its last attempt.
 pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
     outcome.map_err(|error| RetryError::new(error, ended))
 }
@@ -41,7 +41,7 @@ pub fn gave_up<T, E>(outcome: Tracked<T, E>, ended: Ended) -> RetryError<E> {
     RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
 }
 
-/// How an attempt of such a call failed, for events.
+/// Returns the failure of an attempt of such a call, for events.
 pub fn tracked_failure<T, E>(outcome: &Tracked<T, E>) -> Failure<'_, E> {
     match outcome {
         Ok(_) => Failure::Value,
@@ -50,7 +50,7 @@ pub fn tracked_failure<T, E>(outcome: &Tracked<T, E>) -> Failure<'_, E> {
     }
 }
 
-/// How an attempt of any other call failed, for events.
+/// Returns the failure of an attempt of any other call, for events.
 pub fn failure<R: Outcome>(outcome: &R) -> Failure<'_, R::Error> {
     outcome.failure().err().map_or(Failure::Value, Failure::Error)
 }

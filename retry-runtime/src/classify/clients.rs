@@ -50,7 +50,7 @@ pub(super) use for_each_client;
 
 /// The error as one of the types of clients, if it is one.
 pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
-    // Without any client there is nobody to ask.
+    // Unused without any client.
     let _ = error;
     macro_rules! ask {
         ($feature:literal: $($Type:ty),+) => {$(

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-/// What a failure says about the next attempt. [`Never`](Self::Never) outweighs every wait.
+/// The wait that a failure asks for before the next attempt. [`Never`](Self::Never) outweighs every
+/// wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
     /// The next attempt comes after this wait instead of the one on the curve.

@@ -1,5 +1,5 @@
-//! The error types whose meaning is known, and their classes: those of std, of tokio and of this
-//! crate. Those of clients have a file each in `clients/`.
+//! The known error types of std, of tokio and of this crate, with their classes. The types of
+//! clients have a file each in `clients/`.
 //!
 //! There is one `Known` implementation for each type; nothing here looks at texts.
 
@@ -15,7 +15,7 @@ pub trait Known: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
     fn known(&self) -> Option<Class>;
 
-    /// What this error says about the next attempt.
+    /// Returns the hint of this error about the next attempt.
     fn hint(&self) -> Option<Hint> {
         None
     }
@@ -37,7 +37,7 @@ pub(super) fn is_client(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The error as a `T`, even if held by a pointer that is itself an error. The `source()` of such a
-/// pointer is that of the `T`, so the `T` is missing from the chain.
+/// pointer is the source of the `T`, so the `T` is missing from the chain.
 pub(super) fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     error
         .downcast_ref::<T>()
@@ -73,8 +73,8 @@ impl Known for io::Error {
             | Kind::NetworkDown
             // On connect: all local ports are in use for the moment.
             | Kind::AddrNotAvailable
-            // Truncated files produce it as well, but a function that is told to retry network
-            // failures reads from a peer.
+            // Truncated files produce it as well, but a function that retries network failures
+            // reads from a peer.
             | Kind::UnexpectedEof => Some(Class::NETWORK),
 
             // `WouldBlock` is what Unix reports when the read timeout of a blocking socket expires.

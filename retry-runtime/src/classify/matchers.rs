@@ -59,9 +59,9 @@ mod named {
     /// Matches failures whose request was certainly not sent: a refused connection, a failed name
     /// lookup, a client that failed while it connected.
     ///
-    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so files
-    /// and the attribute reject the pair. A request that must not be made twice, such as a POST, may retry
-    /// these.
+    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so
+    /// files and the attribute reject the pair. A request that must not be made twice, such as a
+    /// POST, may retry these.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,7 +112,7 @@ mod named {
     /// ```
     pub const rate_limit: Matcher = Matcher(MatcherKind::Class(Class::RATE_LIMIT));
     /// Matches transactions that lost against others: serialization failures, deadlocks, locks
-    /// that somebody else holds.
+    /// that another session holds.
     ///
     /// The operation has to be the whole transaction, because a single statement of it fails
     /// again. A conflict never counts against a breaker.

@@ -17,7 +17,7 @@ impl Pattern {
         Self { text, regex: OnceLock::new() }
     }
 
-    /// Whether the pattern is found in `text`.
+    /// Returns whether the pattern is found in `text`.
     #[cold]
     pub fn is_match(&self, text: &str) -> bool {
         // Cannot fail: the macro compiled it with the same features of the same crate.

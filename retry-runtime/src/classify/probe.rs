@@ -5,10 +5,10 @@
 //! types. It uses method resolution to pick the best that the type offers: each rung is a type that
 //! derefs to the rung below it, and has the method only for errors that satisfy its bounds, so the
 //! highest rung whose bounds hold is found first ("autoderef specialisation"). A rung has a second
-//! place: the method of a trait, [`Rung`], which is found where its own method is not. It works with
-//! whatever bounds are in scope, even in generic functions. The compiler examines each rung at once,
-//! unlike with the variant that uses traits on stacked references, and two places cost it less than
-//! two rungs.
+//! place: the method of a trait, [`Rung`], which is found where its own method is not. It works
+//! with whatever bounds are in scope, even in generic functions. The compiler examines each rung at
+//! once, unlike with the variant that uses traits on stacked references, and two places cost it
+//! less than two rungs.
 //!
 //! [`Fault`] serves the closure API, where the type is a parameter and a bound has to be named.
 //! Both produce a [`Classifier`], so nothing behind them depends on the error's type.
@@ -30,7 +30,7 @@ use crate::outcome::error::RetryError;
 pub struct Probed<'a> {
     /// Determines the class of the error, and what the server said about the next attempt.
     pub classifier: Classifier<'a>,
-    /// How events show the error.
+    /// The text of the error in events.
     pub display: ErrorDisplay<'a>,
 }
 
@@ -74,7 +74,7 @@ impl Debug for Classifier<'_> {
     }
 }
 
-/// What can be read from an error without its help: types and texts.
+/// The view of an error that does not classify itself: its types and texts.
 #[derive(Clone, Copy)]
 pub enum ErrorView<'a> {
     /// An error whose type can be inspected.
@@ -110,8 +110,8 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Returns whether a breaker that holds calls has rejected the call: the error is that rejection, or
-    /// wraps it.
+    /// Returns whether a breaker that holds calls has rejected the call: the error is that
+    /// rejection, or wraps it.
     #[cold]
     pub fn is_held(self) -> bool {
         match self {
@@ -121,13 +121,14 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
+    /// Returns whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
     #[cold]
     pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
         self.any_link(|link| is_wanted(&full_text(link)))
     }
 
-    /// Whether the error, or any error that it wraps, satisfies `ask`; the outermost is asked first.
+    /// Returns whether the error, or any error that it wraps, satisfies `ask`; the outermost comes
+    /// first.
     pub(crate) fn any_link(self, mut ask: impl FnMut(&dyn Display) -> bool) -> bool {
         match self {
             Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
@@ -154,7 +155,7 @@ impl Debug for ErrorView<'_> {
     }
 }
 
-/// How events show an error: its `Display`, else its `Debug`, else the name of its type.
+/// The text of an error in events: its `Display`, else its `Debug`, else the name of its type.
 #[derive(Clone, Copy)]
 pub enum ErrorDisplay<'a> {
     /// Its `Display`, including the cause; `{:#}` is passed on.
@@ -202,7 +203,7 @@ pub const fn lenient<E>(error: &E) -> ByItself<'_, E, false> {
     ByItself::above(error)
 }
 
-/// What a rung answers with, in the second place: its own methods come first.
+/// The second place of a rung: its own methods come first.
 pub trait Rung<'a> {
     /// Probes the error.
     fn __probe(&self) -> Probed<'a>;
@@ -211,8 +212,8 @@ pub trait Rung<'a> {
     fn __view(&self) -> ErrorView<'a>;
 }
 
-/// The bottom of the ladder: an error of any type, of which only the `Debug` can be shown, if it has
-/// one.
+/// The bottom of the ladder: an error of any type, of which only the `Debug` can be shown, if it
+/// has one.
 #[derive(Debug)]
 pub struct Base<'a, E, const STRICT: bool>(&'a E);
 
@@ -286,8 +287,8 @@ const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a>
 /// The highest rung: the error classifies itself, or it is a pointer to any error; in the second
 /// place, it is any other error.
 ///
-/// Most errors end here: each rung above costs compile time in every function. There is none for
-/// `'static` errors: method resolution ignores lifetimes, and a `'static` bound would reject errors
+/// Most errors end here: each rung above costs compile time in every function. `'static` errors
+/// have no rung: method resolution ignores lifetimes, and a `'static` bound would reject errors
 /// that borrow. Types worth inspecting are covered by the first place; only where the error is a
 /// type parameter does its own type remain unknown, and its text is read instead. What it wraps is
 /// inspected either way.
@@ -335,8 +336,8 @@ impl<'a, E: Error, const STRICT: bool> Rung<'a> for ByItself<'a, E, STRICT> {
     }
 }
 
-/// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`; in
-/// the second place, it is only a text.
+/// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`;
+/// in the second place, it is only a text.
 #[derive(Debug)]
 pub struct ByText<'a, E, const STRICT: bool> {
     error: &'a E,

@@ -1,4 +1,4 @@
-//! Types that classify themselves, and rules about somebody else's types: they are registered when
+//! Types that classify themselves, and rules about types of other crates: they are registered when
 //! the program is linked, so that they are found wherever they stand in an error's chain.
 
 #[cfg(feature = "macros")]
@@ -41,7 +41,7 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     added?.iter().find_map(|rule| rule(link)).map(Class::completed)
 }
 
-/// Whether a breaker has held calls: the error of a rejected one knows a wait.
+/// Set if a breaker has held calls: the error of a rejected one knows a wait.
 static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Records that an error of this crate may know a wait.
@@ -49,13 +49,13 @@ pub(crate) fn note_waits() {
     HELD.store(true, Ordering::Relaxed);
 }
 
-/// Whether a breaker has ever held calls.
+/// Returns whether a breaker has ever held calls.
 #[inline]
 pub(super) fn has_been_held() -> bool {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Whether there is a type that may know a wait.
+/// Returns whether there is a type that may know a wait.
 #[inline]
 pub(super) fn know_waits() -> bool {
     #[cfg(feature = "macros")]
@@ -70,7 +70,7 @@ pub(super) fn know_waits() -> bool {
     any || has_been_held()
 }
 
-/// What a type that classifies itself says about the next attempt.
+/// Returns the hint of a type that classifies itself.
 #[expect(clippy::option_option, reason = "no such type, no hint, or a hint")]
 pub(super) fn hint(link: &(dyn Error + 'static)) -> Option<Option<Hint>> {
     let _ = link;
@@ -80,11 +80,11 @@ pub(super) fn hint(link: &(dyn Error + 'static)) -> Option<Option<Hint>> {
     None
 }
 
-/// Registers a rule about somebody else's error type while the program runs.
+/// Registers a rule about an error type of another crate at runtime.
 ///
 /// `#[classifies]` does the same without a call at the start, where the linker collects rules. A
-/// rule that returns [`None`] leaves the error to the other rules. Rules are asked for each error in
-/// a chain, those of `#[classifies]` first.
+/// rule that returns [`None`] leaves the error to the other rules. Rules are applied to each error
+/// in a chain, the rules of `#[classifies]` first.
 ///
 /// ```
 /// use std::fmt;

@@ -1,5 +1,5 @@
-//! What the codes of SQL databases say: SQLSTATE, the numbers of `MySQL` and `MariaDB`, the result
-//! codes of `SQLite`.
+//! The meaning of the codes of SQL databases: SQLSTATE, the numbers of `MySQL` and `MariaDB`, the
+//! result codes of `SQLite`.
 //!
 //! A code means the same in every language that a server speaks, so both the clients that are
 //! known by type and the texts that quote a code are read with these tables.
@@ -10,8 +10,9 @@ const FINAL: Option<Class> = Some(Class::empty());
 
 /// The class of a SQLSTATE; `None` if the code leaves it open.
 ///
-/// Source: [PostgreSQL, appendix A](https://www.postgresql.org/docs/current/errcodes-appendix.html),
-/// and the codes that `MySQL` and `CockroachDB` use beyond it.
+/// Source: [PostgreSQL, appendix
+/// A](https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes that `MySQL`
+/// and `CockroachDB` use beyond it.
 pub(super) fn sqlstate(code: &str) -> Option<Class> {
     match code {
         // A success, a warning, "no data"; and the general error of ODBC and `MySQL`.
@@ -19,16 +20,16 @@ pub(super) fn sqlstate(code: &str) -> Option<Class> {
         // And a violation of the protocol, which is all that `PgBouncer` says: the text decides.
         // `MySQL` says `70100` of a statement that took too long, and of one that was killed.
         "HY000" | "08P01" | "70100" => None,
-        // A statement was cancelled, because its time was up or by somebody: see `with_message`.
+        // A statement was cancelled, by its time limit or by a user: see `with_message`.
         "57014" | "HYT00" | "HYT01" | "25P03" => Some(Class::TIMEOUT),
         // Lock not available.
         "55P03" => Some(Class::CONFLICT),
-        // What stays: a constraint that is checked at the end of the transaction is broken, the
-        // disk is full, a limit of the configuration is reached.
+        // Permanent failures: a constraint that is checked at the end of the transaction is broken,
+        // the disk is full, a limit of the configuration is reached.
         "40002" | "53100" | "53400" => FINAL,
         // The server or its administrator ended the connection.
         "57P01" | "57P02" | "57P05" => Some(Class::NETWORK),
-        // The server admits nobody, has too many connections (`MySQL`), failed by itself.
+        // The server admits no connections, has too many (`MySQL`), or failed by itself.
         "57P03" | "08004" | "58030" | "58000" | "XX000" => Some(Class::SERVER_ERROR),
         _ => match code.get(..2)? {
             "08" => Some(Class::NETWORK),
@@ -49,7 +50,8 @@ pub(super) fn with_message(code: &str, message: &str) -> Option<Class> {
 
 /// The class of an error of `MySQL` or `MariaDB`, by its number and SQLSTATE.
 ///
-/// Source: [MySQL, server error reference](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html).
+/// Source: [MySQL, server error
+/// reference](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html).
 pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
     match number {
         // Lock wait timeout (the state is the general one), deadlock, `NOWAIT`.
@@ -62,7 +64,7 @@ pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
         1053 => Some(Class::NETWORK.union(Class::SERVER_ERROR)),
         // The time of a statement was up, in MySQL and in MariaDB.
         3024 | 1969 => Some(Class::TIMEOUT),
-        // A packet that is larger than the server allows; the state is that of a lost connection.
+        // A packet larger than the server allows; its state is the state of a lost connection.
         1153 => FINAL,
         // Reading from and writing to the connection, which may be killed; what clients say of it.
         1152 | 1158..=1161 | 1184 | 1927 | 2002 | 2003 | 2006 | 2013 | 2055 => Some(Class::NETWORK),

@@ -5,12 +5,12 @@
 //! where the text is about the setting, and names that the text quotes (`user "timeout"`) do not
 //! count at all.
 //!
-//! A phrase of the vocabulary may have gaps, name a kind of word ("could not", a peer), and stand at
-//! the beginning or the end of a clause.
+//! A phrase of the vocabulary may have gaps, name a kind of word ("could not", a peer), and stand
+//! at the beginning or the end of a clause.
 //!
-//! The text is also read in parts, `a: b: c`, from the outside to the inside. A refusal ("permission
-//! denied", a 4xx status) silences its own part and those before it; a part behind it overrules it
-//! only with an event ("connection reset") in its own words.
+//! The text is also read in parts, `a: b: c`, from the outside to the inside. A refusal
+//! ("permission denied", a 4xx status) silences its own part and those before it; a part behind it
+//! overrules it only with an event ("connection reset") in its own words.
 
 mod codes;
 mod connect;
@@ -36,8 +36,8 @@ pub(super) use self::connect::denies_connect;
 /// databases, cloud APIs, the runtimes of other languages. Addresses (`https://…`, `/paths`) are
 /// skipped, and so is everything past the first 16 KiB.
 ///
-/// A refusal outweighs what else the text says, and what it quotes as a name says nothing. A code of
-/// a quota that waiting does not renew, such as `insufficient_quota`, is a refusal too.
+/// A refusal outweighs what else the text says, and what it quotes as a name says nothing. A code
+/// of a quota that waiting does not renew, such as `insufficient_quota`, is a refusal too.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -53,7 +53,7 @@ pub fn text(text: &str) -> Class {
     read(text).unwrap_or_default()
 }
 
-/// What a text meaning: a class, an empty one if it refuses, or nothing.
+/// Returns the meaning of a text: a class, an empty one if it refuses, or nothing.
 pub(super) fn read(text: &str) -> Option<Class> {
     let words = Words::split(text);
     if quota_code(words.text).is_some() {
@@ -85,7 +85,7 @@ enum Meaning {
     ClientError,
 }
 
-/// What the findings amount to.
+/// Returns the class that follows from the findings.
 fn weigh(findings: &[Finding]) -> Option<Class> {
     let refusals = || {
         // "no such host" is a failure of the network, though it begins with "no such".
@@ -111,7 +111,7 @@ fn weigh(findings: &[Finding]) -> Option<Class> {
     let class = findings.iter().fold(Class::empty(), |class, finding| match finding.meaning {
         Meaning::Failure { class: found, is_event } => {
             let counts = last_refusal.is_none_or(|last| {
-                // GitHub's rate limits are 403s, those of AWS 400s.
+                // GitHub's rate limits are 403s, the rate limits of AWS 400s.
                 let is_rate_limit = only_status && found.contains(Class::RATE_LIMIT);
                 (is_event && finding.part > last) || is_rate_limit
             });
@@ -251,7 +251,8 @@ impl Words<'_> {
         (from + 1..to).all(|at| self.is_joined(at))
     }
 
-    /// Returns whether the words `from..to` stand beside a place in a file: "in column 3", "line 9:".
+    /// Returns whether the words `from..to` stand beside a place in a file: "in column 3", "line
+    /// 9:".
     fn has_place(&self, from: usize, to: usize) -> bool {
         let is_place = |at: usize| {
             let number = self.list.get(at + 1).map_or("", |word| word.text);
@@ -261,8 +262,8 @@ impl Words<'_> {
         (to..to + 4).any(is_place) || from.checked_sub(2).is_some_and(is_place)
     }
 
-    /// Whether the words `from..to` are a whole identifier, or the part of one that determines its
-    /// meaning: `ConnectTimeout`, `ERR_CONNECTION_RESET`, but not `timeout_ms`.
+    /// Returns whether the words `from..to` are a whole identifier, or the part of one that
+    /// determines its meaning: `ConnectTimeout`, `ERR_CONNECTION_RESET`, but not `timeout_ms`.
     fn is_head(&self, from: usize, to: usize, sense: Sense) -> bool {
         let mut last = to;
         while self.is_joined(last) {
@@ -288,7 +289,7 @@ impl Words<'_> {
         first == from || named_error || capitalised || sense != Sense::Noun
     }
 
-    /// Whether the words `from..to` name a setting rather than an event.
+    /// Returns whether the words `from..to` name a setting rather than an event.
     fn is_setting(&self, from: usize, to: usize) -> bool {
         let (start, end) = (self.list[from].start, self.list[to - 1].end);
         let after = &self.text[end..];
@@ -332,7 +333,8 @@ impl Words<'_> {
 }
 
 impl Phrase {
-    /// Where the phrase, found at `at`, ends; `None` if it is not there, or means nothing there.
+    /// Returns where the phrase, found at `at`, ends; `None` if it is not there, or means nothing
+    /// there.
     fn end_at(&self, words: &Words<'_>, at: usize) -> Option<usize> {
         let end = words.phrase_end(self.words, at)?;
         let is_head = || words.is_head(at, end, self.sense);
@@ -377,7 +379,7 @@ impl Gap {
 /// The most words of a gap. With this limit, the time grows linearly with the text.
 const LONGEST_GAP: usize = 8;
 
-/// Whether the word is a filler or an amount: "the deadline of 5s has passed".
+/// Returns whether the word is a filler or an amount: "the deadline of 5s has passed".
 fn adds_nothing(word: &Word<'_>) -> bool {
     word.is_in(FILLERS) || word.text.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -34,7 +34,7 @@ pub struct RetryEvent<'a, E> {
     pub(crate) waited: Duration,
 }
 
-/// How an attempt failed.
+/// The failure of an attempt.
 #[derive(Debug)]
 pub enum Failure<'a, E> {
     /// With its own error.

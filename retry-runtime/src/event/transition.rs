@@ -5,9 +5,9 @@ use core::fmt;
 use crate::base::name::Name;
 use crate::base::sync::Arc;
 
-/// What a circuit breaker does with calls.
+/// The state of a circuit breaker.
 ///
-/// These are the states of the pattern, so there will be no others: match it exhaustively.
+/// These are the states of the pattern, so no variant will be added: match it exhaustively.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
@@ -47,7 +47,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Why a circuit breaker changed state.
+/// The reason why a circuit breaker changed state.
 ///
 /// ```
 /// use retry_runtime::Cause;
@@ -135,7 +135,7 @@ pub struct Transition {
     pub cause: Cause,
     /// The text of the failure that opened it, if known.
     pub error: Option<Arc<str>>,
-    /// Whether the breaker only observes: calls go through in every state.
+    /// Set if the breaker only observes: calls go through in every state.
     pub observe_only: bool,
 }
 

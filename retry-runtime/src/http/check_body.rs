@@ -15,17 +15,17 @@ use super::{Head, LONGEST_BODY, StatusError};
 use crate::base::sealed::Seal;
 use crate::base::timer::{self, Sleep};
 
-/// How long the rest of a body is waited for.
+/// The longest wait for the rest of a body.
 const LONGEST_READ: Duration = Duration::from_secs(1);
 
 /// Returns the response, or, if its status is a failure, an error with what a retry needs and the
 /// beginning of the body.
 ///
-/// A response that is not a failure is returned as it is; its body is not read. The body of a failed
-/// one is read until its end, an error, 2 KiB, or 1 s, whichever comes first. What has arrived by then
-/// is in [`StatusError::body`]. An error while reading is not returned, so that a 429 whose body breaks
-/// off keeps its wait. Bytes that are not UTF-8 are replaced, and a body with a `Content-Encoding`
-/// other than `identity` is not read.
+/// A response that is not a failure is returned as it is; its body is not read. The body of a
+/// failed one is read until its end, an error, 2 KiB, or 1 s, whichever comes first. What has
+/// arrived by then is in [`StatusError::body`]. An error while reading is not returned, so that a
+/// 429 whose body breaks off keeps its wait. Bytes that are not UTF-8 are replaced, and a body with
+/// a `Content-Encoding` other than `identity` is not read.
 ///
 /// It takes an `http::Response` with any [`http_body::Body`], and a `reqwest::Response` (feature
 /// `reqwest`). The future is [`Send`] if the response and its body are.
@@ -167,8 +167,8 @@ pin_project_lite::pin_project! {
             #[pin]
             body: B,
             read: Vec<u8>,
-            // How much more is read, in bytes. An empty frame takes one too, so that a body without end
-            // does not keep the task.
+            // The number of bytes that are still read. An empty frame takes one too, so that a body
+            // without end does not keep the task.
             left: usize,
             // Started when the body is waited for.
             #[pin]

@@ -14,8 +14,8 @@
 //! | `RateLimit-Reset`, if `RateLimit-Remaining` is 0 | seconds or a date | drafts until 6, GitLab |
 //! | `X-RateLimit-Reset-Requests`, `-Tokens`, if `X-RateLimit-Remaining-…` is 0 | `6m0s`, `1.5s`, `20ms`; the longer one | `OpenAI` |
 //!
-//! The first wait above zero counts. A header that cannot be read, asks for no time, or names a date
-//! that has passed is passed over.
+//! The first wait above zero counts. A header that cannot be read, asks for no time, or names a
+//! date that has passed is passed over.
 //!
 //! A number of seconds from 1,000,000,000 is a point in time: seconds since 1970, or milliseconds,
 //! microseconds or nanoseconds. Dates and points in time are compared with the `Date` of the same
@@ -71,7 +71,7 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 }
 
 /// Returns how long the headers of a response ask callers to wait: the first wait above zero in the
-/// order of [the table](self), or `None` if there is none.
+/// order of [the table](self), or `None` without such a header.
 ///
 /// If there are several values of one header, the first one that asks for a wait counts.
 ///
@@ -93,8 +93,8 @@ pub fn from_headers(headers: &HeaderMap) -> Option<Duration> {
     first_wait(headers, |wait| !wait.is_zero())
 }
 
-/// Returns whether the headers of a response ask callers to wait, even for no time: a limit is used up
-/// until a point in time that has passed.
+/// Returns whether the headers of a response ask callers to wait, even for no time: a limit is used
+/// up until a point in time that has passed.
 pub(crate) fn asks_for_any(headers: &HeaderMap) -> bool {
     first_wait(headers, |_| true).is_some()
 }
@@ -119,8 +119,8 @@ fn first_wait(headers: &HeaderMap, counts: fn(Duration) -> bool) -> Option<Durat
 /// A header that asks for a wait.
 struct Header {
     name: &'static str,
-    /// The header beside it with the rest of the limit. Services send a reset with each response; it
-    /// asks for a wait only if the rest is 0.
+    /// The header beside it with the rest of the limit. Services send a reset with each response;
+    /// it asks for a wait only if the rest is 0.
     remaining: Option<&'static str>,
     /// Without the header of the rest, this one does not count.
     needs_remaining: bool,
@@ -216,8 +216,8 @@ fn reset_in(remaining: Option<&str>, reset: Option<&str>, now: SystemTime) -> Op
     if remaining? == "0" { seconds(reset?, now) } else { None }
 }
 
-/// The parts of a structured field between separators that are not in quotes; `None` if a quote does
-/// not end.
+/// The parts of a structured field between separators that are not in quotes; `None` if a quote
+/// does not end.
 fn unquoted(value: &str, separator: char) -> Option<Vec<&str>> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = value.split(|c: char| {

@@ -70,8 +70,8 @@ pub fn describe() {
 /// recorder is installed.
 ///
 /// Without it, a counter first appears as 1, at its first failure. Prometheus and the like do not
-/// see that as an increase, so an alert would miss the first failure. Each function gets five counters
-/// and one for each [`Reason`].
+/// see that as an increase, so an alert would miss the first failure. Each function gets five
+/// counters and one for each [`Reason`].
 ///
 /// ```
 /// retry_runtime::metrics::register();

@@ -17,8 +17,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How many attempts the policy allows: a number or nothing, so that the field has the same type in
-/// every event.
+/// Returns how many attempts the policy allows: a number or nothing, so that the field has the same
+/// type in every event.
 fn allowed(attempts: Attempts) -> Option<u32> {
     match attempts {
         Attempts::Limited(attempts) => Some(attempts),
@@ -26,7 +26,7 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
-/// Whether the program's level lets the events of retries pass.
+/// Returns whether the program's level lets the events of retries pass.
 #[inline]
 pub(crate) fn retries_may_be_traced() -> bool {
     tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG

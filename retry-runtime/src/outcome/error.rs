@@ -1,4 +1,4 @@
-//! How a call ends without success: [`RetryError`] with its [`Reason`], and [`Interrupted`], the
+//! The end of a call without success: [`RetryError`] with its [`Reason`], and [`Interrupted`], the
 //! error of an attempt that did not return one.
 
 use core::error::Error;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::base::name::Name;
 use crate::outcome::past_failure::PastFailure;
 
-/// Why a call is not retried.
+/// The reason why a call is not retried.
 ///
 /// ```
 /// use retry_runtime::{Policy, Reason, Retrier, matchers::network};
@@ -120,8 +120,8 @@ impl fmt::Display for Reason {
 
 /// An attempt ended, or never began, without its own error.
 ///
-/// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way,
-/// so its error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. `anyhow::Error`,
+/// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way, so its
+/// error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. `anyhow::Error`,
 /// `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`] can already.
 ///
 /// ```
@@ -145,13 +145,13 @@ pub enum Interrupted {
     /// The attempt took longer than `timeout` allows.
     #[non_exhaustive]
     Timeout {
-        /// How long the policy allows one attempt to take.
+        /// The time that the policy allows for one attempt.
         limit: Duration,
     },
     /// The deadline of the whole call passed while an attempt was running.
     #[non_exhaustive]
     Deadline {
-        /// How long the policy allows the call to take.
+        /// The time that the policy allows for the call.
         limit: Duration,
     },
     /// The circuit breaker did not admit the attempt.
@@ -159,16 +159,16 @@ pub enum Interrupted {
     CircuitOpen {
         /// The breaker's name.
         breaker: Name,
-        /// How long the breaker stays open; zero while it probes (half-open).
+        /// The time for which the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
-    /// The circuit breaker holds all calls, because a server has asked one of them to wait. Of class
-    /// `rate_limit`, with `remaining` as its wait.
+    /// The circuit breaker holds all calls, because a server has asked one of them to wait. Of
+    /// class `rate_limit`, with `remaining` as its wait.
     #[non_exhaustive]
     Held {
         /// The breaker's name.
         breaker: Name,
-        /// How long calls are still held.
+        /// The rest of the hold.
         remaining: Duration,
     },
     /// The future given as `cancel` was ready before the first attempt, which was not made.
@@ -243,7 +243,7 @@ impl From<Interrupted> for std::io::Error {
     }
 }
 
-/// How an attempt failed: with its own error, or interrupted.
+/// The failure of an attempt: its own error, or an interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum AttemptError<E> {
@@ -262,8 +262,8 @@ impl<E> From<Interrupted> for AttemptError<E> {
     }
 }
 
-/// The end of a call: the reason, the attempts made, the sum of the waits, and the wait that the server
-/// asked for with the last failure.
+/// The end of a call: the reason, the attempts made, the sum of the waits, and the wait that the
+/// server asked for with the last failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Ended {
@@ -332,8 +332,8 @@ impl fmt::Display for Ended {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RetryError<E>(Box<GivenUp<E>>);
 
-/// What a [`RetryError`] knows. Boxed, because it is larger than most errors and values, and every
-/// result that may hold it would be as large.
+/// The fields of a [`RetryError`]. Boxed, because it is larger than most errors and values, and
+/// every result that may hold it would be as large.
 #[derive(Clone, PartialEq, Eq)]
 struct GivenUp<E> {
     last: AttemptError<E>,
@@ -383,8 +383,8 @@ impl<E> RetryError<E> {
         self.0.ended.waited
     }
 
-    /// Returns the wait that the server asked for with the last failure, whatever the reason; a wait
-    /// of zero is none. If the breaker holds all calls, it is the rest of the hold.
+    /// Returns the wait that the server asked for with the last failure, if it is above zero. It
+    /// does not depend on the reason. If the breaker holds all calls, it is the rest of the hold.
     ///
     /// ```
     /// use std::time::Duration;
@@ -522,13 +522,14 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or none
-    /// without it.
+    /// Returns the last failures of the call, the oldest first: as many as `history = n` keeps, or
+    /// none without it.
     ///
-    /// Each attempt that ended with a failure counts, also a hedge that failed while another attempt
-    /// ran. Attempts that a breaker rejected do not. The last failure is included; what comes before
-    /// a [reset](crate::Attempt::reset) stays. If the deadline cut off the last attempt, that is the
-    /// last entry, and [`last`](Self::last) returns the error of the entry before it.
+    /// Each attempt that ended with a failure counts, also a hedge that failed while another
+    /// attempt ran. Attempts that a breaker rejected do not. The last failure is included; what
+    /// comes before a [reset](crate::Attempt::reset) stays. If the deadline cut off the last
+    /// attempt, that is the last entry, and [`last`](Self::last) returns the error of the entry
+    /// before it.
     ///
     #[cfg_attr(feature = "macros", doc = "```")]
     #[cfg_attr(not(feature = "macros"), doc = "```ignore")]
@@ -576,7 +577,8 @@ impl<E> From<Interrupted> for RetryError<E> {
 }
 
 /// Shows why the call was given up, after how many attempts, after how much waiting, and the wait
-/// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it too.
+/// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it
+/// too.
 impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GivenUp { last, ended, history } = &*self.0;

@@ -1,5 +1,5 @@
-//! Whether a return type can represent an attempt that was cut off. Determined where the macro
-//! expands, by method resolution (see [`crate::classify::probe`]), rather than required.
+//! The test of whether a return type can represent an attempt that timed out. Determined where the
+//! macro expands, by method resolution (see [`crate::classify::probe`]), rather than required.
 
 use core::marker::PhantomData;
 

@@ -48,8 +48,8 @@ impl PastFailure {
         Self { number, text: beginning.text.into(), class, wait }
     }
 
-    /// Returns the number of the attempt; the first is 1. A hedge has the number of the attempt that
-    /// it joined.
+    /// Returns the number of the attempt; the first is 1. A hedge has the number of the attempt
+    /// that it joined.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -74,7 +74,8 @@ impl PastFailure {
         &self.text
     }
 
-    /// Returns the class of the error, as `retry_on` matches it; empty for a value that was retried.
+    /// Returns the class of the error, as `retry_on` matches it; empty for a value that was
+    /// retried.
     ///
     /// ```
     /// # use retry_runtime::{Class, Policy, Retrier};

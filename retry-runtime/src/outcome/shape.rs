@@ -69,7 +69,7 @@ impl<R> IsPlain for &Shape<R> {}
 
 /// Converts back to what the function returns.
 pub trait Returned {
-    /// What the function returns.
+    /// The type that the function returns.
     type Declared;
 
     #[doc(hidden)]

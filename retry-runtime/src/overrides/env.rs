@@ -43,8 +43,9 @@ where
     text::checked(&all, mistakes)
 }
 
-/// Whether the variable belongs to a related program: the command `retry-workflow`, which also
-/// passes information about their job to the programs that it starts, or the tests of these crates.
+/// Returns whether the variable belongs to a related program: the command `retry-workflow`, which
+/// also passes information about their job to the programs that it starts, or the tests of these
+/// crates.
 fn is_taken(variable: &str) -> bool {
     ["RETRY_WORKFLOW_", "RETRY_TEST_"].iter().any(|taken| variable.starts_with(taken))
 }
@@ -78,7 +79,7 @@ impl Variables {
     /// The target and key of the variable whose name after the prefix is `rest`.
     fn meant(&self, prefix: &str, rest: &str) -> Result<(Target, &'static str), String> {
         let mut meant = Vec::new();
-        // What precedes a key; several may match: `RETRY_BUDGET` is a key, and so is `BUDGET`.
+        // The text before a key; several may match: `RETRY_BUDGET` is a key, and so is `BUDGET`.
         let mut stems = Vec::new();
         for &key in KEYS {
             let stem = rest.strip_suffix(&capitals(key)).and_then(|stem| stem.strip_suffix('_'));

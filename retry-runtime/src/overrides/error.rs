@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::layer::Unsuitable;
 
-/// Why [`Overrides`](crate::Overrides) were not created: every mistake, one per line, with its
-/// place and what to write instead.
+/// The reasons why [`Overrides`](crate::Overrides) were not created: every mistake, one per line,
+/// with its place and what to write instead.
 ///
 /// ```
 /// use retry_runtime::Overrides;

@@ -24,7 +24,8 @@ impl Layer {
         self.0.insert(target, keys);
     }
 
-    /// Whether the functions of this target would still obey the rules with these keys added.
+    /// Returns whether the functions of this target would still obey the rules with these keys
+    /// added.
     pub(super) fn check_insert(
         &self,
         target: Target,
@@ -76,7 +77,7 @@ impl Checked {
         Self::of(self.layers.iter().chain(&on_top.layers).cloned().collect())
     }
 
-    /// Whether both have the same effect on each function.
+    /// Returns whether both have the same effect on each function.
     pub(super) fn does_same(&self, other: &Self) -> bool {
         let same = |((one, draft), (other, other_draft)): (
             (&'static Site, &Draft),
@@ -123,8 +124,8 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
     let mut draft = Draft::from_policy(*compiled);
-    // What the topmost source sets under the function's own name. Only that is checked for settings
-    // without effect: the layers below were checked before, and `"*"` is not aimed at this
+    // The settings of the topmost source under the function's own name. Only these are checked for
+    // settings without effect: the layers below were checked before, and `"*"` is not aimed at this
     // function.
     let mut own = Fields::NONE;
     for layer in layers {
@@ -150,7 +151,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     Ok(Some(draft))
 }
 
-/// Why a time limit or a hedge that the compiled policy lacks cannot be changed.
+/// Returns why a time limit or a hedge that the compiled policy lacks cannot be changed.
 fn beyond(site: &Site, bound: Field) -> String {
     let is_known = site.compiled().is_some() && !site.run_time().contains(bound);
     let there = if is_known || bound == Field::Hedge {
@@ -165,10 +166,11 @@ fn beyond(site: &Site, bound: Field) -> String {
     )
 }
 
-/// Whether the policy obeys the rules, including those on `written` fields that have no effect. A
-/// rule that the compiled policy itself breaks is waived: the function has a `retry_after`, which
-/// is not visible from here. And overriding the attempts is allowed even if it leaves compiled
-/// delays unused, and `max_hedges` if the hedges have a delay that the policy does not contain.
+/// Returns whether the policy obeys the rules, including those on `written` fields that have no
+/// effect. A rule that the compiled policy itself breaks is waived: the function has a
+/// `retry_after`, which is not visible from here. And overriding the attempts is allowed even if it
+/// leaves compiled delays unused, and `max_hedges` if the hedges have a delay that the policy does
+/// not contain.
 pub(super) fn judge(draft: &Draft, written: Fields, site: &Site) -> Result<(), String> {
     let mut spared = Rules::broken_by_policy(&compiled(site), Fields::NONE);
     if site.is_hedged() {

@@ -36,7 +36,7 @@ impl Target {
         let all = Self::all();
         match all.iter().find(|target| target.name() == word) {
             Some(target) => Ok(*target),
-            // Not `"*"`, which nobody misspells.
+            // Not `"*"`: a misspelling of it is unlikely.
             None => {
                 let names: Vec<_> = all.iter().skip(1).map(|target| target.name()).collect();
                 Err(unknown_function(word, &names))

@@ -26,7 +26,7 @@ pub(super) fn around_sync<R>(checked: Arc<Checked>, run: impl FnOnce() -> R) -> 
     SCOPES.sync_scope(within(checked), run)
 }
 
-/// Whether there has ever been a scope. Calls with a `timeout`, a `deadline` or a `context` check
+/// Set if there has ever been a scope. Calls with a `timeout`, a `deadline` or a `context` check
 /// it before anything has failed, so this must be cheap.
 static EVER: AtomicBool = AtomicBool::new(false);
 

@@ -118,7 +118,7 @@ fn keys(written: &[&Written]) -> Result<CommandKeys, Error> {
     CommandKeys::deserialize(MapDeserializer::new(entries))
 }
 
-/// Why a value was rejected.
+/// The reason why a value was rejected.
 #[derive(Debug)]
 struct Error(String);
 

@@ -123,7 +123,7 @@ pub mod hedge {
     /// percentile of the times that calls take, from `p50` to `p99`.
     pub type after = Duration;
 
-    /// How many may join one attempt, one after the other. Default 1; at least 1.
+    /// The number of hedges that may join one attempt, one after the other. Default 1; at least 1.
     pub type max = u32;
 }
 
@@ -167,7 +167,7 @@ pub mod abort_on {
     pub mod rate_limit {}
 
     /// Matches transactions that lost against others: serialization failures, deadlocks, locks
-    /// that somebody else holds.
+    /// that another session holds.
     ///
     /// The operation has to be the whole transaction, because a single statement of it fails
     /// again. A conflict never counts against a breaker.
@@ -200,7 +200,7 @@ pub mod breaker {
     use core::time::Duration;
 
     /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
-    /// With a rate there is no default: whichever of the two is reached first opens it.
+    /// With a rate it has no default; if both are set, the one that is reached first opens it.
     pub type failure_threshold = u32;
 
     /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
@@ -267,7 +267,7 @@ pub mod breaker {
     /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
     /// Default: each call waits for its own server's wait only; above 0.
     ///
-    /// The wait is that of a failure whose class contains `rate_limit` or `server_error`. While calls
+    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While calls
     /// are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
     /// neither a failure nor a success.
     pub type hold = Duration;

@@ -8,14 +8,14 @@
 //! The pattern is Michael Nygard's (*Release It!*, 2007); the windows of calls and of time are
 //! resilience4j's.
 
-// What its users call, in the order of the documentation.
+// The public methods, in the order of the documentation.
 mod create;
 mod permit;
 mod guarded_call;
 mod reading;
 mod control;
 mod order;
-// How it decides.
+// The decisions of a breaker.
 mod state_machine;
 mod word;
 mod streak;
@@ -63,8 +63,9 @@ pub(crate) use self::word::{StagePass, StateWord};
 /// rejects calls for `timeout` (30 s unless set), which `timeout_growth` lengthens each time a
 /// probe fails. Then it is *half-open*: `half_open_requests` calls at a time (3 unless set) go
 /// through as probes. `success_threshold` successes (3 unless set) close it, at once or
-/// [gradually](retry_rules::HalfOpen::Gradual), and one failure opens it again; if slow calls count, a slow probe counts as a failure. A probe that does not report
-/// within `timeout` makes room for another, but may still report.
+/// [gradually](retry_rules::HalfOpen::Gradual), and one failure opens it again; if slow calls
+/// count, a slow probe counts as a failure. A probe that does not report within `timeout` makes
+/// room for another, but may still report.
 ///
 /// With `observe_only`, it does all that but rejects nothing: its state, events and numbers show
 /// what it would have done.
@@ -94,20 +95,20 @@ pub(crate) use self::word::{StagePass, StateWord};
 /// ```
 #[repr(C)]
 pub struct CircuitBreaker {
-    // What each call reads comes first, so that it shares a cache line; then what few calls need;
-    // and what calls write, if rates decide, starts a line of its own.
+    // The fields that each call reads come first, so that they share a cache line; then those that
+    // few calls need; and what calls write, if rates decide, starts a line of its own.
     /// A [`StateWord`]; written only under the lock of `inner`.
     word: AtomicU64,
-    /// When the open time ends, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
+    /// The end of the open time, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
     /// before the `word` that opens the breaker, so that a call can be rejected without the lock.
     open_until: AtomicU64,
     streak: Streak,
-    /// Whether a call came since this was last asked; written only if calls are noted.
+    /// Set if a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
-    /// Whether rates are measured over a span of time, as `config` says.
+    /// Set if rates are measured over a span of time, as `config` says.
     window_is_of_time: bool,
-    /// The end and the begin of the hold, as [`stamp`]s, if the `word` has its bit. Written under the
-    /// lock of `inner`, before the `word`.
+    /// The end and the begin of the hold, as [`stamp`]s, if the `word` has its bit. Written under
+    /// the lock of `inner`, before the `word`.
     held_until: AtomicU64,
     held_from: AtomicU64,
     pub(super) name: Name,
@@ -142,23 +143,23 @@ impl fmt::Debug for TransitionListener {
 /// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
 
-/// What a closed breaker that counts consecutive failures does not need.
+/// The fields that a closed breaker with a streak does not need.
 #[repr(C)]
 struct LockedState {
     /// Successful calls, if rates decide, and successful probes.
     successes: u64,
     /// Consecutive failures, if rates decide too.
     streak: u32,
-    /// What rates are measured over, if rates decide.
+    /// The window over which rates are measured, if rates decide.
     window: Window,
-    /// What the window counted when the breaker was last closed.
+    /// The counts of the window when the breaker was last closed.
     last_closed: CallCounts,
     forced: bool,
-    /// Whether a fleet has set the state.
+    /// Set if a fleet has set the state.
     by_fleet: bool,
     /// The probes that a fleet allows it to make while it is half-open.
     loan: Option<ProbeLoan>,
-    /// How often it has reopened since it was last closed.
+    /// The number of times it has reopened since it was last closed.
     reopenings: u32,
     /// The end of the hold that was last reported, as a [`stamp`].
     reported_hold: u64,
@@ -170,7 +171,7 @@ struct LockedState {
     unannounced: VecDeque<Transition>,
     /// The waiting calls that the latest changes concern, until they are woken.
     woken: Woken,
-    /// Whether a thread is announcing; others leave their transitions to it, to keep the order.
+    /// Set if a thread is announcing; others leave their transitions to it, to keep the order.
     announcing: bool,
 }
 
@@ -183,9 +184,10 @@ impl CircuitBreaker {
         &self.name
     }
 
-    /// Whether nothing is lost but counts if it is replaced with a new one. It holds no calls, and it
-    /// is closed, and not forced to be; or it is open, its time is over, and nobody has called it since, which would
-    /// have made it half-open; or it is half-open, and nobody has called it for the time `timeout`.
+    /// Returns whether a new breaker in its place would lose nothing but counts. It holds no calls,
+    /// and it is closed, and not forced to be; or it is open, its time is over, and it has not been
+    /// called since, which would have made it half-open; or it is half-open, and has not been
+    /// called for the time `timeout`.
     pub(super) fn is_idle(&self) -> bool {
         if !self.held_for().is_zero() {
             return false;

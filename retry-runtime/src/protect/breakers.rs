@@ -22,18 +22,18 @@ use crate::site::families;
 /// One circuit breaker for each host, tenant or shard, created on first use.
 ///
 /// It never holds more than a given number of breakers. At that limit, a new one takes the place of
-/// one that is idle and has not been asked for lately, whose counts are lost. Idle is one that
-/// nobody holds and that is closed, or open with its open time over and not called since, or
-/// half-open and not called for `timeout`. One that is held, forced, or open with time left is never
-/// evicted.
+/// one that is idle and has not been asked for lately, whose counts are lost. A breaker is idle if
+/// no call or handle holds it and it is closed, or open with its open time over and not called
+/// since, or half-open and not called for `timeout`. One that is held, forced, or open with time
+/// left is never evicted.
 ///
 /// Which one leaves is decided by a clock with second chances, which is nearly the least recently
-/// used: at most 64 breakers are looked at, so that a new key costs the same however many there are.
-/// If none of these is idle, the caller gets a closed breaker of its own, which is not shared, and an
-/// [`Event`](crate::Event) reports this once; the next new key looks at the next ones.
+/// used: at most 64 breakers are looked at, so that a new key costs the same however many there
+/// are. If none of these is idle, the caller gets a closed breaker of its own, which is not shared,
+/// and an [`Event`](crate::Event) reports this once; the next new key looks at the next ones.
 ///
-/// Calls with keys that the family knows do not exclude each other, and write to no memory that they
-/// share but the breaker's own. A new key excludes them for the moment in which it is added.
+/// Calls with keys that the family knows do not exclude each other, and write to no memory that
+/// they share but the breaker's own. A new key excludes them for the moment in which it is added.
 ///
 /// With the feature `testing`, each test gets its own family in place of one created with
 /// [`new`](Self::new), as with a `static` breaker.
@@ -57,7 +57,7 @@ pub struct Breakers<K> {
     name: Name,
     config: BreakerConfig,
     capacity: usize,
-    /// Whether it belongs to the whole program, so that each test gets its own.
+    /// Set if it belongs to the whole program, so that each test gets its own.
     #[cfg(feature = "testing")]
     is_shared: bool,
     members: OnceLock<Arc<Members<K>>>,

@@ -5,7 +5,7 @@
 //! can also be configured to refill with time: the clock is read only when a retry is paid for,
 //! never when a call succeeds.
 
-// What users call comes first: the documentation lists methods in this order.
+// The public methods come first: the documentation lists methods in this order.
 mod bucket;
 mod share;
 mod recent;
@@ -34,11 +34,11 @@ pub use self::share::Share;
 ///
 /// A retry costs several tokens and a success at the first attempt returns one, so an outage
 /// empties the bucket and then each call is tried once. Afterwards the bucket fills again, and with
-/// `refill_per_sec` it also fills with time. The idea and the default numbers are those of the AWS
+/// `refill_per_sec` it also fills with time. The idea and the default numbers come from the AWS
 /// SDKs: see [`QuotaConfig`].
 ///
-/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`, because
-/// a copy would be a second bucket.
+/// It is shared by reference, as a `static` or in an `Arc`; it does not implement
+/// `Clone`, because a copy would be a second bucket.
 ///
 /// ```
 /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -53,13 +53,13 @@ pub use self::share::Share;
 pub struct RetryQuota {
     /// A [`Level`].
     level: AtomicU64,
-    /// Whether it was reported empty and has not been half full since.
+    /// Set if it was reported empty and has not been half full since.
     reported: AtomicBool,
     /// The time up to which refill has been added, as a [`stamp`].
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
-    /// Whether its tokens are lent by a fleet; otherwise the terms are not checked.
+    /// Set if its tokens are lent by a fleet; otherwise the terms are not checked.
     is_lent: AtomicBool,
     /// The tokens that retries have asked for since this was last read; counted only if it is lent.
     demand: AtomicU32,
@@ -86,7 +86,7 @@ impl RetryQuota {
         self.recent.get_or_init(|| Box::new(Recent::new()))
     }
 
-    /// Whether another retry stays within the share of the calls; if so, it counts.
+    /// Returns whether another retry stays within the share of the calls; if so, it counts.
     fn is_within_share(&self) -> bool {
         let Some(share) = self.config.get_share() else { return true };
         match self.recent().retry(share) {
@@ -214,7 +214,7 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl<'a> Reservation<'a> {
-    /// The reservation of a retry for which `quota` has already lent `cost`; 0 if there is none.
+    /// The reservation of a retry for which `quota` has already lent `cost`; 0 without a retry.
     pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
         Self { quota, cost }
     }

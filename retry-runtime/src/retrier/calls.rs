@@ -80,7 +80,8 @@ impl<D, V> Retrier<D, V> {
         self.prepare(operation)
     }
 
-    /// Whether an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
+    /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
+    /// hedge.
     #[cfg(feature = "tower")]
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {

@@ -28,9 +28,9 @@ use crate::classify::matchers::Matcher;
 /// assert_eq!(config.retry_on.unwrap().len(), 2);
 /// ```
 ///
-/// `policy = self.config.http` in the attribute takes it, or a reference, an `Arc` or a guard of it,
-/// and obeys both lists; a `retry_on` in the attribute takes the place of the file's, and the `abort_on`
-/// of both always counts. In a [`Retrier`](crate::Retrier) it is
+/// `policy = self.config.http` in the attribute takes it, or a reference, an `Arc` or a guard of
+/// it, and obeys both lists; a `retry_on` in the attribute takes the place of the file's, and the
+/// `abort_on` of both always counts. In a [`Retrier`](crate::Retrier) it is
 /// [`from_config`](crate::Retrier::from_config).
 ///
 /// ```
@@ -70,16 +70,16 @@ use crate::classify::matchers::Matcher;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// How often to retry, how long to wait, and when to give up early, without the lists: a
-    /// function that is given this alone does not know them.
+    /// The attempts, the waits and the limits, without the lists: a function that receives this
+    /// alone does not have them.
     pub bare_policy: Policy,
-    /// Which failures are retried; `None` for every failure.
+    /// The failures that are retried; `None` for every failure.
     pub retry_on: Option<Arc<[Matcher]>>,
-    /// Which failures are not retried, whatever `retry_on` says.
+    /// The failures that are not retried even if `retry_on` contains them.
     pub abort_on: Option<Arc<[Matcher]>>,
 }
 
-/// The settings of a command in a file: those of [`RetryConfig`], with the key `on_failure`.
+/// The settings of a command in a file: a [`RetryConfig`], with the key `on_failure`.
 ///
 /// ```
 /// use retry_runtime::{CommandConfig, OnFailure};
@@ -95,16 +95,17 @@ pub struct RetryConfig {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CommandConfig {
-    /// How the command is retried.
+    /// The retries of the command.
     pub retry: RetryConfig,
-    /// What to do when the retries end, for whoever runs the command. Default: stop.
+    /// The action once the retries have ended, for the program that runs the command. Default:
+    /// stop.
     pub on_failure: OnFailure,
 }
 
-/// What happens when a call gives up.
+/// The action of a call that gives up.
 ///
-/// A [`Retrier`](crate::Retrier) always returns its error; acting on it is up to whoever knows the
-/// command (`retry-workflow` does).
+/// A [`Retrier`](crate::Retrier) always returns its error; the program that runs the command
+/// acts on it, as `retry-workflow` does.
 ///
 /// ```
 /// use retry_runtime::{CommandConfig, OnFailure};
@@ -259,7 +260,8 @@ impl TryFrom<CommandConfigKeys> for CommandConfig {
 }
 
 impl CommandConfig {
-    /// Reads the settings of a step of a workflow file, which has no deadline: messages do not offer one.
+    /// Reads the settings of a step of a workflow file, which has no deadline: messages do not
+    /// offer one.
     ///
     /// # Errors
     /// A rule is broken, or two keys contradict each other.

@@ -117,13 +117,13 @@ impl<E> Decider<E, ()> for ForError<E> {
 /// Reads an error.
 type Read<E> = for<'e> fn(&'e E) -> ErrorParts<'e>;
 
-/// What was read from an error, whatever its type.
+/// The parts read from an error of any type.
 pub(super) struct ErrorParts<'e> {
-    /// What determines its class and hint.
+    /// The source of its class and hint.
     classifier: Classifier<'e>,
-    /// What provides its texts.
+    /// The source of its texts.
     view: ErrorView<'e>,
-    /// How events show it.
+    /// Its text in events.
     display: &'e dyn Display,
 }
 
@@ -173,7 +173,7 @@ pub(super) struct Lists {
     pub(super) retry_on: Option<Arc<[Matcher]>>,
     pub(super) abort_on: Option<Arc<[Matcher]>>,
 }
-/// How an attempt failed.
+/// The failure of an attempt.
 pub(super) enum FailedAttempt<'a, E> {
     /// It failed with its own error.
     Error(&'a E),
@@ -183,7 +183,7 @@ pub(super) enum FailedAttempt<'a, E> {
     Value(&'a dyn FailedValue),
 }
 
-/// What decides about errors of type `E`, however they are read.
+/// The rules that decide about errors of type `E`.
 pub struct Rules<E> {
     read: Read<E>,
     // `None` if there are none, so that a constant can be borrowed.
@@ -202,16 +202,16 @@ impl<E> fmt::Debug for Rules<E> {
     }
 }
 
-/// The class that the closures give an error, or else what can be read from it. The closure that was
-/// added last has the first say.
+/// The class that the closures give an error, or else what can be read from it. The closure that
+/// was added last has the first say.
 fn class_by<E>(closures: Option<(&Closures<E>, &E)>, classifier: Classifier<'_>) -> Class {
     closures
         .and_then(|(closures, error)| closures.classify.iter().rev().find_map(|f| f(error)))
         .map_or_else(|| classifier.class(), Class::completed)
 }
 
-/// The wait that the closures read from an error, or else the error's own, with its source. A retrier
-/// that reads nothing from the error gives waits of its own.
+/// The wait that the closures read from an error, or else the error's own, with its source. A
+/// retrier that reads nothing from the error gives waits of its own.
 fn wait_by<E>(
     closures: Option<(&Closures<E>, &E)>,
     classifier: Classifier<'_>,
@@ -238,9 +238,9 @@ impl<E> Rules<E> {
         class_by(closures, (self.read)(error).classifier)
     }
 
-    /// What follows from a failure, by the lists, the predicate of the retrier, and the one of the
-    /// call. Values are not tested by predicates, and an attempt that was cut off has no error to
-    /// test, so that no predicate picks it, as in the attribute.
+    /// Returns the verdict on a failure, by the lists, the predicate of the retrier, and the
+    /// predicate of the call. Values are not tested by predicates, and an attempt that was cut off
+    /// has no error to test, so that no predicate picks it, as in the attribute.
     pub(super) fn verdict<'e>(
         &self,
         lists: &Lists,
@@ -269,7 +269,7 @@ impl<E> Rules<E> {
             }
             FailedAttempt::Interrupted(_) | FailedAttempt::Value(_) => None,
         };
-        // Nobody asks for it otherwise, and it takes a look at each error inside.
+        // Otherwise the class is not used, and computing it visits each inner error.
         let class = if needs_class || lists.retry_on.is_some() || lists.abort_on.is_some() {
             class_by(closures, classifier)
         } else {
@@ -332,13 +332,13 @@ impl<E> Rules<E> {
         }
     }
 
-    /// Whether closures may give another wait.
+    /// Returns whether closures may give another wait.
     #[inline]
     pub(super) fn adjust_waits(&self) -> bool {
         self.closures.as_deref().is_some_and(|closures| !closures.adjust_wait.is_empty())
     }
 
-    /// Whether closures listen to failures that will be retried.
+    /// Returns whether closures listen to failures that will be retried.
     #[inline]
     pub(super) fn listen(&self) -> bool {
         self.closures.as_deref().is_some_and(|closures| !closures.on_retry.is_empty())

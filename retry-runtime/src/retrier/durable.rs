@@ -2,8 +2,8 @@
 //! database, and what to do after its next failure.
 //!
 //! The same session decides as for a call that waits in memory; it is assembled for one failure and
-//! taken apart again. Sleeping, and reading the clock, are left to whoever stores the call:
-//! `retry-workflow` does both.
+//! taken apart again. Sleeping, and reading the clock, are left to the program that stores the
+//! call: `retry-workflow` does both.
 //!
 //! ```
 //! use std::io::{Error, ErrorKind};
@@ -42,9 +42,9 @@ use crate::retrier::decider::{Classified, Decider, FailedAttempt, ForError, Opaq
 
 pub use crate::call::call_state::CallState;
 
-/// What to do after a failure.
+/// The decision after a failure.
 ///
-/// A call continues or is over, so there will be no other variants: match it exhaustively.
+/// A call continues or is over, so no variant will be added: match it exhaustively.
 ///
 /// ```
 /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -70,7 +70,7 @@ pub enum Decision {
 /// use retry_runtime::{Policy, Reason, Retrier};
 /// use std::time::Duration;
 ///
-/// // The budget ends by the clock, too: nobody continued this call for an hour.
+/// // The budget ends by the clock, too: this call was not continued for an hour.
 /// let retrier = Retrier::new(Policy::new().budget(Duration::from_secs(60)));
 /// let failed = Failed::after(Duration::from_secs(3_600), &"busy");
 /// let decision = retrier.decide(&mut CallState::default(), &failed);
@@ -89,7 +89,7 @@ impl<'a, E> Failed<'a, E> {
     }
 
     /// Creates a failure that came `since_first` after the first one of its call. The budget is
-    /// also checked against that time, for a call that nobody continued. `max_elapsed` counts from
+    /// also checked against that time, for a call that was not continued. `max_elapsed` counts from
     /// the first failure.
     pub fn after(since_first: Duration, error: &'a E) -> Self {
         Self { error: Ok(error), since_first }
@@ -116,16 +116,16 @@ impl<'a, E> Failed<'a, E> {
 /// A wait that a server has asked all callers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedWait {
-    /// How long to wait.
+    /// The wait before the next attempt.
     pub wait: Duration,
-    /// Whether the failure is a rate limit, which is neither a failure nor a success of a breaker that
-    /// holds calls for it. Otherwise it is a server error, which counts.
+    /// Set if the failure is a rate limit, which is neither a failure nor a success of a breaker
+    /// that holds calls for it. Otherwise it is a server error, which counts.
     pub is_rate_limit: bool,
 }
 
 impl AskedWait {
-    /// Reports it to the breaker that admitted the attempt. Returns the permit if the outcome remains
-    /// to be reported: the breaker does not hold calls, or the failure counts.
+    /// Reports it to the breaker that admitted the attempt. Returns the permit if the outcome
+    /// remains to be reported: the breaker does not hold calls, or the failure counts.
     pub fn report<'b>(&self, permit: Permit<'b>) -> Option<Permit<'b>> {
         if !permit.may_hold() {
             return Some(permit);
@@ -141,8 +141,8 @@ impl AskedWait {
 
 impl<D, V> Retrier<D, V> {
     /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
-    /// `state`. Reports the same events as [`run`](Self::run). A server may ask for any wait, unless
-    /// the policy has a `max_retry_after`.
+    /// `state`. Reports the same events as [`run`](Self::run). A server may ask for any wait,
+    /// unless the policy has a `max_retry_after`.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -181,9 +181,9 @@ impl<D, V> Retrier<D, V> {
         }
     }
 
-    /// Returns the wait for which a breaker is to hold all calls after this failure, if its server has
-    /// asked for one: see [`BreakerConfig::hold`](crate::BreakerConfig::hold). The error is read once
-    /// more for it.
+    /// Returns the wait for which a breaker is to hold all calls after this failure, if its server
+    /// has asked for one: see [`BreakerConfig::hold`](crate::BreakerConfig::hold). The error is
+    /// read once more for it.
     ///
     /// ```
     /// use retry_runtime::durable::AskedWait;

@@ -1,4 +1,4 @@
-//! What a call repeats: a closure, or one that passes state from attempt to attempt.
+//! The operation that a call repeats: a closure, or one that passes state from attempt to attempt.
 
 use core::fmt;
 use core::future::Future;
@@ -8,11 +8,11 @@ use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
 
-/// What a [`Run`](super::Run) repeats: each attempt is a `Fut`.
+/// The operation that a [`Run`](super::Run) repeats: each attempt is a `Fut`.
 ///
 /// Sealed: closures, and [`WithState`], implement it.
 pub trait Operation<Fut: Future, T, E> {
-    /// What the call returns.
+    /// The type that the call returns.
     type Output;
 
     /// Begins an attempt, which `context` describes.

@@ -127,8 +127,8 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
-    /// Says what kind of failure an error of somebody else's is; where this closure returns [`None`],
-    /// the retrier reads the error as it does without. `classify = f` in the attribute.
+    /// Sets the class of errors of another crate; where this closure returns [`None`], the retrier
+    /// reads the error as it does without. `classify = f` in the attribute.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -190,10 +190,11 @@ impl<D, V> Retrier<D, V> {
         self.with_closures(|closures| closures.retry_after.push(Arc::new(hint)))
     }
 
-    /// Uses this closure to replace the wait that would follow a failure: it is given the wait by the
-    /// server's word or the curve, jittered, and what it returns is slept as it is, neither capped at
-    /// `max_delay` nor bounded by `max_retry_after` nor jittered again. [`None`] leaves the wait. Budget and deadline apply, and calls
-    /// without a limit on their attempts never wait for 0 s because of it.
+    /// Uses this closure to replace the wait that would follow a failure: it is given the wait by
+    /// the server's word or the curve, jittered, and what it returns is slept as it is, neither
+    /// capped at `max_delay` nor bounded by `max_retry_after` nor jittered again. [`None`] leaves
+    /// the wait. Budget and deadline apply, and calls without a limit on their attempts never wait
+    /// for 0 s because of it.
     ///
     /// In the attribute this is `retry_after = |error, wait| …`.
     ///
@@ -235,8 +236,8 @@ impl<D, V> Retrier<D, V> {
         self.with_closures(|closures| closures.on_retry.push(Arc::new(listener)))
     }
 
-    /// Retries values for which `predicate` holds, although there is no error: `ok(…)` in the
-    /// attribute. At the end, the last value is returned as `Ok`.
+    /// Retries values for which `predicate` returns true, although they are not errors: `ok(…)` in
+    /// the attribute. At the end, the last value is returned as `Ok`.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -295,10 +296,11 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
-    /// Waits until the breaker admits the call, within attempts, budget and deadline, instead of giving
-    /// up at once: `when_open = wait` in the attribute. Without a breaker, it has no effect.
+    /// Waits until the breaker admits the call, within attempts, budget and deadline, instead of
+    /// giving up at once: `when_open = wait` in the attribute. Without a breaker, it has no effect.
     ///
-    /// A call that has failed waits for the end of a [hold](crate::BreakerConfig::hold) even without it.
+    /// A call that has failed waits for the end of a [hold](crate::BreakerConfig::hold) even
+    /// without it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -339,11 +341,11 @@ impl<D, V> Retrier<D, V> {
         self
     }
 
-    /// Keeps the last `failures` of a call for [`RetryError::history`], at most 100: `history = n` in the
-    /// attribute. Default: 0, which keeps none.
+    /// Keeps the last `failures` of a call for [`RetryError::history`], at most 100: `history = n`
+    /// in the attribute. Default: 0, which keeps none.
     ///
-    /// The text of each failure is made when it happens, so a call that succeeds at its first attempt
-    /// costs nothing.
+    /// The text of each failure is made when it happens, so a call that succeeds at its first
+    /// attempt costs nothing.
     ///
     /// [`RetryError::history`]: crate::RetryError::history
     ///

@@ -70,10 +70,10 @@ struct Parts<'r, Op, E, V, W, L> {
 }
 
 pin_project_lite::pin_project! {
-    /// How far a call has come.
+    /// The progress of a call.
     ///
-    /// One enum, and one place for all attempts: a success writes little more than its tag, which is a
-    /// byte of the rest, and the compiler knows from it what there is to drop.
+    /// One enum, and one place for all attempts: a success writes little more than its tag, which
+    /// is a byte of the rest, and the compiler knows from it what there is to drop.
     #[project = StateProjection]
     #[repr(u8)]
     enum State<'r, T, E, Fut> {
@@ -89,8 +89,8 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// What a call of a plain retrier that succeeds never has. It is dropped out of line: left to itself,
-/// the compiler calls three functions that find nothing to drop.
+/// The state that a call of a plain retrier that succeeds never has. It is dropped out of line:
+/// left to itself, the compiler calls three functions that find nothing to drop.
 struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
@@ -115,7 +115,7 @@ impl<T, E, Fut> Drop for Rest<'_, T, E, Fut> {
     }
 }
 
-/// What is polled next in the rest of a call.
+/// The future that is polled next in the rest of a call.
 #[derive(Clone, Copy)]
 enum Stage {
     /// Nothing: an attempt is to begin.
@@ -151,7 +151,7 @@ impl<T, E, Fut> CallTiming for Limits<'_, T, E, Fut> {
     }
 }
 
-/// What begins the hedges of a call, and judges outcomes while others run.
+/// The part of a call that begins its hedges, and judges outcomes while others run.
 struct Calling<'c, Op, T, E, V: Values<T>, W> {
     operation: &'c mut Op,
     common: &'c Common<V>,
@@ -472,8 +472,8 @@ where
     W: FnMut(&E) -> bool,
     L: FnMut(&RetryEvent<'_, E>),
 {
-    /// Decides what follows the first attempt of a plain retrier, which has failed with this outcome,
-    /// a value with its `failure` or an error. Returns the output of a call that ends.
+    /// Decides what follows the first attempt of a plain retrier, which has failed with this
+    /// outcome, a value with its `failure` or an error. Returns the output of a call that ends.
     #[cold]
     #[inline(never)]
     pub(crate) fn first_failed(

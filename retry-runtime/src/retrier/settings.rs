@@ -35,22 +35,22 @@ use crate::site::end_options::EndOptions;
 pub(super) struct Settings {
     /// The policy in force.
     pub(super) policy: Policy,
-    /// Whether the policy has time limits, which count from the start of a call, or hedges.
+    /// Set if the policy has time limits, which count from the start of a call, or hedges.
     pub(super) needs_timer: bool,
-    /// Whether an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
+    /// Set if an attempt needs nothing but to be made: no breaker, quota, time limit or hedge.
     pub(super) is_plain: bool,
-    /// Why the policy differs from the one that was given, if it does.
+    /// The reason why the policy differs from the given one, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
     pub(super) lists: Lists,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
     pub(super) quota: Option<Shared<RetryQuota>>,
-    /// Whether calls wait until the breaker admits them.
+    /// Set if calls wait until the breaker admits them.
     pub(super) waits_for_breaker: bool,
     pub(super) end: EndOptions,
 }
 
-/// What a retrier consists of whatever its errors are, behind one reference.
+/// The parts of a retrier that do not depend on its error type, behind one reference.
 #[derive(Clone)]
 pub(super) struct Common<V> {
     pub(super) settings: Settings,
@@ -60,9 +60,9 @@ pub(super) struct Common<V> {
 /// A call of a retrier, with the time limits of a `Timer`.
 pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, Tracked<T, E>>, Timer>;
 
-/// The state that a call keeps during its waits: the last failure, because a breaker or a deadline may
-/// end the call before another attempt fails, and the terms of the wait. Boxed, because a call without
-/// these keeps nothing.
+/// The state that a call keeps during its waits: the last failure, because a breaker or a deadline
+/// may end the call before another attempt fails, and the terms of the wait. Boxed, because a call
+/// without these keeps nothing.
 pub(super) struct PendingRetry<'r, R>(Option<Box<Kept<'r, R>>>);
 
 struct Kept<'r, R> {
@@ -142,11 +142,11 @@ pub(super) type End<T, E> = Result<T, RetryError<E>>;
 /// An attempt that failed.
 pub(super) struct Failed<'a, T, E> {
     pub(super) outcome: Tracked<T, E>,
-    /// What is wrong with the value, if it returned one.
+    /// The fault of the value, if it returned one.
     pub(super) value: Option<&'a dyn FailedValue>,
     /// The context of the attempt, in which it may have ruled on its own failure.
     pub(super) attempt: Option<&'a Attempt>,
-    /// Whether another attempt can be made at all.
+    /// Set if another attempt can be made at all.
     pub(super) can_repeat: bool,
     pub(super) hedges: Hedges,
     /// The verdicts of the hedges that joined the attempt.
@@ -242,7 +242,7 @@ impl Settings {
         }
     }
 
-    /// What `rules` say about a failure.
+    /// Returns the verdict of `rules` on a failure.
     pub(super) fn verdict<'e, E>(
         &self,
         rules: &Rules<E>,
@@ -253,8 +253,8 @@ impl Settings {
         rules.verdict(&self.lists, needs_class, failed, when_of_call)
     }
 
-    /// Returns the breaker's permit for an attempt, or else the end of the call, or `None` if a wait
-    /// follows.
+    /// Returns the breaker's permit for an attempt, or else the end of the call, or `None` if a
+    /// wait follows.
     #[inline]
     pub(super) fn admit<'r, T, E, Timer: CallTiming + Default>(
         &'r self,

@@ -1,4 +1,4 @@
-//! Which values count as failures, although they came without an error.
+//! Values that count as failures, although they came without an error.
 
 use core::convert::Infallible;
 use core::fmt::{self, Debug, Display};
@@ -13,14 +13,14 @@ use crate::outcome::error::Interrupted;
 /// Sealed: [`AllSucceed`], [`RetryOnValue`] and the closure of
 /// `RetryLayer::classify_response` implement it.
 pub trait Values<T>: Sealed {
-    /// What is wrong with a value.
+    /// The fault of a value.
     type Failure: FailedValue;
 
     /// Returns what is wrong with this value, or `None` if it is a success.
     fn failure(&self, value: &T) -> Option<Self::Failure>;
 }
 
-/// What is wrong with a value: a text for events, and something for matchers.
+/// The fault of a value: a text for events, and an error for matchers.
 ///
 /// Sealed: only the failures of [`Values`] implement it.
 pub trait FailedValue: Display + Sealed + Send {

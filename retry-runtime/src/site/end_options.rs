@@ -27,8 +27,8 @@ impl EndOptions {
         Self { history: kept as u8, ..self }
     }
 
-    /// Returns the level of the event `gave up` for a call that ends for this reason; `with_value` if
-    /// its outcome is a value.
+    /// Returns the level of the event `gave up` for a call that ends for this reason; `with_value`
+    /// if its outcome is a value.
     pub(crate) const fn level(self, reason: Reason, with_value: bool) -> LogLevel {
         match (self.log, reason) {
             (Some(level), _) => level,

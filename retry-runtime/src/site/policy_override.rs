@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use retry_rules::Policy;
 use retry_rules::file::Draft;
 
-/// Whether any policy was ever changed. A thread's first access to an `ArcSwap` allocates, so a
+/// Set if any policy was ever changed. A thread's first access to an `ArcSwap` allocates, so a
 /// program that changes nothing makes none.
 static EVER: AtomicBool = AtomicBool::new(false);
 

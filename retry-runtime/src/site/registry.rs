@@ -31,9 +31,9 @@ const _: () = assert!(
 
 /// Returns every function with `#[retry]` that is linked into this program, by name.
 ///
-/// Functions that the linker left out, because nothing calls them, may be missing. A
-/// generic function is one site. On `wasm32-unknown-unknown`, whose linker gathers nothing, the list
-/// is empty.
+/// Functions that the linker left out, because nothing calls them, may be missing. A generic
+/// function is one site. On `wasm32-unknown-unknown`, whose linker gathers nothing, the list is
+/// empty.
 ///
 /// ```
 /// use retry_runtime::{retry, sites};

@@ -15,7 +15,7 @@ use crate::site::Site;
 
 type Make = dyn Fn() -> Box<dyn Any> + Send + Sync;
 
-/// How an attempt fails.
+/// The failure of an attempt.
 #[derive(Clone)]
 pub(crate) enum Failure {
     /// With an error.

@@ -27,7 +27,7 @@ use crate::outcome::error::Rounded;
 pub struct AttemptRecord {
     /// The number of the attempt in its call; the first is 1.
     pub attempt: u32,
-    /// How the attempt ended.
+    /// The outcome of the attempt.
     pub became: AttemptOutcome,
 }
 
@@ -54,14 +54,14 @@ pub enum AttemptOutcome {
     Retried {
         /// The length of the wait before that attempt, slept or skipped.
         wait: Duration,
-        /// What went wrong.
+        /// The text of the error.
         error: String,
     },
     /// It failed, and the call with it.
     GaveUp {
-        /// Why no other attempt follows.
+        /// The reason why no other attempt follows.
         reason: Reason,
-        /// What went wrong.
+        /// The text of the error.
         error: String,
     },
     /// It was not made: the circuit breaker did not admit it, and the call ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::sealed::Sealed;
 
-/// How requests are copied to be sent again: with `Clone`, or with a closure.
+/// A way to copy requests so that they can be sent again: `Clone`, or a closure.
 ///
 /// Sealed: [`ByClone`] and [`CloneWith`] implement it.
 #[diagnostic::on_unimplemented(
@@ -75,7 +75,7 @@ impl<Q> Supply<Q> {
         requests.clone_request(self.left.as_ref()?)
     }
 
-    /// Whether there is nothing left to send again.
+    /// Returns whether there is nothing left to send again.
     pub(super) fn is_spent(&self) -> bool {
         self.left.is_none()
     }

@@ -37,7 +37,7 @@ where
     }
 }
 
-/// What [`ClassifyResponse`] found wrong with a response.
+/// The fault that [`ClassifyResponse`] found in a response.
 #[derive(Debug)]
 pub struct ClassifiedResponse<X>(X);
 

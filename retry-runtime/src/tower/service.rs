@@ -126,8 +126,8 @@ where
 pin_project_lite::pin_project! {
     /// The future of a call of a [`RetryService`].
     ///
-    /// Where nothing but attempts is needed (no breaker, quota, time limit or hedge), the first attempt
-    /// is part of it, and only a failure allocates.
+    /// Where nothing but attempts is needed (no breaker, quota, time limit or hedge), the first
+    /// attempt is part of it, and only a failure allocates.
     ///
     /// ```
     /// use retry_runtime::tower::{RetryFuture, RetryLayer};
@@ -145,7 +145,7 @@ pin_project_lite::pin_project! {
     {
         #[pin]
         first: Option<S::Future>,
-        // What the rest of the call needs, if the first attempt fails.
+        // The state that the rest of the call needs if the first attempt fails.
         unfinished: Option<Unfinished<S, Q, D, Kind, R, C>>,
         rest: Option<Rest<S::Response, S::Error>>,
     }
@@ -228,8 +228,8 @@ fn never_called<E>(error: E) -> RetryError<E> {
     RetryError::new(AttemptError::Error(error), ended)
 }
 
-/// Whether the request cannot be sent again. Set by the running attempt, and read after it in the
-/// same task.
+/// The flag of a request that cannot be sent again. Set by the running attempt, and read after it
+/// in the same task.
 #[derive(Default)]
 struct Spent(AtomicBool);
 
@@ -243,7 +243,7 @@ impl Spent {
     }
 }
 
-/// How a request is sent.
+/// The way in which a request is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
     /// After the one before has ended.
@@ -377,15 +377,15 @@ where
     }
 }
 
-/// Returns whether a service can be called now. A hedge does not wait for that: it would hold a permit
-/// and tokens meanwhile, and a service without free capacity must not get the request twice.
+/// Returns whether a service can be called now. A hedge does not wait for that: it would hold a
+/// permit and tokens meanwhile, and a service without free capacity must not get the request twice.
 fn is_ready<S: Service<Q>, Q>(service: &mut S) -> bool {
     // The attempt that is hedged may have used up the task's budget.
     let ready = pin!(unconstrained(poll_fn(|cx| service.poll_ready(cx))));
     matches!(ready.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())))
 }
 
-/// Whether the request may be sent again after it was sent for `attempt`.
+/// Returns whether the request may be sent again after it was sent for `attempt`.
 fn is_kept_after(attempt: u32, policy: &Policy) -> bool {
     policy.allows_after(attempt) || policy.is_hedged()
 }

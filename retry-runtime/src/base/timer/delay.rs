@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-/// What one timer is set to at most, and about a month: a browser counts milliseconds in 31 bits, and
+/// The longest setting of one timer, about a month: a browser counts milliseconds in 31 bits, and
 /// ends a longer sleep at once; elsewhere, a point in time has its limits too.
 const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
 

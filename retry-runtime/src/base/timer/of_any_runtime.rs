@@ -32,7 +32,7 @@ impl Future for Sleep {
     }
 }
 
-/// Whether a task has yielded.
+/// The flag of a task that has yielded.
 pub(crate) type Yielded = bool;
 
 /// Starts a sleep. Never an error.

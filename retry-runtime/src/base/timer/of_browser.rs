@@ -9,7 +9,7 @@ use crate::base::clock::{self, Instant};
 
 pub(crate) use super::delay::Delay as Sleep;
 
-/// Whether a task has yielded.
+/// The flag of a task that has yielded.
 pub(crate) type Yielded = bool;
 
 /// Starts a sleep. Never an error.

@@ -8,7 +8,7 @@ use crate::base::clock::Instant;
 
 pub(crate) use tokio::time::Sleep;
 
-/// Whether a task has yielded: tokio knows that itself.
+/// The flag of a task that has yielded: tokio tracks this itself.
 pub(crate) type Yielded = ();
 
 /// Starts a sleep.

@@ -11,7 +11,7 @@ pub struct Contexts {
     first: Context,
     /// The one that begins now: it takes its context before any other one is begun.
     beginning: AtomicU32,
-    /// The one whose outcome is that of the group.
+    /// The attempt whose outcome is the outcome of the group.
     decisive: AtomicU32,
 }
 
@@ -42,7 +42,7 @@ impl Contexts {
         &context.attempt
     }
 
-    /// The context of the attempt whose outcome is that of the group.
+    /// Returns the context of the attempt whose outcome is the outcome of the group.
     pub fn decisive(&self) -> &Attempt {
         self.get(self.decisive.load(Ordering::Relaxed)).unwrap_or(&self.first.attempt)
     }
@@ -52,7 +52,7 @@ impl Contexts {
         self.beginning.store(number, Ordering::Relaxed);
     }
 
-    /// Attempt `number` has ended, and its outcome is that of the group.
+    /// Records that attempt `number` has ended, and that its outcome is the outcome of the group.
     pub(crate) fn ended(&self, number: u32) {
         self.decisive.store(number, Ordering::Relaxed);
     }

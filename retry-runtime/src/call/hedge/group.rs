@@ -141,7 +141,8 @@ impl<'a> Schedule<'a> {
         Some((number, cost))
     }
 
-    /// Records that hedge `number` has begun. It keeps its tokens: a hedge that wins was load as well.
+    /// Records that hedge `number` has begun. It keeps its tokens: a hedge that wins was load as
+    /// well.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, number: u32, cost: Option<Reservation<'a>>) {

@@ -21,7 +21,8 @@ const REFRESHED_EVERY: u32 = 50;
 /// The times of a function's attempts, in buckets, and a percentile of them.
 ///
 /// A success counts with the time of its attempt, the hedges included. With the time of the winner
-/// alone, the percentile would sink with each hedge that wins, and more and more calls would be hedged.
+/// alone, the percentile would sink with each hedge that wins, and more and more calls would be
+/// hedged.
 ///
 /// An attempt that is cut off or fails would have taken longer to succeed. Its time counts if it is
 /// not below the percentile, so that the percentile rises when all attempts run into a timeout. A

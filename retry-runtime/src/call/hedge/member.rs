@@ -13,7 +13,7 @@ use crate::protect::breaker::Permit;
 pub enum HedgeOutcome {
     /// The outcome of the group: the others are dropped.
     Success,
-    /// A failure that no other attempt would avoid: likewise the outcome of the group.
+    /// A failure that no other attempt would avoid: also the outcome of the group.
     Final,
     /// A failure that would be retried: the others may still succeed.
     Retried,
@@ -36,8 +36,8 @@ impl<'a> Permits<'a> {
         self.parked.extend(permit.map(|permit| (number, permit)));
     }
 
-    /// Takes the permit of member `number`. If the caller holds it, the caller gets that of another
-    /// member instead.
+    /// Takes the permit of member `number`. If the caller holds it, the caller gets the permit of
+    /// another member instead.
     #[cold]
     #[inline(never)]
     pub(super) fn take(
@@ -66,9 +66,9 @@ impl<'a> Permits<'a> {
     }
 }
 
-/// An attempt of a group while it is polled or judged. If that panics, only this attempt has failed:
-/// the caller, which drops its permit during the panic, holds that of this member, and the other
-/// permits are returned without a report.
+/// An attempt of a group while it is polled or judged. If that panics, only this attempt has
+/// failed: the caller, which drops its permit during the panic, holds the permit of this member,
+/// and the other permits are returned without a report.
 pub struct Member<'m, 'a> {
     number: u32,
     permits: &'m mut Permits<'a>,
@@ -119,8 +119,8 @@ impl<'m, 'a> Member<'m, 'a> {
         }
     }
 
-    /// Ends the poll or the judgement without a panic; returns the verdict on a failure, and, if the
-    /// group goes on, the failure to be kept.
+    /// Ends the poll or the judgement without a panic; returns the verdict on a failure, and, if
+    /// the group goes on, the failure to be kept.
     #[inline(never)]
     pub(super) fn finish(mut self) -> (Option<Decision>, Option<PastFailure>) {
         self.is_finished = true;
@@ -136,8 +136,8 @@ impl<'m, 'a> Member<'m, 'a> {
         }
     }
 
-    /// Records a failure with this verdict, and returns its meaning for the group. If the group goes
-    /// on, the failure is reported to the breaker now.
+    /// Records a failure with this verdict, and returns its meaning for the group. If the group
+    /// goes on, the failure is reported to the breaker now.
     pub fn failed(&mut self, verdict: &Verdict<'_>) -> HedgeOutcome {
         self.verdict = Some(verdict.decision());
         if !verdict.allows_retry() {

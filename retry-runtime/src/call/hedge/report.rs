@@ -118,8 +118,8 @@ impl HedgeVerdicts {
         }
     }
 
-    /// Returns the verdict on the outcome of the group, without its error, if the group judged it to
-    /// be a failure. Matchers, which may have state, are thereby called once for each outcome.
+    /// Returns the verdict on the outcome of the group, without its error, if the group judged it
+    /// to be a failure. Matchers, which may have state, are thereby called once for each outcome.
     #[cold]
     #[inline(never)]
     pub fn decided(&self) -> Option<&Decision> {
@@ -129,8 +129,8 @@ impl HedgeVerdicts {
         }
     }
 
-    /// Extends the wait that follows a failure to the longest one that any member asked for, and adds
-    /// the failures of the other members.
+    /// Extends the wait that follows a failure to the longest one that any member asked for, and
+    /// adds the failures of the other members.
     #[cold]
     #[inline(never)]
     pub fn extend<'v>(&'v self, verdict: &mut Verdict<'v>) {

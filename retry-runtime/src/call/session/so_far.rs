@@ -24,7 +24,7 @@ use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass, State
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
 
-/// What comes after a failure.
+/// The step after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
@@ -38,7 +38,8 @@ pub enum Next {
 #[derive(Debug)]
 pub(super) struct SoFar {
     pub(super) made: u32,
-    /// What the current retry took from the quota, to be returned if it succeeds or is not made.
+    /// The tokens that the current retry took from the quota, to be returned if it succeeds or is
+    /// not made.
     pub(super) cost: u32,
     moments: Moments,
     waited: u64,
@@ -53,17 +54,17 @@ pub(super) struct SoFar {
 
 const NO_DELAY: u64 = u64::MAX;
 
-/// What few calls have.
+/// The state that few calls have.
 #[derive(Debug, Default)]
 struct Rare {
     /// Attempts that the open breaker refused: they count against the policy's limit, but were not
     /// made.
     refused: u32,
-    /// What no longer counts against the attempts and the budget.
+    /// The attempts and waits that no longer count against the limits.
     forgiven: Forgiven,
-    /// What was called inside, and retried too.
+    /// The retried calls inside this one.
     inside: Option<InnerCalls>,
-    /// What the last attempt or refusal in a stage of the breaker has left.
+    /// The trace of the last attempt or refusal in a stage of the breaker.
     stage_pass: StagePass,
     /// The policy as it was at the first failure, if it is known only at run time.
     policy: Option<Policy>,
@@ -101,31 +102,32 @@ pub(crate) fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
 
-/// How a breaker has refused a call.
+/// The refusal of a call by its breaker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     /// It is open, which uses up an attempt.
     Open,
-    /// It is half-open, and its probes are taken, which does not: it may end at any time, and often.
+    /// It is half-open, and its probes are taken, which does not: it may end at any time, and
+    /// often.
     Probing,
     /// It holds all calls, which does not either: no call is made.
     Held,
 }
 
-/// How long the breaker stays open; zero if it is not open or only observes.
+/// Returns how long the breaker stays open; zero if it is not open or only observes.
 fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
     if breaker.until_admits() == Some(Duration::ZERO) {
         return Ok(Duration::ZERO);
     }
     match breaker.remaining() {
-        // Forced open, until somebody resets it.
+        // Forced open, until it is reset.
         Duration::MAX => Err(Reason::CircuitOpen),
         remaining => Ok(remaining),
     }
 }
 
-/// The breaker's permit for the next attempt of a call, which may have made some, unless the breaker is
-/// closed and counts consecutive failures.
+/// The breaker's permit for the next attempt of a call, which may have made some, unless the
+/// breaker is closed and counts consecutive failures.
 #[inline(never)]
 pub(super) fn acquire<'b>(
     breaker: &'b CircuitBreaker,
@@ -135,7 +137,7 @@ pub(super) fn acquire<'b>(
     breaker.acquire(word, || known.map_or(StagePass::NONE, SoFar::stage_pass))
 }
 
-/// Whether a test makes waits end at once.
+/// Returns whether a test makes waits end at once.
 fn skips_waits() -> bool {
     #[cfg(feature = "testing")]
     let skips = crate::test_hooks::skips_waits();
@@ -144,8 +146,8 @@ fn skips_waits() -> bool {
     skips
 }
 
-/// Ends a hold whose end a test does not wait for: calls would be rejected permanently otherwise, because
-/// a hold uses up no attempt.
+/// Ends a hold whose end a test does not wait for: calls would be rejected permanently otherwise,
+/// because a hold uses up no attempt.
 fn skip_hold(plan: &Plan<'_>) {
     if skips_waits() {
         plan.breaker.into_iter().for_each(CircuitBreaker::end_hold);
@@ -178,7 +180,7 @@ impl SoFar {
         CallState { attempts: self.made, waited: self.waited(), last_delay: self.delay() }
     }
 
-    /// How long the call has waited, with the wait under way.
+    /// Returns how long the call has waited, with the wait under way.
     pub(super) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited)
     }
@@ -192,18 +194,18 @@ impl SoFar {
         self.delay = delay.map_or(NO_DELAY, |delay| nanos_of(delay).min(NO_DELAY - 1));
     }
 
-    /// How long to actually sleep for the decided wait.
+    /// Returns how long to actually sleep for the decided wait.
     pub(super) fn wait(&self) -> Duration {
         if skips_waits() { Duration::ZERO } else { self.delay().unwrap_or_default() }
     }
 
-    /// Whether there is nothing to sleep for.
+    /// Returns whether there is nothing to sleep for.
     #[inline]
     pub(super) fn ends_at_once(&self) -> bool {
         matches!(self.delay, 0 | NO_DELAY) || skips_waits()
     }
 
-    /// What no longer counts.
+    /// Returns the attempts and waits that no longer count.
     pub(super) fn forgiven(&self) -> Forgiven {
         self.rare.as_ref().map(|rare| rare.forgiven).unwrap_or_default()
     }
@@ -271,7 +273,7 @@ impl SoFar {
                 None => verdict.report(permit),
             }
         }
-        // One question after the other: a tuple of them is built before any is asked.
+        // One check after another: a tuple would evaluate all of them first.
         if self.made == 0 {
             if let Some(quota) = plan.quota {
                 quota.call_ended();
@@ -323,7 +325,8 @@ impl SoFar {
                 Next::Wait
             }
             Err(reason) => {
-                // An attempt that the deadline cut off leaves the failure before it as the last one.
+                // An attempt that the deadline cut off leaves the failure before it as the last
+                // one.
                 let is_cut = plan.cut() == Some(LimitKind::Deadline);
                 let with_value = verdict.error.is_value() || is_cut && self.ended_in_value;
                 let asked = match plan.breaker {
@@ -339,7 +342,7 @@ impl SoFar {
         }
     }
 
-    /// Keeps a failure, and those of the hedges that ended before it.
+    /// Keeps a failure, and the failures of hedges that ended before it.
     #[cold]
     #[inline(never)]
     fn keep_failure(&mut self, most: u8, failure: PastFailure, past: &[PastFailure]) {
@@ -374,8 +377,8 @@ impl SoFar {
         observe::will_retry(name, attempts, attempt, delay, waited, &verdict.error);
     }
 
-    /// How long to wait after attempt `attempt`, and what the quota lends for the retry, or why not
-    /// to retry.
+    /// Returns how long to wait after attempt `attempt`, and what the quota lends for the retry, or
+    /// why not to retry.
     #[inline]
     fn next_wait<'q>(
         &self,
@@ -445,8 +448,8 @@ impl SoFar {
         Ok((delay, reservation))
     }
 
-    /// Returns the wait of at least `delay` that outlasts the hold of the breaker: until some time after
-    /// its end, if the limits on time allow that, or else until its end.
+    /// Returns the wait of at least `delay` that outlasts the hold of the breaker: until some time
+    /// after its end, if the limits on time allow that, or else until its end.
     ///
     /// # Errors
     /// [`Reason::Held`] if the hold lengthens the wait to more than `max_retry_after`.
@@ -469,7 +472,7 @@ impl SoFar {
         Ok(if is_allowed { spread } else { delay.max(held_for) })
     }
 
-    /// Whether the limits on time allow a wait of `delay`.
+    /// Returns whether the limits on time allow a wait of `delay`.
     #[inline]
     fn allows_wait(&self, plan: &Plan<'_>, policy: &Policy, delay: Duration) -> Result<(), Reason> {
         if policy.has_budget() || policy.has_max_elapsed() || plan.timing.is_some() {
@@ -492,7 +495,8 @@ impl SoFar {
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
-        // For waits that outlast the process, whoever stores the call supplies the elapsed time.
+        // For waits that outlast the process, the program that stores the call supplies the elapsed
+        // time.
         let behind = self.unslept().saturating_add(since_first);
         let ends = plan.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
         ends.map_or(Ok(()), Err)
@@ -551,8 +555,8 @@ impl SoFar {
         }
     }
 
-    /// Why the breaker has refused the call, and how long to wait for it at most, or why not to wait:
-    /// for `reason`, or because of a limit.
+    /// Returns why the breaker has refused the call, and the longest wait for it, or why not to
+    /// wait: for `reason`, or because of a limit.
     fn wait_for_breaker(
         &self,
         plan: &Plan<'_>,
@@ -621,8 +625,8 @@ impl SoFar {
         ended
     }
 
-    /// Reports a call that has ended without success; `rejected` if the next attempt was not admitted,
-    /// and `with_value` if its outcome is a value.
+    /// Reports a call that has ended without success; `rejected` if the next attempt was not
+    /// admitted, and `with_value` if its outcome is a value.
     fn gave_up(
         &self,
         plan: &Plan<'_>,

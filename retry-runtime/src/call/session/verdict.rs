@@ -18,12 +18,12 @@ const HOLDING: Class = Class::RATE_LIMIT.union(Class::SERVER_ERROR);
 /// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
-    /// Whether `retry_on` and `abort_on` allow a retry.
+    /// Set if `retry_on` and `abort_on` allow a retry.
     pub retry: bool,
-    /// Whether a breaker counts it as a failure; otherwise it counts as a success.
+    /// Set if a breaker counts it as a failure; otherwise it counts as a success.
     pub failure: bool,
-    /// The wait that the server asked for, or that it asked not to be called again, unless the attempt
-    /// itself ruled on the wait.
+    /// The wait that the server asked for, or that it asked not to be called again, unless the
+    /// attempt itself ruled on the wait.
     pub hint: Option<Hint>,
     /// The source of `hint`.
     pub hint_source: HintSource,
@@ -32,7 +32,7 @@ pub struct Verdict<'a> {
     /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
     /// breaker to let a conflict pass.
     pub class: Class,
-    /// What went wrong, for events.
+    /// The text of the error, for events.
     pub error: ErrorDisplay<'a>,
     /// The wait that the attempt itself ruled.
     pub ruled: Option<Duration>,
@@ -40,7 +40,7 @@ pub struct Verdict<'a> {
     pub overruled: Option<Duration>,
     /// The least wait that the attempt itself asked for.
     pub least: Duration,
-    /// Whether the attempt itself said that attempts, budget and curve begin anew.
+    /// Set if the attempt itself has reset attempts, budget and curve.
     pub begins_anew: bool,
     /// Replaces the wait that would follow.
     pub adjust: Option<Adjust<'a>>,
@@ -173,7 +173,8 @@ impl<'a> Verdict<'a> {
         self.retry && self.longest_hint() != Some(Hint::Never)
     }
 
-    /// Returns the longest wait that any server asked for, unless an attempt itself ruled on the wait.
+    /// Returns the longest wait that any server asked for, unless an attempt itself ruled on the
+    /// wait.
     fn longest_hint(&self) -> Option<Hint> {
         self.hint.max(self.hint_of_others)
     }
@@ -183,7 +184,7 @@ impl<'a> Verdict<'a> {
         self.longest_hint().and_then(Hint::wait)
     }
 
-    /// Returns the wait that the server asked for with this failure; a wait of zero is none.
+    /// Returns the wait that the server asked for with this failure, if it is above zero.
     pub(super) fn asked(&self) -> Option<Duration> {
         self.hinted_wait().max(self.overruled).filter(|wait| !wait.is_zero())
     }
@@ -195,14 +196,14 @@ impl<'a> Verdict<'a> {
         adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))
     }
 
-    /// Whether a breaker counts it as a failure. Never a conflict: a server that lets one
+    /// Returns whether a breaker counts it as a failure. Never a conflict: a server that lets one
     /// transaction lose works.
     fn counts_for_breaker(&self) -> bool {
         self.failure && !self.class.contains(Class::CONFLICT)
     }
 
-    /// The wait for which a breaker holds all calls: a server that limits its callers, or fails, has
-    /// asked for it. The failures of the other members of a group are reported on their own.
+    /// The wait for which a breaker holds all calls: a server that limits its callers, or fails,
+    /// has asked for it. The failures of the other members of a group are reported on their own.
     pub(crate) fn held_wait(&self) -> Option<Duration> {
         let is_asked = match self.hint_source {
             HintSource::Error => self.class.intersects(HOLDING),

@@ -10,14 +10,14 @@ impl Known for RedisError {
             return Some(Class::TIMEOUT);
         }
         match self.kind() {
-            // A plain `ERR …`, such as that of a server with too many clients: only its text says
-            // what it is. And an I/O error is its source.
+            // A plain `ERR …`, for example of a server with too many clients: only its text is
+            // specific. And an I/O error is its source.
             ErrorKind::Server(ServerErrorKind::ResponseError) => None,
             ErrorKind::Io if !self.is_connection_dropped() => None,
-            // The client would connect anew: with the same password; and to read the same value,
-            // which is not of the type that was asked for.
+            // The client would connect again with the same password, and read the same value, which
+            // does not have the requested type.
             ErrorKind::AuthenticationFailed | ErrorKind::Parse => Some(Class::empty()),
-            // A replica that was told to write: the client of old versions would not ask again.
+            // A write sent to a replica: the client of old versions would not repeat it.
             ErrorKind::Server(ServerErrorKind::ReadOnly) => Some(Class::SERVER_ERROR),
             ErrorKind::Server(_) => Some(match self.retry_method() {
                 RetryMethod::NoRetry => Class::empty(),

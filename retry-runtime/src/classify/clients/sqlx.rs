@@ -10,7 +10,7 @@ macro_rules! known {
                 use ::$core::Error;
 
                 match self {
-                    // What is inside says more.
+                    // The inner error is more specific.
                     Error::Database(_) | Error::Io(_) | Error::Tls(_) => None,
                     // No connection was there to send a statement on.
                     Error::PoolTimedOut => Some(Class::TIMEOUT | Class::NETWORK | Class::CONNECT),

@@ -7,7 +7,7 @@ use crate::classify::{Class, Known, sqlstate};
 
 impl Known for Error {
     fn known(&self) -> Option<Class> {
-        // An error of the server is the source of this one, and is asked as such.
+        // An error of the server is the source of this one, and is classified there.
         self.is_closed().then_some(Class::NETWORK)
     }
 }

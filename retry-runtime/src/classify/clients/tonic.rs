@@ -36,8 +36,8 @@ impl Known for Status {
     }
 }
 
-/// The class of a status that the client itself made of an error, with one of the codes that it uses
-/// for errors without a code of their own. `None` if a known type in the source decides.
+/// The class of a status that the client itself made of an error, with one of the codes that it
+/// uses for errors without a code of their own. `None` if a known type in the source decides.
 fn of_source(status: &Status, source: &(dyn Error + 'static)) -> Option<Class> {
     if by_types(source).is_some() {
         return None;
@@ -49,7 +49,7 @@ fn of_source(status: &Status, source: &(dyn Error + 'static)) -> Option<Class> {
 /// The class of a status with one of these codes, by itself.
 fn own(status: &Status) -> Class {
     match status.code() {
-        // What tonic turns its own `TimeoutExpired` into.
+        // The form of tonic's own `TimeoutExpired`.
         Code::Cancelled if status.message() == "Timeout expired" => Class::TIMEOUT,
         Code::Cancelled => Class::empty(),
         // If a proxy answered instead of the service, tonic puts its HTTP status here.

@@ -19,7 +19,7 @@ impl Known for Error {
             | Error::Protocol(
                 ProtocolError::ResetWithoutClosingHandshake | ProtocolError::HandshakeIncomplete,
             ) => Some(Class::NETWORK),
-            // What is inside says more.
+            // The inner error is more specific.
             Error::Io(_) | Error::Tls(_) => None,
             _ => Some(Class::empty()),
         }

@@ -6,23 +6,23 @@ use core::marker::PhantomData;
 use crate::classify::known::held;
 use crate::classify::{Class, Classify, Hint};
 
-/// What is known of one type.
+/// The registered rule about one type.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     pub(super) class: fn(&(dyn Error + 'static)) -> Option<Class>,
-    /// Only a type that classifies itself has a hint, or knows that there is none.
+    /// Only a type that classifies itself has a hint, or the information that it has none.
     pub(super) hint: fn(&(dyn Error + 'static)) -> Option<Option<Hint>>,
 }
 
 impl Rule {
-    /// A rule about somebody else's type.
+    /// Creates a rule about a type of another crate.
     pub const fn new(class: fn(&(dyn Error + 'static)) -> Option<Class>) -> Self {
         Self { class, hint: |_| None }
     }
 }
 
-/// Whether a type is an [`Error`], and so can stand in a chain. Its own constant is found first if
-/// it is, that of [`NotAnError`] otherwise.
+/// The probe of whether a type is an [`Error`], and so can stand in a chain. Its own constant is
+/// found first if it is, otherwise the constant of [`NotAnError`].
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
 

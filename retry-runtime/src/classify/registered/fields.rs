@@ -1,4 +1,4 @@
-//! What the words of `#[classify( … )]` ask of fields, and of the error itself.
+//! The values that the words of `#[classify( … )]` read from fields, and from the error itself.
 
 use core::error::Error;
 use core::fmt::Display;
@@ -75,13 +75,13 @@ impl WaitField for Option<Duration> {
     }
 }
 
-/// A field, for the rules about its type. Its own method is found first if it is an [`Error`], that
-/// of [`NoRule`] otherwise.
+/// A field, for the rules about its type. Its own method is found first if it is an [`Error`],
+/// otherwise the method of [`NoRule`].
 #[derive(Debug)]
 pub struct FieldOf<'a, E>(pub &'a E);
 
 impl<E: Error + 'static> FieldOf<'_, E> {
-    /// What a rule says about it.
+    /// Returns the class that a rule gives it.
     pub fn __rule(&self) -> Option<Class> {
         registered::class(self.0)
     }
@@ -89,7 +89,7 @@ impl<E: Error + 'static> FieldOf<'_, E> {
 
 /// See [`FieldOf`].
 pub trait NoRule {
-    /// There is no rule about what is not an error.
+    /// Rules exist for errors only.
     fn __rule(&self) -> Option<Class> {
         None
     }

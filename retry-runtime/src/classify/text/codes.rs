@@ -16,8 +16,8 @@ pub(in crate::classify) fn status_code(text: &str) -> Option<Class> {
     (code >= 400).then(|| status(code))
 }
 
-/// Where the text names HTTP statuses of failures, in bytes, except in quotes: what a signature must
-/// not fold.
+/// Returns where the text names HTTP statuses of failures, in bytes, except in quotes: what a
+/// signature must not fold.
 pub fn statuses(text: &str) -> Vec<Range<usize>> {
     let words = Words::split(text);
     let is_failure = |at: &usize| {
@@ -64,7 +64,8 @@ impl Words<'_> {
         }
     }
 
-    /// Whether the reply of a mail server at `at` passes: `450 4.2.0 …` does, `550 5.1.1 …` does not.
+    /// Returns whether the reply of a mail server at `at` passes: `450 4.2.0 …` does, `550 5.1.1 …`
+    /// does not.
     fn smtp_at(&self, at: usize) -> Option<bool> {
         let word = self.list[at];
         let digits: [u8; 3] = word.text.as_bytes().try_into().ok()?;
@@ -103,7 +104,7 @@ impl Words<'_> {
             && self.list.get(at + 1).is_some_and(|next| next.is("exists"))
     }
 
-    /// Whether a node of a Redis cluster names another one: "MOVED 3999 127.0.0.1:6381".
+    /// Returns whether a node of a Redis cluster names another one: "MOVED 3999 127.0.0.1:6381".
     fn is_redirect(&self, at: usize) -> bool {
         let is_slot = |word: &Word<'_>| word.text.parse().is_ok_and(|slot: u16| slot < 16_384);
         let is_address = || {
@@ -132,7 +133,7 @@ impl Words<'_> {
         is_status.then_some(code)
     }
 
-    /// What the SQLSTATE at `at` says, if the word there is one.
+    /// Returns the class of the SQLSTATE at `at`, if the word there is one.
     fn sql_at(&self, at: usize) -> Option<Class> {
         let word = self.list[at];
         let is_state = word.text.len() == 5
@@ -155,8 +156,8 @@ impl Words<'_> {
         if let Some(number) = mysql {
             return sqlstate::mysql(number, word.text);
         }
-        // "SQLSTATE 40P01", "SQLSTATE[40001]", "SQLState: 40001", "SQL state: 40001", and what psql
-        // prints if it is asked for more: "ERROR:  40001: could not serialize"
+        // "SQLSTATE 40P01", "SQLSTATE[40001]", "SQLState: 40001", "SQL state: 40001", and psql's
+        // verbose form: "ERROR:  40001: could not serialize"
         let joined = before(1).is_some_and(|word| word.is("sqlstate"));
         let apart = before(1).is_some_and(|word| word.is("state"))
             && before(2).is_some_and(|word| word.is("sql"));
@@ -168,7 +169,8 @@ impl Words<'_> {
         (joined || apart || code_of_state || psql).then(|| sqlstate::sqlstate(word.text))?
     }
 
-    /// Whether a text or a clause ends in front of this word: "1213 (40001): Deadlock found".
+    /// Returns whether a text or a clause ends in front of this word: "1213 (40001): Deadlock
+    /// found".
     fn ends_clause(&self, at: usize) -> bool {
         let glue =
             if at < self.list.len() { self.glue(at) } else { &self.text[self.list[at - 1].end..] };
@@ -191,7 +193,7 @@ impl Words<'_> {
         digit_before || digit_after || sign || after.starts_with(['%', '_'])
     }
 
-    /// Whether the words before the number say that it is a status.
+    /// Returns whether the words before the number say that it is a status.
     fn is_called_status(&self, at: usize) -> bool {
         let is_plain = |glue: &str| {
             let is_compared =
@@ -212,7 +214,8 @@ impl Words<'_> {
                 let is_smtp = second.is_some_and(|word| word.is_in(&["transient", "permanent"]));
                 return !is_smtp && !self.has_place(at, at + 1);
             }
-            // curl, and git, which runs it: "The requested URL returned error: 503"; "API Error: 529".
+            // curl, and git, which runs it: "The requested URL returned error: 503"; "API Error:
+            // 529".
             let answers = ["returned", "api", "http", "server", "request"];
             if word.is("error") && second.is_some_and(|word| word.is_in(&answers)) {
                 return true;
@@ -246,7 +249,7 @@ impl Words<'_> {
         false
     }
 
-    /// Whether the number is followed by a reason phrase that belongs to a status.
+    /// Returns whether the number is followed by a reason phrase that belongs to a status.
     fn has_reason(&self, at: usize) -> bool {
         let separated =
             !self.glue(at + 1).contains([';', ',', '(', '\n']) && !self.glue(at + 1).contains(". ");
@@ -254,8 +257,8 @@ impl Words<'_> {
     }
 }
 
-/// Returns whether the same call fails again after this status: 4xx, 501 and 505. Conflicts, locks, "too early" and the like need not, and SMTP says 421 and 451 of a
-/// trouble that passes.
+/// Returns whether the same call fails again after this status: 4xx, 501 and 505. Conflicts, locks,
+/// "too early" and the like need not, and SMTP says 421 and 451 of a trouble that passes.
 const fn refuses(code: u16) -> bool {
     matches!(code, 400..=499 | 501 | 505)
         && !matches!(code, 408 | 409 | 421 | 423 | 425 | 429 | 451)

@@ -1,7 +1,7 @@
 //! Texts of failures to connect: the request was certainly not sent.
 //!
-//! One rule decides, and it is strict, because a false answer repeats an order. The text is one line,
-//! begins with the failure itself, and says nothing else.
+//! One rule decides, and it is strict, because a false answer repeats an order. The text is one
+//! line, begins with the failure itself, and says nothing else.
 
 use super::{Finding, Meaning};
 use crate::classify::Class;
@@ -48,8 +48,8 @@ pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
         && !denies(words, findings)
 }
 
-/// Returns whether a text around the failure contradicts it: the request may have been sent, or another
-/// party failed to connect.
+/// Returns whether a text around the failure contradicts it: the request may have been sent, or
+/// another party failed to connect.
 pub(in crate::classify) fn denies_connect(text: &str) -> bool {
     let words = Words::split(text);
     denies(&words, &words.findings())

@@ -43,8 +43,8 @@ pub(super) enum Says {
 ///   in the same part.
 /// - `:` allows punctuation between its neighbours; at the end it requires a colon.
 /// - `^` is the beginning of a clause, and `$` its end.
-/// - `#` is a number, `@peer` one of [`PEERS`], `@allowance` one of [`ALLOWANCES`], and `@cannot` one
-///   of [`CANNOT`]. "Couldn't" is two words.
+/// - `#` is a number, `@peer` one of [`PEERS`], `@allowance` one of [`ALLOWANCES`], and `@cannot`
+///   one of [`CANNOT`]. "Couldn't" is two words.
 #[derive(Clone, Copy)]
 pub(super) struct Phrase {
     pub(super) says: Says,
@@ -646,7 +646,7 @@ pub(super) const PHRASES: &[Phrase] = &[
 /// Words of a failure that lasts: they silence what is said beside and around them.
 #[rustfmt::skip]
 pub(super) const REFUSALS: &[&str] = &[
-    // Who asks.
+    // Refused callers.
     "permission denied", "permission ~ denied", "access denied", "access is denied", "not authorized", "not authorised",
     "not authenticated", "are you root",
     "failed login", "login attempts", "failed attempts", "no credentials", "loading credentials",
@@ -660,7 +660,7 @@ pub(super) const REFUSALS: &[&str] = &[
     "not permitted", "not allowed", "noauth", "noperm", "wrongpass", "pg hba",
     "no permission", "no permissions", "no perm", "does not have permission",
     "does not have valid authentication", "proxy authorization required", "due to user request",
-    // What is asked for.
+    // Missing objects.
     "does not exist", "doesn t exist", "do not exist", "not found", "no such", "unknown column",
     "unknown database", "unknown table", "unknown command", "unknown topic", "unknown method",
     "unknown option", "unknown flag", "undefined column", "undefined table", "undefined function",
@@ -680,7 +680,7 @@ pub(super) const REFUSALS: &[&str] = &[
     "cannot find function", "cannot find type", "undefined reference", "no attribute",
     "unexpected keyword argument", "eof while parsing", "eof while looking", "eof while scanning", "eof in archive", "end of file while parsing",
     "util : concurrent modification",
-    // How it is asked.
+    // Malformed requests.
     "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
     "invalid syntax", "invalid url", "invalid uri", "malformed",
     "error decoding", "too many redirects", "invalid connection string", "invalid value",
@@ -688,7 +688,7 @@ pub(super) const REFUSALS: &[&str] = &[
     "mismatched types", "incompatible type", "invalid port", "invalid http version",
     "error with configuration", "without a base", "precondition failed", "number of rows", "not in a state required", "unrecoverable",
     "wrongtype", "noscript", "too long", "too large", "out of range", "division by zero",
-    // Who answers.
+    // Untrusted servers.
     "certificate", "x509", "unknown issuer", "unknownissuer", "wrong version number",
     "invalidcontenttype", "invalid content type", "host key verification failed",
     "no space left", "read only file system",
@@ -703,7 +703,8 @@ pub(super) const FINAL_REFUSALS: &[&str] = &[
     "^ undefined :",
 ];
 
-/// Refusals that a rate limit overrules, as it overrules a status of 4xx: "403 Forbidden: rate limit".
+/// Refusals that a rate limit overrules, as it overrules a status of 4xx: "403 Forbidden: rate
+/// limit".
 #[rustfmt::skip]
 pub(super) const CALLER_REFUSALS: &[&str] = &[
     "bad request", "endpoint requires http", "forbidden", "inadequate security", "invalid request",

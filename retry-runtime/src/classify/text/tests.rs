@@ -234,7 +234,7 @@ const CASES: &[(Class, &str)] = &[
     (RATE, "HTTP 429 from insufficient_quota_alerts"),
     (RATE, "HTTP 429: You exceeded your current quota, please check your plan"),
     (RATE, "HTTP 429: insufficient quota"),
-    // What is quoted: names, and what somebody said.
+    // Quoted texts: names, and statements of others.
     (NONE, "password authentication failed for user \"timeout\""),
     (NONE, "database \"timeout\" does not exist"),
     (NONE, "columns \"a\", \"timeout\" are unknown"),

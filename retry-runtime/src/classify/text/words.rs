@@ -15,12 +15,12 @@ pub(super) struct Word<'a> {
     pub(super) quoted: Quoted,
 }
 
-/// Whether a word is quoted, and what that says.
+/// The kind of quotation in which a word stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quoted {
     /// It is the text's own word.
     No,
-    /// It is what somebody else said: `message: "…"`, `{"error": "…"}`.
+    /// A quoted statement: `message: "…"`, `{"error": "…"}`.
     Statement,
     /// It is the name of a thing, after a word: `user "timeout"`.
     Name,
@@ -75,14 +75,14 @@ impl<'a> Words<'a> {
         self.list.get(at).map_or("", |word| &self.text[before..word.start])
     }
 
-    /// Whether this word follows the one before it in the same sentence.
+    /// Returns whether this word follows the one before it in the same sentence.
     pub(super) fn is_close(&self, at: usize) -> bool {
         self.glue(at)
             .chars()
             .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '’' | '`'))
     }
 
-    /// Whether this word and the one before it are parts of one identifier.
+    /// Returns whether this word and the one before it are parts of one identifier.
     pub(super) fn is_joined(&self, at: usize) -> bool {
         at > 0 && at < self.list.len() && matches!(self.glue(at), "" | "_")
     }
@@ -224,7 +224,7 @@ const fn closing(open: char) -> Option<char> {
     }
 }
 
-/// Whether what is quoted after this is what somebody said: `error "…"`.
+/// Returns whether the quotation after `before` is a statement: `error "…"`.
 fn introduces_statement(before: &str) -> bool {
     const VERBS: [&str; 9] =
         ["error", "exception", "message", "reason", "returned", "replied", "said", "says", "with"];

@@ -54,8 +54,8 @@ impl CircuitBreaker {
 
     /// Continues from the breaker of another process: in this state, with this many consecutive
     /// failures, and open for this long from now ([`Duration::MAX`]: until reset). That process's
-    /// probes and stages are unknown, so half-open is restored as open with its open time already over. If
-    /// only rates decide, the failures are ignored; a growing open time starts over.
+    /// probes and stages are unknown, so half-open is restored as open with its open time already
+    /// over. If only rates decide, the failures are ignored; a growing open time starts over.
     ///
     /// ```
     /// # use core::time::Duration;

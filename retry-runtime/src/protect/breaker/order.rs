@@ -1,5 +1,5 @@
 //! A breaker that is controlled from outside, by a fleet that shares it: open for a while, make one
-//! probe at a time, close. Also tells such a fleet whether the breaker is being called.
+//! probe at a time, close. Also reports to such a fleet whether the breaker is being called.
 //!
 //! Every order expires: to open a breaker is to open it for a given time, after which the breaker
 //! decides on its own, as after its own open time.
@@ -34,12 +34,12 @@ pub enum BreakerOrder {
     /// Lets probes through, one at a time, while the breaker is open. Each must begin within this
     /// time from now; after that, the breaker is open as before.
     Probe(Duration),
-    /// Lets all calls through, and starts counting again: a fleet has seen for itself that the other
-    /// side works, so there are no stages, even if the breaker has a
+    /// Lets all calls through, and starts counting again: a fleet has seen for itself that the
+    /// other side works, so there are no stages, even if the breaker has a
     /// [gradual](retry_rules::HalfOpen::Gradual) half-open state.
     Closed,
-    /// Ends a [hold](CircuitBreaker::hold) now, and changes no state: another member of the fleet was
-    /// reset.
+    /// Ends a [hold](CircuitBreaker::hold) now, and changes no state: another member of the fleet
+    /// was reset.
     EndHold,
 }
 
@@ -48,7 +48,7 @@ pub enum BreakerOrder {
 pub(super) struct ProbeLoan {
     /// The end of the time in which a probe may begin, as a [`stamp`].
     until: u64,
-    /// When the open time ends if no probe decides before, as a [`stamp`].
+    /// The end of the open time if no probe decides before, as a [`stamp`].
     open_until: u64,
 }
 
@@ -154,7 +154,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// How many probes may run at a time.
+    /// Returns how many probes may run at a time.
     pub(super) fn max_probes(&self, inner: &LockedState) -> u32 {
         if inner.loan.is_some() { 1 } else { self.config.get_half_open_requests() }
     }

@@ -14,8 +14,8 @@ pub(super) enum Report<'a> {
     Neither,
     /// A server has asked for a wait, for which calls are held: neither a failure nor a success.
     Held,
-    /// The call was rejected further inside by a breaker that holds calls: neither, however long that
-    /// took.
+    /// The call was rejected further inside by a breaker that holds calls: neither, however long
+    /// that took.
     HeldElsewhere,
 }
 

@@ -12,11 +12,11 @@ use crate::base::sync::Arc;
 
 /// Permission to make one call, and the duty to report its outcome.
 ///
-/// Call [`success`](Self::success), [`failure`](Self::failure), [`rate_limited`](Self::rate_limited)
-/// or [`forgive`](Self::forgive). A
-/// permit dropped without a report, as when a future is cancelled, is forgiven; but if its thread is
-/// panicking, that counts as a failure, and if the call took longer than `slow_calls` allows, as slow. Reports on calls admitted before the breaker changed
-/// state are ignored.
+/// Call [`success`](Self::success), [`failure`](Self::failure),
+/// [`rate_limited`](Self::rate_limited) or [`forgive`](Self::forgive). A permit dropped without a
+/// report, as when a future is cancelled, is forgiven; but if its thread is panicking, that counts
+/// as a failure, and if the call took longer than `slow_calls` allows, as slow. Reports on calls
+/// admitted before the breaker changed state are ignored.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -43,7 +43,7 @@ impl<'a> Permit<'a> {
         Self { breaker, tag }
     }
 
-    /// What the call keeps of this attempt, should it be retried.
+    /// Returns the part of this attempt that the call keeps for a retry.
     pub(crate) const fn stage_pass(&self) -> StagePass {
         StagePass::admitted(self.tag)
     }
@@ -98,8 +98,8 @@ impl<'a> Permit<'a> {
     }
 
     /// Reports that the server has asked callers to wait. If the breaker is configured to
-    /// [hold](retry_rules::BreakerConfig::hold) calls, it holds all of them for this long, and the call
-    /// is neither a failure nor a success. Otherwise, and if the wait is zero, it is a
+    /// [hold](retry_rules::BreakerConfig::hold) calls, it holds all of them for this long, and the
+    /// call is neither a failure nor a success. Otherwise, and if the wait is zero, it is a
     /// [`failure`](Self::failure).
     ///
     /// ```
@@ -121,7 +121,7 @@ impl<'a> Permit<'a> {
         breaker.report(tag, Report::Held);
     }
 
-    /// Whether the breaker is configured to hold calls.
+    /// Returns whether the breaker is configured to hold calls.
     pub(crate) const fn may_hold(&self) -> bool {
         self.breaker.config().get_hold().is_some()
     }
@@ -213,8 +213,8 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] while the breaker holds calls, while it is open, half-open with `half_open_requests` probes already
-    /// running, or in a stage in which the call has no place.
+    /// [`Rejected`] while the breaker holds calls, while it is open, half-open with
+    /// `half_open_requests` probes already running, or in a stage in which the call has no place.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
         self.admit_closed().or_else(|word| self.acquire_first(word))

@@ -13,13 +13,13 @@ struct Probe {
 pub(super) struct Probes {
     /// Probes that have not reported yet, ordered by id and hence by time.
     pending: VecDeque<Probe>,
-    /// How many of them, counted from the front, have lost their slots to others.
+    /// The number of of them, counted from the front, have lost their slots to others.
     overdue: usize,
     next_id: u64,
     successes: u32,
-    /// When the breaker became half-open: the time of its first probe.
+    /// The time at which the breaker became half-open: the time of its first probe.
     began_at: Option<Instant>,
-    /// When a call last came, whether it was admitted or not.
+    /// The time of the last call, whether it was admitted or not.
     asked_at: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ impl Probes {
         (self.began_at, self.asked_at) = (None, None);
     }
 
-    /// Whether no call has asked to be a probe for at least this time.
+    /// Returns whether no call has asked to be a probe for at least this time.
     pub(super) fn are_unasked_for(&self, now: Instant, span: Duration) -> bool {
         self.asked_at.is_none_or(|at| now.saturating_duration_since(at) >= span)
     }
@@ -71,12 +71,12 @@ impl Probes {
         }
     }
 
-    /// When the oldest probe that holds a slot was admitted.
+    /// Returns when the oldest probe that holds a slot was admitted.
     fn eldest(&self) -> Option<Instant> {
         self.pending.get(self.overdue).map(|probe| probe.admitted_at)
     }
 
-    /// How long until [`admit`](Self::admit) succeeds, if no probe reports before that.
+    /// Returns how long until [`admit`](Self::admit) succeeds, if no probe reports before that.
     pub(super) fn until_free(&self, now: Instant, limit: u32, overdue: Duration) -> Duration {
         match self.eldest() {
             Some(at) if self.count() >= limit => {
@@ -106,7 +106,7 @@ impl Probes {
         u32::try_from(self.pending.len() - self.overdue).unwrap_or(u32::MAX)
     }
 
-    /// Whether one has succeeded, and the first was admitted at least this long ago.
+    /// Returns whether one has succeeded, and the first was admitted at least this long ago.
     pub(super) fn have_succeeded_for(&self, now: Instant, span: Duration) -> bool {
         let began = self.began_at.filter(|_| self.successes > 0);
         began.is_some_and(|at| now.saturating_duration_since(at) >= span)

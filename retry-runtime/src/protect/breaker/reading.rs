@@ -1,4 +1,4 @@
-//! What can be read from a breaker: its state, how long it lasts, its numbers, its name.
+//! The readable values of a breaker: its state, the rest of its open time, its numbers, its name.
 
 use core::time::Duration;
 
@@ -31,15 +31,15 @@ pub struct Snapshot {
     pub name: Name,
     /// The state, as [`CircuitBreaker::state`](crate::CircuitBreaker::state) returns it.
     pub state: State,
-    /// Whether the state was forced, and so lasts until it is reset.
+    /// Set if the state was forced, and so lasts until it is reset.
     pub forced: bool,
-    /// Whether the state was set by [`follow`](crate::CircuitBreaker::follow).
+    /// Set if the state was set by [`follow`](crate::CircuitBreaker::follow).
     pub by_fleet: bool,
     /// Failures since the last success; 0 if only rates decide. Once the breaker is open,
     /// those that opened it.
     pub consecutive_failures: u32,
     /// Calls in the window; 0 if consecutive failures decide. Once the breaker is open,
-    /// those of the window that opened it.
+    /// the calls of the window that opened it.
     pub calls: u64,
     /// Failures among `calls`.
     pub failures: u64,
@@ -49,13 +49,12 @@ pub struct Snapshot {
     pub probes: u32,
     /// Probes that succeeded; 0 unless half-open.
     pub probe_successes: u32,
-    /// How long the breaker stays open: zero if it is not open or its open time is over,
+    /// The time for which the breaker stays open: zero if it is not open or its open time is over,
     /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
-    /// How long all calls are still held, because a server has asked one of them to wait; zero if
-    /// they are not.
+    /// The rest of the hold of all calls, which a server has requested; zero if calls are not held.
     pub held: Duration,
-    /// How often it has reopened since it was last closed.
+    /// The number of times it has reopened since it was last closed.
     pub reopenings: u32,
     /// The text of the failure that last opened it, if known; kept after it closes again.
     pub opened_by: Option<Arc<str>>,
@@ -98,9 +97,9 @@ impl CircuitBreaker {
     ///
     /// While it is half-open with all probes running, this is the time until the oldest of them
     /// loses its slot; the first one to report makes room earlier. In a stage of a
-    /// [gradual](retry_rules::HalfOpen::Gradual) half-open state, it is zero only if the next call is one
-    /// of those that are admitted. Otherwise it is the rest of the stage, or the time until its
-    /// running calls are no longer waited for, jittered.
+    /// [gradual](retry_rules::HalfOpen::Gradual) half-open state, it is zero only if the next call
+    /// is one of those that are admitted. Otherwise it is the rest of the stage, or the time until
+    /// its running calls are no longer waited for, jittered.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -115,15 +114,16 @@ impl CircuitBreaker {
         if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed(None) }
     }
 
-    /// How long until a waiting call, whose last refusal has left a `pass`, is to try again. Each stage
-    /// refuses it once at most.
+    /// Returns how long until a waiting call, whose last refusal has left a `pass`, is to try
+    /// again. Each stage refuses it once at most.
     pub(crate) fn until_may_try(&self, pass: StagePass) -> Option<Duration> {
         self.until_probed(Some(pass))
     }
 
-    /// Whether a call that has failed may be retried after a wait of its own. In a stage, that is a call
-    /// of which a stage has admitted an attempt: a place that is free now is not kept for it. Where calls
-    /// are held for longest, it may, because its wait lasts until the end of the hold.
+    /// Returns whether a call that has failed may be retried after a wait of its own. In a stage,
+    /// that is a call of which a stage has admitted an attempt: a place that is free now is not
+    /// kept for it. Where calls are held for longest, it may, because its wait lasts until the end
+    /// of the hold.
     pub(crate) fn admits_retry(&self, pass: StagePass) -> bool {
         let word = self.word();
         if word.is_held() && self.is_held_longest() {
@@ -135,8 +135,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// The pass of a call that has just been refused. If the stage has ended since, the call misses the
-    /// next one.
+    /// The pass of a call that has just been refused. If the stage has ended since, the call misses
+    /// the next one.
     #[cold]
     pub(crate) fn pass_of_refused(&self) -> StagePass {
         let inner = self.lock();

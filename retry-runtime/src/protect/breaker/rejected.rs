@@ -25,9 +25,9 @@ use crate::outcome::error::Interrupted;
 pub struct Rejected {
     /// The breaker's name.
     pub breaker: Name,
-    /// How long the breaker stays open: zero while it is half-open with all probes running,
-    /// [`Duration::MAX`] if it is open until reset. If calls are held for longer, the rest of the
-    /// hold.
+    /// The time for which the breaker stays open: zero while it is half-open with all probes
+    /// running, [`Duration::MAX`] if it is open until reset. If calls are held for longer, the rest
+    /// of the hold.
     pub remaining: Duration,
     pub(super) opened_by: Option<Arc<str>>,
     pub(super) is_held: bool,

@@ -1,8 +1,8 @@
 //! The stages of a gradual half-open state: which calls they admit, and when they end.
 //!
-//! A stage lasts for its least time and until a call that it admitted has succeeded. If all of those
-//! calls have ended otherwise by then, the stage begins again, because it would have to wait long for
-//! its next place where calls are rare.
+//! A stage lasts for its least time and until a call that it admitted has succeeded. If all of
+//! those calls have ended otherwise by then, the stage begins again, because it would have to wait
+//! long for its next place where calls are rare.
 
 use core::time::Duration;
 
@@ -27,9 +27,9 @@ pub(super) struct Stages {
     arrivals: u64,
     /// The calls that it admitted and that have not ended.
     running: u32,
-    /// When the latest of them was admitted.
+    /// The time at which the latest of them was admitted.
     admitted_at: u64,
-    /// Whether a call that it admitted has succeeded.
+    /// Set if a call that it admitted has succeeded.
     has_succeeded: bool,
     /// The least time of a stage, in nanoseconds.
     least: u64,
@@ -64,10 +64,11 @@ impl Stages {
         *self = Self { stage, began: now, until, least, overdue, ..Self::new() };
     }
 
-    /// Whether a call is admitted that comes now, or `None` if the last stage is over.
+    /// Returns whether a call is admitted that comes now, or `None` if the last stage is over.
     ///
-    /// No randomness is needed: the calls that are admitted are evenly spread, and the first of each
-    /// stage is one of them. A call that tries again in the stage that refused it is not counted again.
+    /// No randomness is needed: the calls that are admitted are evenly spread, and the first of
+    /// each stage is one of them. A call that tries again in the stage that refused it is not
+    /// counted again.
     pub(super) fn admit(&mut self, now: u64, history: History) -> Option<bool> {
         if now >= self.until {
             if self.has_succeeded {
@@ -94,7 +95,8 @@ impl Stages {
         Some(is_admitted)
     }
 
-    /// A call that the present stage admitted has ended. Returns the waiting calls that this concerns.
+    /// A call that the present stage admitted has ended. Returns the waiting calls that this
+    /// concerns.
     pub(super) fn ended(&mut self, now: u64, has_succeeded: bool) -> Woken {
         self.running = self.running.saturating_sub(1);
         self.has_succeeded |= has_succeeded;
@@ -109,8 +111,8 @@ impl Stages {
         }
     }
 
-    /// How long until the next call is admitted that comes for the first time, if no call ends before
-    /// that.
+    /// Returns how long until the next call is admitted that comes for the first time, if no call
+    /// ends before that.
     pub(super) fn until_admits(&self, now: u64) -> Duration {
         if self.share().is_none_or(|share| self.place() < share) {
             return Duration::ZERO;
@@ -118,13 +120,13 @@ impl Stages {
         self.until_next(now)
     }
 
-    /// How long until a waiting call may try again, if no call ends before that. It is not
+    /// Returns how long until a waiting call may try again, if no call ends before that. It is not
     /// necessarily admitted then.
     pub(super) fn until_may_try(&self, now: u64, history: History) -> Duration {
         if self.takes_part(history) { Duration::ZERO } else { self.until_next(now) }
     }
 
-    /// How long until the stage ends or begins again, if no call ends before that.
+    /// Returns how long until the stage ends or begins again, if no call ends before that.
     fn until_next(&self, now: u64) -> Duration {
         let at = if now < self.until {
             self.until
@@ -145,7 +147,7 @@ impl Stages {
         self.began
     }
 
-    /// Whether the stage could have ended this long ago, had a call come.
+    /// Returns whether the stage could have ended this long ago, had a call come.
     pub(super) fn is_overdue(&self, now: u64, span: Duration) -> bool {
         self.until.saturating_add(clock::nanos_of(span)) <= now
     }
@@ -160,13 +162,13 @@ impl Stages {
         self.arrivals.wrapping_mul(GOLDEN)
     }
 
-    /// Whether the call may be admitted: this stage has not refused it, or it is the first one since the
-    /// stage began again.
+    /// Returns whether the call may be admitted: this stage has not refused it, or it is the first
+    /// one since the stage began again.
     fn takes_part(&self, history: History) -> bool {
         history != History::Refused(self.stage) || self.arrivals == 0
     }
 
-    /// Whether no admitted call is running that could still succeed.
+    /// Returns whether no admitted call is running that could still succeed.
     const fn is_quiet(&self, now: u64) -> bool {
         self.running == 0 || self.admitted_at.saturating_add(self.overdue) <= now
     }

@@ -1,5 +1,5 @@
-//! What a breaker admits, what a report changes, how it moves from one state to the next, and the
-//! order in which transitions are announced.
+//! The state machine of a breaker: the calls that it admits, the effect of reports, its
+//! transitions, and the order in which they are announced.
 
 use core::fmt;
 use core::mem::take;
@@ -24,16 +24,16 @@ use crate::observe;
 use crate::protect::stamp;
 
 impl CircuitBreaker {
-    /// The admission to a closed breaker that counts consecutive failures; any other needs `acquire`
-    /// with the word that is returned.
+    /// The admission to a closed breaker that counts consecutive failures; any other needs
+    /// `acquire` with the word that is returned.
     #[inline(always)]
     pub(crate) fn admit_closed(&self) -> Result<Permit<'_>, StateWord> {
         let word = self.word();
         if word.is_closed() { Ok(Permit::new(self, Tag::untimed(word))) } else { Err(word) }
     }
 
-    /// Every other admission, to a call whose last attempt or refusal has left a `pass`. If all calls are
-    /// admitted, it is not read.
+    /// Every other admission, to a call whose last attempt or refusal has left a `pass`. If all
+    /// calls are admitted, it is not read.
     #[inline]
     pub(crate) fn acquire(
         &self,
@@ -52,7 +52,8 @@ impl CircuitBreaker {
         Ok(Permit::new(self, Tag::untimed(word)))
     }
 
-    // Not inlined: only these calls need registers for the clock. A `Result`, to be returned as it is.
+    // Not inlined: only these calls need registers for the clock. A `Result`, to be returned as it
+    // is.
     #[inline(never)]
     #[expect(clippy::unnecessary_wraps, reason = "a tail call")]
     fn acquire_timed(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
@@ -169,13 +170,13 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether the time has passed after which a single success is enough.
+    /// Returns whether the time has passed after which a single success is enough.
     fn has_been_half_open_for_long(&self, inner: &LockedState) -> bool {
         let limit = self.config.get_half_open_for();
         limit.is_some_and(|limit| inner.probes.have_succeeded_for(clock::now(), limit))
     }
 
-    /// What follows when enough probes have succeeded.
+    /// Leaves the half-open state after enough probes have succeeded.
     fn recover(&self, inner: &mut LockedState) {
         let is_gradual = self.config.get_half_open() == HalfOpen::Gradual && inner.loan.is_none();
         let to = if is_gradual { Mode::Gradual } else { Mode::closed_by(&self.config) };
@@ -273,8 +274,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// What [`measure`](Self::measure) does with a success whose duration does not matter.
-    // Not inlined: `report` then saves no registers, for whatever it calls.
+    /// Reports a success whose duration does not matter, as [`measure`](Self::measure) does.
+    // Not inlined: `report` then saves no registers, for any function that it calls.
     #[inline(never)]
     fn succeed_measured(&self, tag: Tag) {
         let now = if self.window_is_of_time { stamp::nanos() } else { 0 };
@@ -321,7 +322,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether this many consecutive failures open a breaker that also goes by rates.
+    /// Returns whether this many consecutive failures open a breaker that also goes by rates.
     fn reaches_threshold(&self, streak: u32) -> bool {
         self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
     }
@@ -360,7 +361,7 @@ impl CircuitBreaker {
         if admitted_at.is_some() {
             inner.woken = Woken::One;
         }
-        // Without a limit on it, nobody asks for the time.
+        // Without a limit on the time, the clock is not read.
         let is_timed = Mode::closed_by(&self.config) == Mode::Timed;
         let took =
             admitted_at.filter(|_| is_timed).map(|at| clock::now().saturating_duration_since(at));
@@ -525,7 +526,7 @@ fn text_of(error: &dyn fmt::Display) -> Option<Arc<str>> {
     text
 }
 
-/// How a call failed that its caller gave up.
+/// The failure of a call that its caller gave up.
 struct GivenUp(Duration);
 
 impl fmt::Display for GivenUp {

@@ -15,7 +15,7 @@ use super::word::StagePass;
 /// The calls that wait.
 pub(super) struct Waiters(Notify);
 
-/// Which of them a change concerns.
+/// The waiters that a change concerns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Woken {
     #[default]
@@ -41,9 +41,9 @@ impl Waiters {
 }
 
 impl CircuitBreaker {
-    /// A future that is ready once a call whose refusal has left a `pass` is to try again, or once the
-    /// breaker is open until it is reset. It is woken by changes, and not by the passing of time: the
-    /// end of the open time or of a stage, or of the time in which a probe has to report.
+    /// A future that is ready once a call whose refusal has left a `pass` is to try again, or once
+    /// the breaker is open until it is reset. It is woken by changes, and not by the passing of
+    /// time: the end of the open time or of a stage, or of the time in which a probe has to report.
     pub(crate) fn admission(&self, pass: StagePass) -> Admission<'_> {
         let change = self.waiters.0.notified();
         Admission { breaker: self, pass, change, is_registered: false }
@@ -51,7 +51,7 @@ impl CircuitBreaker {
 }
 
 pin_project_lite::pin_project! {
-    /// What [`CircuitBreaker::admission`] returns.
+    /// The future that [`CircuitBreaker::admission`] returns.
     #[must_use = "a future does nothing until it is awaited"]
     pub(crate) struct Admission<'a> {
         breaker: &'a CircuitBreaker,
@@ -69,7 +69,7 @@ impl Future for Admission<'_> {
         let mut this = self.project();
         loop {
             if !*this.is_registered {
-                // Registered before looking: what changes after the look is heard of.
+                // Registered before the state is read, so that a later change wakes this task.
                 this.change.as_mut().enable();
                 *this.is_registered = true;
                 let remaining = this.breaker.until_may_try(*this.pass);

@@ -21,7 +21,7 @@ pub(super) struct Outcome {
 impl Outcome {
     const GOOD: Self = Self { failed: false, slow: false };
 
-    /// Whether the call counts against the breaker; only such a call can open it.
+    /// Returns whether the call counts against the breaker; only such a call can open it.
     const fn is_bad(self) -> bool {
         self.failed || self.slow
     }
@@ -46,7 +46,7 @@ impl CallCounts {
         }
     }
 
-    /// Why these numbers open a breaker, if they do.
+    /// Returns the cause for which these numbers open a breaker, if they do.
     fn verdict(self, config: &BreakerConfig) -> Option<Cause> {
         // Division rounds to the nearest float, and so does a literal: 7 of 10 equals 0.7.
         #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^53 calls")]
@@ -187,7 +187,7 @@ impl Calls {
     }
 }
 
-/// How many slices a window of time is divided into; it advances by one at a time.
+/// The number of slices of a window of time; it advances by one slice at a time.
 const SLICES: u64 = 10;
 
 /// The calls of the last `span` of time, in slices.

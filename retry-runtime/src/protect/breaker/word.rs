@@ -7,7 +7,7 @@ use retry_rules::BreakerConfig;
 
 use crate::event::transition::State;
 
-/// What a breaker does with a call and its outcome.
+/// The handling of a call and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Closed; consecutive failures count. Zero, because this is the case to be tested fastest.
@@ -47,7 +47,7 @@ impl Mode {
         }
     }
 
-    /// Whether calls are recorded in the window.
+    /// Returns whether calls are recorded in the window.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Measured | Self::Timed | Self::Gradual)
     }
@@ -75,8 +75,8 @@ const fn mode_of(bits: u64) -> Mode {
     }
 }
 
-/// `generation << 5 | held << 4 | watched << 3 | mode`. The generation increases with every change, so two
-/// words with the same generation belong to the same period between changes.
+/// `generation << 5 | held << 4 | watched << 3 | mode`. The generation increases with every change,
+/// so two words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateWord(pub(super) u64);
 
@@ -113,7 +113,7 @@ impl StateWord {
         Self(self.0 & !HELD)
     }
 
-    /// Whether calls are held, or were until their hold ended without a call since.
+    /// Returns whether calls are held, or were until their hold ended without a call since.
     pub(super) const fn is_held(self) -> bool {
         self.0 & HELD != 0
     }
@@ -146,7 +146,7 @@ const fn micros(stamp: u64) -> u64 {
     stamp / 1_000
 }
 
-/// What a permit remembers, in one word, to keep futures small.
+/// The state of a permit in one word, to keep futures small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
@@ -177,7 +177,7 @@ impl Tag {
         self.0 & (MODE | PASSING) == Mode::Closed as u64
     }
 
-    /// Whether the report has no effect.
+    /// Returns whether the report has no effect.
     pub(super) const fn is_ignored(self) -> bool {
         matches!(self.mode(), Mode::Open)
     }
@@ -192,8 +192,8 @@ impl Tag {
         self.0 >> MODE_BITS
     }
 
-    /// Whether the permit (not a probe's) was admitted under this very word, ignoring the bits for
-    /// noting and for holding calls.
+    /// Returns whether the permit (not a probe's) was admitted under this very word, ignoring the
+    /// bits for noting and for holding calls.
     pub(super) const fn is_of(self, word: StateWord) -> bool {
         let differs = (self.0 ^ word.0) & !PASSING;
         match self.mode() {
@@ -207,22 +207,22 @@ impl Tag {
         (self.0 & TIMED & !PASSING) as u32
     }
 
-    /// Whether the call of a timed tag began at `stamp` or later.
+    /// Returns whether the call of a timed tag began at `stamp` or later.
     pub(super) const fn began_since(self, stamp: u64, now: u64) -> bool {
         self.elapsed(now).as_micros() <= micros(now).saturating_sub(micros(stamp)) as u128
     }
 
-    /// How long before `now` the call of a timed tag began.
+    /// Returns how long before `now` the call of a timed tag began.
     pub(super) const fn elapsed(self, now: u64) -> Duration {
         let wrap = u64::MAX >> TIMED_BITS;
         Duration::from_micros(micros(now).wrapping_sub(self.0 >> TIMED_BITS) & wrap)
     }
 }
 
-/// What the last attempt or refusal of a call in a stage has left, so that its retries and its waits
-/// do not count as calls that come for the first time.
+/// The trace of a call's last attempt or refusal in a stage, so that its retries and its waits do
+/// not count as new calls.
 ///
-/// The lower bits are those of a tag of the gradual state. Above them is the number of the stage that
+/// The lower bits are a tag of the gradual state. Above them is the number of the stage that
 /// refused the call, plus one, or 0 if the call was admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StagePass(u32);

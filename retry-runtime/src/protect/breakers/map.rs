@@ -15,7 +15,7 @@ pub(super) struct Map<K>(HashMap<K, Entry>);
 
 struct Entry {
     breaker: Arc<CircuitBreaker>,
-    /// Whether it was asked for since it was last looked at. Not loom's: nothing depends on the
+    /// Set if it was asked for since it was last looked at. Not loom's: nothing depends on the
     /// order of accesses to it.
     used: AtomicBool,
 }
@@ -33,7 +33,8 @@ impl<K: Hash + Eq> Map<K> {
         K: Borrow<Q>,
     {
         let entry = self.0.get(key)?;
-        // Written only where it changes, so that readers do not take the cache line from each other.
+        // Written only where it changes, so that readers do not take the cache line from each
+        // other.
         if !entry.used.load(Ordering::Relaxed) {
             entry.used.store(true, Ordering::Relaxed);
         }
@@ -44,7 +45,8 @@ impl<K: Hash + Eq> Map<K> {
         self.0.insert(key, Entry { breaker, used: AtomicBool::new(true) });
     }
 
-    /// Removes the breaker of this key if it is idle and, where a use `spares` a closed one, unused.
+    /// Removes the breaker of this key if it is idle and, where a use `spares` a closed one,
+    /// unused.
     pub(super) fn remove_idle(&mut self, key: &K, spares: bool) -> Found<Removed<K>> {
         let Some(entry) = self.0.get_mut(key) else {
             // Its insertion was cut short by a panic of the key.

@@ -25,7 +25,7 @@ pub(super) struct Members<K> {
     /// The keys of the table. Locked by those who change which these are, before the table.
     ring: Mutex<Ring<K>>,
     table: Table<K>,
-    /// Whether a full family was reported, with no eviction possible since.
+    /// Set if a full family was reported, with no eviction possible since.
     reported_full: AtomicBool,
 }
 
@@ -51,8 +51,8 @@ impl<K: Hash + Eq + Clone> Members<K> {
         self.table.read().as_ref()?.find(key)
     }
 
-    /// Adds a breaker, evicting another at the limit, and returns it, or the one that another thread
-    /// has added for this key. If none can be evicted, it is returned without being added.
+    /// Adds a breaker, evicting another at the limit, and returns it, or the one that another
+    /// thread has added for this key. If none can be evicted, it is returned without being added.
     pub(super) fn insert(&self, key: K, breaker: Arc<CircuitBreaker>) -> Arc<CircuitBreaker> {
         let listed = key.clone();
         let mut ring = lock(&self.ring);

@@ -7,14 +7,14 @@ pub(super) struct Ring<K> {
     hand: usize,
 }
 
-/// What was found at a place of the ring.
+/// The entry found at a place of the ring.
 pub(super) enum Found<T> {
-    /// What lay there was removed: it is free.
+    /// The entry was removed: the place is free.
     Removed(T),
-    /// What lies there could be removed, but was used since the hand last passed, which is now
-    /// forgotten.
+    /// The entry could be removed, but was used since the hand last passed; its mark is now
+    /// cleared.
     Used,
-    /// What lies there has to stay.
+    /// The entry has to stay.
     Needed,
 }
 

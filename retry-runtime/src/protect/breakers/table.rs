@@ -1,7 +1,7 @@
-//! The breakers of a family under a lock of many parts (a big-reader lock): a call locks the part of
-//! its own thread, and whoever changes which keys there are locks all.
+//! The breakers of a family under a lock of many parts (a big-reader lock): a call locks the part
+//! of its own thread, and a change of the set of keys locks all.
 //!
-//! So a call that finds its breaker writes to no memory of other threads but the breaker's own.
+//! A call that finds its breaker writes to no memory of other threads but the breaker's own.
 
 #[cfg(not(retry_loom))]
 use core::cell::Cell;
@@ -15,7 +15,7 @@ use crate::base::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, read, wr
 /// Threads beyond this many share a part.
 const PARTS: usize = if cfg!(retry_loom) { 2 } else { 16 };
 
-/// What each part guards is a handle of the same map. While all parts are locked for writing, one
+/// Each part guards a handle of the same map. While all parts are locked for writing, one
 /// of them has the only one, which may therefore be changed.
 type Part<K> = RwLock<Option<Arc<Map<K>>>>;
 

@@ -122,8 +122,8 @@ impl RetryQuota {
         }
     }
 
-    /// Returns the tokens that a retry took, because it succeeded. For one that was not made, there is
-    /// [`cancel`](Self::cancel).
+    /// Returns the tokens that a retry took, because it succeeded. For one that was not made, there
+    /// is [`cancel`](Self::cancel).
     ///
     /// The tokens that earlier retries of the same call took are lost. The bucket never holds more
     /// than its capacity.
@@ -141,7 +141,7 @@ impl RetryQuota {
     }
 
     /// Returns all that a retry took, because it was not made: its tokens, and its place in a
-    /// [`share`](QuotaConfig::share). A `cost` of 0 is that of no retry.
+    /// [`share`](QuotaConfig::share). A `cost` of 0 stands for no retry.
     ///
     /// ```
     /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -162,9 +162,9 @@ impl RetryQuota {
         }
     }
 
-    /// Counts a call whose first attempt failed: a [`share`](QuotaConfig::share) is one of all calls.
-    /// Calls that succeed are counted by [`refund`](Self::refund), and those of functions with
-    /// `#[retry]` by themselves.
+    /// Counts a call whose first attempt failed: a [`share`](QuotaConfig::share) is one of all
+    /// calls. Calls that succeed are counted by [`refund`](Self::refund), and functions with
+    /// `#[retry]` count their calls by themselves.
     ///
     /// ```
     /// use retry_runtime::{Class, QuotaConfig, RetryQuota};

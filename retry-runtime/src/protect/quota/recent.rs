@@ -1,8 +1,8 @@
 //! [`Recent`]: how many calls and retries there were in the last seconds, for a quota that bounds
 //! retries by a share of the calls.
 //!
-//! Calls are counted in stripes, without a clock. Only a retry that asks reads the clock, and spreads
-//! the calls that came since the retry before it evenly over that time.
+//! Calls are counted in stripes, without a clock. Only a retry that asks reads the clock, and
+//! spreads the calls that came since the retry before it evenly over that time.
 
 use core::array;
 use core::cell::Cell;
@@ -25,7 +25,7 @@ pub(super) struct Recent {
     window: Mutex<Window>,
 }
 
-/// What there was in each of the last seconds, as far as it is known.
+/// The counts of each of the last seconds, as far as they are known.
 #[derive(Default)]
 struct Window {
     /// The second up to which it is known.
@@ -34,11 +34,11 @@ struct Window {
     counted: u64,
     calls: [u64; SECONDS],
     retries: [u64; SECONDS],
-    /// When a retry was last refused.
+    /// The second in which a retry was last refused.
     refused: Option<u64>,
 }
 
-/// Whether a retry may be made.
+/// The answer to a request for a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Allowed,
@@ -58,7 +58,8 @@ impl Recent {
         self.calls[stripe()].0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a retry may be made, of which there may be this share of the calls; if so, it counts.
+    /// Returns whether a retry may be made, of which there may be this share of the calls; if so,
+    /// it counts.
     pub(super) fn retry(&self, share: f64) -> Asked {
         self.window_now().retry(share)
     }
@@ -71,7 +72,8 @@ impl Recent {
     /// The window, with all calls until now.
     fn window_now(&self) -> MutexGuard<'_, Window> {
         let mut window = lock(&self.window);
-        // Under the lock: outside of it, a thread could come with fewer calls than the one before it.
+        // Under the lock: outside of it, a thread could come with fewer calls than the one before
+        // it.
         let counted = self
             .calls
             .iter()
@@ -86,7 +88,7 @@ impl Window {
     fn advance(&mut self, second: u64, counted: u64) {
         let new = counted.wrapping_sub(self.counted);
         self.counted = counted;
-        // A test's paused clock may be behind that of another one.
+        // A test's paused clock may be behind another test's clock.
         let passed = second.saturating_sub(self.second);
         self.second = self.second.max(second);
         for back in (0..passed.min(SECONDS as u64)).rev() {
@@ -128,8 +130,8 @@ impl Window {
     }
 }
 
-/// The part of `calls` that falls into second `nth` of `seconds`, counted from 0. The parts differ by
-/// at most one and add up to `calls`.
+/// The part of `calls` that falls into second `nth` of `seconds`, counted from 0. The parts differ
+/// by at most one and add up to `calls`.
 #[expect(clippy::cast_possible_truncation, reason = "a part is no larger than the whole")]
 fn part_of(calls: u64, nth: u64, seconds: u64) -> u64 {
     let before = |nth: u64| u128::from(calls) * u128::from(nth) / u128::from(seconds);
@@ -247,7 +249,7 @@ mod tests {
             window.cancel();
         }
         window.advance(15, 0);
-        // What came in the fifth second is no longer in the window.
+        // The calls of the fifth second are no longer in the window.
         assert_eq!(sum(&window.retries), 0);
         window.cancel();
         assert_eq!(sum(&window.retries), 0, "there is nothing to cancel");

@@ -27,11 +27,12 @@ use crate::protect::stamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// How many tokens the bucket may hold for now.
+    /// The number of tokens the bucket may hold for now.
     pub capacity: u32,
-    /// How long that lasts, from now.
+    /// The time until it ends, from now.
     pub lasts: Duration,
-    /// How many tokens it may hold after that; until `floor_after`, never more than `capacity`.
+    /// The number of tokens it may hold after that; until `floor_after`, never more than
+    /// `capacity`.
     pub floor: u32,
     /// After how long, from now, it may hold `floor` tokens even if `capacity` was less.
     pub floor_after: Duration,
@@ -65,7 +66,7 @@ impl RetryQuota {
         let until = |span| now.saturating_add(clock::nanos_of(span));
         let lasts_until = until(lasts);
         let floor_from = until(floor_after).max(lasts_until);
-        // What has accrued until now is computed with the old share.
+        // The tokens accrued until now are computed with the old share.
         self.refill();
         let mut terms = lock(&self.terms);
         *terms = Some(Terms { lasts_until, floor, floor_from });
@@ -75,8 +76,8 @@ impl RetryQuota {
         });
     }
 
-    /// Gives up all capacity above this, and returns the number of tokens for which there is no
-    /// longer room: the lender may lend them to others.
+    /// Gives up all capacity above this, and returns the number of tokens that no longer fit:
+    /// the lender may lend them to others.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};

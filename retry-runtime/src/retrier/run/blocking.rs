@@ -1,5 +1,5 @@
-//! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser may
-//! not.
+//! Calls of closures that are not async, during whose waits the thread sleeps. A page of a browser
+//! may not.
 
 use core::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! Holds: all calls wait because a server has asked one of them to.
 //!
-//! A hold is independent of the state: closed, open and half-open stay what they are. One bit of the
-//! word is set while there may be a hold, so that a breaker without one costs what it did; the first
-//! call after the end of a hold clears it.
+//! A hold is independent of the state: closed, open and half-open stay what they are. One bit of
+//! the word is set while there may be a hold, so that a breaker without one costs what it did; the
+//! first call after the end of a hold clears it.
 
 use core::time::Duration;
 
@@ -77,8 +77,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Returns how long all calls are still held: zero if they are not. A breaker that only observes
-    /// rejects nothing meanwhile.
+    /// Returns how long all calls are still held: zero if they are not. A breaker that only
+    /// observes rejects nothing meanwhile.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -97,12 +97,12 @@ impl CircuitBreaker {
         Duration::from_nanos(until.saturating_sub(stamp::nanos()))
     }
 
-    /// How long calls are rejected because they are held.
+    /// Returns how long calls are rejected because they are held.
     pub(crate) fn rejects_held_for(&self) -> Duration {
         if self.observes() { Duration::ZERO } else { self.held_for() }
     }
 
-    /// Whether calls are held until after the open time ends.
+    /// Returns whether calls are held until after the open time ends.
     pub(crate) fn is_held_longest(&self) -> bool {
         self.rejects_held_for() > self.remaining()
     }

@@ -31,7 +31,7 @@ const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 /// Nothing is retried in here: members ask again by themselves.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Where the members of fleets meet: a schema in a Postgres database. A clone is another handle to
+/// A hub for the members of fleets: a schema in a Postgres database. A clone is another handle to
 /// it.
 ///
 /// ```no_run
@@ -73,7 +73,7 @@ type Work<A, T> = for<'a> fn(
 
 impl PostgresHub {
     /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created, if need
-    /// be, when the server is first reached: an unreachable server is no error, because members
+    /// be, when the server is first reached: an unreachable server is not an error, because members
     /// continue without it.
     ///
     /// ```no_run

@@ -33,7 +33,7 @@ pub use self::error::PostgresError;
 pub use self::options::PostgresOptions;
 pub(crate) use self::options::quoted;
 
-/// How long a plan is used: one that was made for empty tables is a bad one for full ones, and
+/// The time for which a plan is used: a plan made for empty tables is slow on full ones, and
 /// Postgres keeps it until it has analysed them.
 const PLAN_TTL: Duration = Duration::from_secs(10);
 
@@ -75,7 +75,7 @@ pub struct Server {
     /// The runtime that opened the pool: connections live on it.
     runtime: Handle,
     began: Instant,
-    /// When plans were last discarded, in seconds since `began`.
+    /// The time at which plans were last discarded, in seconds since `began`.
     planned: AtomicU64,
     /// `true` once the server has accepted a write of this process. From then on, a server that
     /// rejects writes is an outage.
@@ -92,8 +92,8 @@ pub type Operation<A, T> =
     ) -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl Server {
-    /// Opens a pool, without connecting: for code that shares a server with jobs, and has tables of
-    /// its own. The options about the schema are for stores, and ignored here.
+    /// Opens a pool, without connecting: for code that shares a server with jobs, and has its own
+    /// tables. The options about the schema are for stores, and ignored here.
     ///
     /// ```no_run
     /// use retry_workflow_postgres::PostgresOptions;
@@ -341,7 +341,7 @@ impl PooledClient {
     }
 }
 
-// To the client itself, and not to that of the pool, whose version is nobody's concern.
+// To the client itself, not to the pool's type, whose version stays private.
 impl Deref for PooledClient {
     type Target = Client;
 
@@ -414,7 +414,7 @@ impl Startup {
         let (client, connection) = config.connect(self.tls.clone()).await?;
         let reading = tokio::spawn(async move {
             if let Err(error) = connection.await {
-                // Whoever uses the connection gets an error as well.
+                // The users of the connection get an error as well.
                 tracing::debug!(error = &error as &dyn std::error::Error, "a connection was lost");
             }
         });

@@ -188,7 +188,8 @@ impl PostgresStore {
     async fn claim_or_release(&self, claim: Claim) -> StoreResult<Vec<Lease>> {
         let (reply, answer) = oneshot::channel();
         let store = self.clone();
-        // If the caller is dropped while the server leases, nobody holds the leases: release them.
+        // If the caller is dropped while the server leases, the leases have no holder: release
+        // them.
         self.0.server.runtime().spawn(async move {
             let now = claim.now;
             let claimed = store
@@ -268,8 +269,8 @@ impl PostgresOptions {
     /// Those of [`PostgresStore::connect`]; [`Missing`](StoreError::Missing) if it [must
     /// exist](Self::must_exist) and does not.
     pub async fn connect(&self, url: &str) -> StoreResult<PostgresStore> {
-        /// Long enough for a server that is starting, short enough to report soon that there is
-        /// none.
+        /// Long enough for a server that is starting, short enough to report soon that the server
+        /// is missing.
         const PATIENCE: Duration = Duration::from_secs(3);
 
         let schema = crate::server::quoted(&self.schema);

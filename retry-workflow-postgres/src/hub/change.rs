@@ -18,7 +18,7 @@ pub(super) async fn change(
     change: Change,
 ) -> Result<Changed, PostgresError> {
     let (fleet, breaker) = (encode(fleet), encode(breaker));
-    // When many want the same change, most of them come too late, and need no lock to see that.
+    // If many members request the same change, most of them are late, and read that without a lock.
     let select = hub
         .sql(&format!("SELECT $now, {COLUMNS} FROM @breakers WHERE fleet = $1 AND breaker = $2"));
     let statement = client.prepare_cached(&select).await?;

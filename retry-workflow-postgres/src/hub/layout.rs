@@ -121,7 +121,7 @@ async fn version(client: &PooledClient, schema: &str) -> Result<i32, PostgresErr
     }
 }
 
-/// The tables are those of a newer program, or of something else.
+/// The tables belong to a newer program, or to another one.
 #[derive(Debug)]
 struct Newer {
     found: i32,
@@ -140,7 +140,7 @@ impl std::fmt::Display for Newer {
 
 impl std::error::Error for Newer {}
 
-/// Whether this says that the schema is not for this program.
+/// Returns whether this says that the schema is not for this program.
 pub(super) fn is_newer(error: &PostgresError) -> bool {
     error.is::<Newer>()
 }

@@ -46,8 +46,8 @@ FROM t, LATERAL (
 
 /// `$1` fleet, `$2` quota, `$3` member, `$4` the sequence number of its request, `$5` what it may
 /// hold, `$6` its floor, `$7` whether the lease is renewed, `$8` how long it lasts, `$9` the time,
-/// `$10` the tokens left, `$11` how long a silent member is remembered, `$12` the tokens that it was
-/// given, `$13` those that it returned.
+/// `$10` the tokens left, `$11` how long a silent member is remembered, `$12` the tokens that it
+/// was given, `$13` those that it returned.
 const WRITE: &str = "
 WITH q AS (
     UPDATE @quotas SET tokens = $10 WHERE fleet = $1 AND quota = $2 RETURNING resumed

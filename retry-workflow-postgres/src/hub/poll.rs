@@ -1,4 +1,4 @@
-//! What a member reports, and what it gets back: one statement.
+//! The report of a member and the answer to it: one statement.
 
 use std::borrow::Cow;
 use std::time::Duration;

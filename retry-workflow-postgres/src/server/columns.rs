@@ -1,4 +1,4 @@
-//! How columns are read and written.
+//! The reading and writing of columns.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use retry_runtime::Interrupted;
 use retry_workflow::StoreError;
 use tokio_postgres::error::{DbError, SqlState};
 
-/// Why a Postgres server could not do its work.
+/// The reason why a request to a Postgres server failed.
 #[derive(Clone, Debug)]
 pub struct PostgresError(Cause);
 
@@ -55,7 +55,7 @@ impl PostgresError {
         ))
     }
 
-    /// Whether this is an [`other`](Self::other) error of this type.
+    /// Returns whether this is an [`other`](Self::other) error of this type.
     #[cfg(feature = "fleet")]
     pub(crate) fn is<E: Error + 'static>(&self) -> bool {
         matches!(&self.0, Cause::Other(error) if error.is::<E>())
@@ -88,13 +88,13 @@ impl PostgresError {
         self.answer().map(DbError::code)
     }
 
-    /// Whether the server has answered, and has changed nothing. One that is shutting down may have
-    /// done what it can no longer report.
+    /// Returns whether the server has answered, and has changed nothing. One that is shutting down
+    /// may have done what it can no longer report.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer().is_some() && !self.ends_connection()
     }
 
-    /// Whether the connection can still be used.
+    /// Returns whether the connection can still be used.
     pub(crate) fn leaves_connection(&self) -> bool {
         match &self.0 {
             Cause::Server(_) => self.is_answer(),
@@ -109,8 +109,8 @@ impl PostgresError {
             .is_some_and(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
     }
 
-    /// Returns `true` if the same may succeed a little later: after a lost connection, a server that
-    /// starts, stops or has too many connections, a conflict with another transaction.
+    /// Returns `true` if the same may succeed a little later: after a lost connection, a server
+    /// that starts, stops or has too many connections, a conflict with another transaction.
     pub fn is_transient(&self) -> bool {
         self.is_unreachable()
             || self.code().is_some_and(|code| {
@@ -124,8 +124,8 @@ impl PostgresError {
             })
     }
 
-    /// Returns `true` if the server could not be reached, or if it has become read-only, as during a
-    /// failover.
+    /// Returns `true` if the server could not be reached, or if it has become read-only, as during
+    /// a failover.
     pub fn is_unreachable(&self) -> bool {
         match &self.0 {
             Cause::Interrupted(Interrupted::CircuitOpen { .. }) => true,
@@ -186,8 +186,8 @@ fn rejects_writes(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// Whether the connection was lost. A certificate that is not trusted, or an answer in another
-/// protocol, would be the same the next time.
+/// Returns whether the connection was lost. A certificate that is not trusted, or an answer in
+/// another protocol, would be the same the next time.
 fn is_lost(error: &tokio_postgres::Error) -> bool {
     let mut source = error.source();
     while let Some(error) = source {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// How a [`PostgresStore`](crate::PostgresStore) is opened.
+/// The options for opening a [`PostgresStore`](crate::PostgresStore).
 ///
 /// ```no_run
 /// # use std::time::Duration;

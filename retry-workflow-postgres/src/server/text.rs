@@ -40,7 +40,7 @@ pub(crate) fn decode(encoded: String) -> String {
     text
 }
 
-/// The first text after all those with this prefix; `None` if there is none.
+/// Returns the first text after all texts with this prefix, if one exists.
 pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let rest = prefix.trim_end_matches(char::MAX);
     let last = rest.chars().next_back()?;

@@ -16,7 +16,7 @@ use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-/// How many items one statement imports, at most.
+/// The largest number of items that one statement imports.
 const IMPORTED_AT_ONCE: usize = 1_000;
 
 /// Behind this many bytes of payloads, the next statement begins: a message to the server has a
@@ -81,7 +81,7 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(job, id, corr
 ON CONFLICT (job, id) DO NOTHING
 RETURNING job, id, item";
 
-/// What becomes of imported items that are new, by column; each index is one item.
+/// The states of imported items that are new, by column; each index is one item.
 #[derive(Default)]
 struct Columns<'a> {
     item: Vec<i64>,
@@ -97,8 +97,8 @@ struct Columns<'a> {
     failure: Vec<Option<String>>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
     priority: Vec<i16>,
-    /// What each item adds to the counts: attempts, losses, time worked and waited; then failed
-    /// attempts.
+    /// The numbers that each item adds to the counts: attempts, losses, time worked and waited;
+    /// then failed attempts.
     sums: [Vec<i64>; 5],
 }
 
@@ -127,8 +127,8 @@ impl<'a> Columns<'a> {
 }
 
 /// The items are numbered already, by [`IMPORT_ITEMS`]. One statement for both would have to find
-/// the new numbers by joining the batch with itself, which is a nested loop: connections are told
-/// to prefer those, for everything that goes by an index.
+/// the new numbers by joining the batch with itself, which is a nested loop: connections are set
+/// to prefer nested loops, because all other statements go by an index.
 const IMPORT: &str = "\
 WITH known AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
@@ -198,7 +198,7 @@ pub(crate) async fn import(
     Ok(added)
 }
 
-/// How many of these items one statement imports: at least one.
+/// Returns how many of these items one statement imports: at least one.
 fn fitting(items: &[&ItemRecord]) -> usize {
     let mut bytes = 0_usize;
     let fits = |item: &&&ItemRecord| {
@@ -270,7 +270,7 @@ async fn import_some(
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }
 
-/// Adds the priorities of new items to those of their jobs.
+/// Adds the priorities of new items to the priorities of their jobs.
 const ADD_PRIORITIES: &str = "\
 UPDATE @jobs j SET priorities = j.priorities | n.bits
 FROM unnest($1::bigint[], $2::integer[]) AS n(job, bits)

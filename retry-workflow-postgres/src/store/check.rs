@@ -46,7 +46,7 @@ fn groups() -> String {
     )
 }
 
-/// Where the roll-up is not the sum of the groups, which are compared with the items.
+/// Selects roll-ups that are not the sum of their groups, which are compared with the items.
 const ROLLUP: &str = "\
 SELECT state, class, signature, hour, sum(rolled)::bigint, sum(grouped)::bigint
 FROM (SELECT state, class, signature, hour, count AS rolled, 0 AS grouped FROM @rollup

@@ -100,7 +100,7 @@ static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
         "($11::bigint[])[l.level], ($12::bigint[])[l.level]",
         "$8::bigint - (SELECT count(*) FROM begun)",
     );
-    // Where the first ones end: this statement would lock them again.
+    // The end of the first ones: this statement would lock them again.
     let rest = queued(
         "2",
         "2",
@@ -137,7 +137,7 @@ FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
 WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due = $2 AND s.worker = $3 AND s.state = 1
 ORDER BY s.item LIMIT $4::bigint";
 
-/// What a claim leases, and how.
+/// The terms of a claim: the items that it leases, and for how long.
 struct Terms<'a> {
     client: &'a PooledClient,
     shared: &'a Shared,
@@ -149,8 +149,8 @@ struct Terms<'a> {
     until: i64,
 }
 
-/// How many items a statement leases: at most, first of those that have begun, how many of them
-/// start at once, and up to how many bytes of payloads.
+/// The items that a statement leases: their largest number, the part that has begun before, the
+/// number that starts at once, and the largest sum of payload bytes.
 #[derive(Clone, Copy)]
 struct Share {
     max: usize,
@@ -260,7 +260,7 @@ pub(crate) async fn claim(
         return terms.lease_suspect().await;
     }
     let under_way = shared.places.begin(job);
-    // What is leased for no time is due again at once, before the place that the claim has come to.
+    // A zero-length lease expires immediately, so the item is due before the current cursor.
     let lasts = until > now;
     let place = if lasts { under_way.place } else { Place::BEGINNING };
     let begun_first = selection.begun_first(claim.now);
@@ -280,7 +280,7 @@ pub(crate) async fn claim(
                 reached =
                     Place { new: reached.new.max(end.new), begun: reached.begun.max(end.begun) };
             }
-            // What is leased stays leased: the rest comes with the next claim.
+            // Leased items stay leased: the rest comes with the next claim.
             Err(error) if !leases.is_empty() => {
                 tracing::debug!(error = &error as &dyn std::error::Error, "a claim was cut short");
             }

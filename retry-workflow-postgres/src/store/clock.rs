@@ -9,7 +9,7 @@ use retry_workflow::Timestamp;
 use crate::server::columns::{column, micros};
 use crate::server::{PooledClient, PostgresError};
 
-/// How long a measurement of the server's clock is used.
+/// The time for which a measurement of the server's clock is used.
 const MEASURE_EVERY: Duration = Duration::from_secs(30);
 
 /// If the server is ahead by more than this (1 s), the clock jumps instead of catching up
@@ -22,19 +22,19 @@ pub(crate) struct ServerClock(Mutex<ClockState>);
 
 #[derive(Debug)]
 struct ClockState {
-    /// When the server's clock was measured, by this machine's clock.
+    /// The time of the measurement, by this machine's clock.
     measured: Instant,
-    /// What this clock said then, in microseconds.
+    /// The reading of this clock then, in microseconds.
     at: i64,
-    /// How far the server's clock was ahead of it.
+    /// The lead of the server's clock over it.
     ahead: i64,
-    /// What it said last.
+    /// Its last reading.
     last: i64,
 }
 
 impl ClockState {
-    /// What the clock says this long after the measurement. It makes up for an offset by running at
-    /// half speed, or at one and a half times the speed.
+    /// Returns the reading of the clock this long after the measurement. It makes up for an offset
+    /// by running at half speed, or at one and a half times the speed.
     fn after(&self, elapsed: i64) -> i64 {
         let ahead = if self.ahead > LARGEST_SLEW {
             self.ahead

@@ -27,15 +27,15 @@ pub(crate) const STEPS: &[Step] = &[
     Step { number: 6, sql: SIXTH },
 ];
 
-/// How many rows count each job, so that those who settle at the same time seldom collide.
+/// The number of rows that count each job, so that concurrent settlements seldom collide.
 pub(crate) const SHARDS: i16 = 16;
 
 /// The first of the shards of `groups` whose writers add to the roll-up themselves, which takes a
 /// third of what a trigger takes. A trigger does it for the others.
 pub(crate) const ROLLS_UP: i16 = 16;
 
-/// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
-/// claim rewrites a few numbers, however large the payload is.
+/// Columns that are written once (`items`) are kept apart from columns that change with each
+/// attempt (`states`): a claim rewrites a few numbers, however large the payload is.
 ///
 /// `due` is when a pending item is due, and when the lease of a leased one expires, so that one
 /// index (`claimable`) finds both; an item that has ended has none, and leaves the index. `suspect`
@@ -130,9 +130,10 @@ CREATE TABLE @vals (
 ) WITH (fillfactor = 50);
 "#;
 
-/// The summaries, filled from the existing items, so that nobody has to scan all of them: `groups`
-/// counts failures that are alike, by the hour in which their items ended; `minutes` counts what
-/// happened in each minute. A re-drive or a purge changes the groups, but not the minutes.
+/// The summaries, filled from the existing items, so that reading them needs no scan of all items:
+/// `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
+/// counts what happened in each minute. A re-drive or a purge changes the groups, but not the
+/// minutes.
 ///
 /// They are sharded like the counts: the rows of a key are added up, and some may be negative.
 /// `alike` is a digest of class and signature. A job is in `jobs` as soon as its record exists.
@@ -243,20 +244,20 @@ levels AS MATERIALIZED (
     WHERE n = 10 OR (SELECT j.priorities FROM @jobs j WHERE j.job = $1) >> (19 - n) & 1 = 1
 )";
 
-/// How many priorities there are.
+/// The number of priorities.
 pub(crate) const PRIORITIES_COUNT: usize = 19;
 
-// What `LEVELS` counts on.
+// `LEVELS` relies on this.
 const _: () = assert!(*PRIORITIES.start() == -9 && *PRIORITIES.end() == 9);
 
-/// What the column `suspect` can hold for an item that has not ended, as an array.
+/// The values of the column `suspect` for an item that has not ended, as an array.
 pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
     let places = PRIORITIES.flat_map(|priority| (0..3).map(move |queue| place(queue, priority)));
     let places: Vec<_> = places.map(|place| place.to_string()).collect();
     format!("'{{{}}}'::smallint[]", places.join(","))
 });
 
-/// What the column `suspect` holds for an item of this priority that waits in this queue.
+/// Returns the value of the column `suspect` for an item of this priority that waits in this queue.
 pub(crate) fn place(queue: i16, priority: i8) -> i16 {
     4 * i16::from(priority) + queue
 }
@@ -296,8 +297,8 @@ END
 $grants$;
 "#;
 
-/// `rollup` adds the groups of all jobs up, so that a look at all failures costs no more if there
-/// are many jobs. It is sharded like them (an import has a shard of its own), and the shards of past
+/// `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with many
+/// jobs. It is sharded like them (an import has a shard of its own), and the shards of past
 /// hours are folded into one, `-1`.
 ///
 /// Who writes to the shards of `groups` from 16 on adds to the roll-up as well. For programs that

@@ -1,8 +1,7 @@
-//! Wakes those who wait for changes to a job, whichever process made them, with `LISTEN` and
-//! `NOTIFY`.
+//! Wakes the tasks that wait for changes to a job by any process, with `LISTEN` and `NOTIFY`.
 //!
-//! Once somebody waits, a separate connection listens. If it is refused or lost, or a pooler does
-//! not let its probe through, those who wait poll every second while it is tried again.
+//! Once a task waits, a separate connection listens. If it is refused or lost, or a pooler does not
+//! let its probe through, waiting tasks poll every second while it is tried again.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -17,20 +16,21 @@ use super::shared::Shared;
 use crate::server::text::encode;
 use crate::server::{PostgresError, Server};
 
-/// How often those poll whom notifications do not reach.
+/// The interval at which waiting tasks poll if notifications do not reach them.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The first change to a job is announced at once, and further ones no more often than this:
 /// `NOTIFY` takes a lock that all who notify share.
 const NOTIFY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A connection that has not heard its own probe by then hears nothing.
+/// A connection that has not received its own probe within this time receives no notifications.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a notification is retried: after that, others find the change by polling.
+/// The time for which a notification is retried; after that, other processes find the change by
+/// polling.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait until a lost or refused connection is tried again: at first, and at most.
+/// The delay until a lost or refused connection is tried again: the first one, and the longest.
 const RECONNECT_DELAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Longer names do not fit into a notification: a change to such a job is announced as one to any

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::layout::PRIORITIES_COUNT;
 
-/// How long claims may go without one from the beginning.
+/// The longest time without a claim from the beginning.
 const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
 
 /// The place after an item: its due time and its number.
@@ -21,7 +21,7 @@ pub(crate) type After = (i64, i64);
 /// The place before all items.
 const BEGINNING: After = (i64::MIN, i64::MIN);
 
-/// How far a claim has come among the items of each priority, the highest one first.
+/// The cursors of a claim, one for each priority, the highest one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached([After; PRIORITIES_COUNT]);
 
@@ -62,7 +62,7 @@ impl Reached {
     }
 }
 
-/// How far a claim has come: among new items, and among those that have begun.
+/// The cursors of a claim: one for new items, one for items that have begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) new: Reached,
@@ -85,8 +85,8 @@ pub(crate) struct Places(Mutex<PlaceByJob>);
 struct PlaceByJob {
     /// By job number: the place, and when a claim last began from the beginning.
     places: HashMap<i64, (Place, Instant)>,
-    /// How many claims are under way, and what was due first of all that was added since there was
-    /// none: such a claim may have missed it.
+    /// The number of claims are under way, and what was due first of all that was added since there
+    /// was none: such a claim may have missed it.
     under_way: usize,
     added: i64,
 }
@@ -102,7 +102,7 @@ impl Default for PlaceByJob {
 pub(crate) struct UnderWay<'a> {
     places: &'a Places,
     job: i64,
-    /// Where it begins.
+    /// The place where it begins.
     pub(crate) place: Place,
     looked_back: Instant,
 }

@@ -23,7 +23,7 @@ const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
      s.checkpoint, s.suspect";
 
-/// When the next item can be claimed that waits there: new (0), a suspect (1), or begun (2).
+/// Selects when the next waiting item can be claimed: new (0), a suspect (1), or begun (2).
 const NEXT: &str = "(SELECT min(n.due) FROM levels l CROSS JOIN LATERAL (\
      SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = 4 * l.priority + # \
      AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1) n)";
@@ -89,7 +89,7 @@ pub(crate) async fn jobs(
     let mut page = Page::new(Vec::new(), None);
     let mut last = after.unwrap_or(Cursor(i64::MAX));
     // A removed job leaves its number behind. The counts are looked up job by job, so that only
-    // those of the jobs on the page are read.
+    // the counts of the jobs on the page are read.
     let sql = format!(
         "SELECT j.job, j.name, v.value, c.* FROM @jobs j \
          LEFT JOIN @vals v ON v.key = 'job/' || j.name \

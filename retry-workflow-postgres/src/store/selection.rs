@@ -13,19 +13,19 @@ use crate::server::{PooledClient, PostgresError};
 
 /// The items that a filter selects: their states `s`, items `i`, and failures `f` if there are any.
 pub(crate) struct Selection {
-    /// How failures are joined.
+    /// The join of failures.
     failures: &'static str,
     /// Conditions on `s`, `i` and `f`.
     conditions: String,
-    /// Orders items by their numbers, which are those of one job if the filter names one.
+    /// Orders items by their numbers, which belong to one job if the filter names one.
     pub(crate) order: &'static str,
-    /// Where to look for items; `None` if the filter names them.
+    /// The index to search for items; `None` if the filter names them.
     pub(crate) look: Option<Look>,
     /// In the order in which they were added.
     values: Vec<Box<dyn ToSql + Sync + Send>>,
 }
 
-/// Where to look for items: the index that answers most of the filter.
+/// A search for items: the index that answers most of the filter.
 pub(crate) struct Look {
     table: &'static str,
     conditions: &'static str,
@@ -36,8 +36,8 @@ pub(crate) struct Look {
 }
 
 /// The items of a job, as a range. An equality makes the job a constant for the planner, so that it
-/// may read the items of all jobs in their order instead of using an index that begins with the job;
-/// it does so if there was only one job when the tables were last analysed.
+/// may read the items of all jobs in their order instead of using an index that begins with the
+/// job; it does so if there was only one job when the tables were last analysed.
 const JOB: &str = "s.job >= $x AND s.job <= $x";
 
 impl Look {

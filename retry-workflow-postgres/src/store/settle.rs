@@ -19,8 +19,8 @@ use crate::server::columns::{column, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-/// How many numbers an item, or a row of history, has. They share one array, because each further
-/// column to unnest costs the server as much as a good part of its work.
+/// The number of numeric columns of an item, or of a row of history. They share one array, because
+/// each further column to unnest costs the server as much as a good part of its work.
 const NUMBERS: usize = 9;
 
 /// Replaces `#1` to `#9` with the numbers of `u.place`, in the array that is parameter `value`.
@@ -131,12 +131,12 @@ pub(crate) fn counted(sql: &str) -> String {
     .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
 }
 
-/// What rows of history add to the counts: attempts, losses, time worked and waited; then how many
-/// of the attempts failed.
+/// Returns the numbers that rows of history add to the counts: attempts, losses, time worked and
+/// waited; then the number of failed attempts.
 pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
     let mut sums = [0_i64; 5];
     for row in history {
-        // How long a lost attempt worked before its worker was gone is unknown.
+        // The running time of a lost attempt is unknown.
         sums[1] += i64::from(row.outcome == AttemptOutcome::Lost);
         if !row.outcome.is_counted() {
             continue;
@@ -155,11 +155,11 @@ pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
 
-/// How the attempt of an item is taken back.
+/// The code of an attempt that is taken back.
 const RELEASED: i64 = 1;
 const DEFERRED: i64 = 2;
 
-/// What becomes of items, by column; each index is one item.
+/// The new states of items, by column; each index is one item.
 #[derive(Default)]
 struct Ends<'a> {
     item: Vec<i64>,
@@ -206,8 +206,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Rows are locked in the order given, which is that of their items, as in every statement that
-/// locks several. History is matched with `held` through a hashed subplan, which `IS TRUE`
+/// Rows are locked in the given order, the order of their items, as in every statement that locks
+/// several rows. History is matched with `held` through a hashed subplan, which `IS TRUE`
 /// preserves: a join would be a nested loop.
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
@@ -269,7 +269,7 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT item, token, job, state FROM held";
 
-/// What is done with failures; `@GROUPED` stands for the groups.
+/// The update of failures; `@GROUPED` stands for the groups.
 const FAILED: &str = "\
 failed AS (
     INSERT INTO @failures AS f (item, job, class, signature, failure)
@@ -388,8 +388,9 @@ fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// Which of these an earlier attempt has settled whose answer was lost. If the item still has the
-/// token but is no longer leased, that attempt settled it, for nobody else had the token. If the
+/// Returns which of these were settled by an earlier attempt whose answer was lost. If the item
+/// still has the token but is no longer leased, that attempt settled it, because no other worker
+/// had the token. If the
 /// item was leased again, the history tells; a release leaves no row there, and is taken as done.
 async fn settled_before(
     client: &PooledClient,

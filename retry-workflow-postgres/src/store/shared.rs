@@ -21,7 +21,7 @@ use crate::server::{PooledClient, PostgresError, Server};
 /// The parameters of a statement, in order.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// What all handles to a store share.
+/// The state shared by all handles to a store.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) server: Arc<Server>,
@@ -126,7 +126,7 @@ impl Shared {
         (before != minute.as_micros()).then(|| minute - DURATIONS_KEPT)
     }
 
-    /// Whether it is time to fold the roll-up: once an hour is enough.
+    /// Returns whether it is time to fold the roll-up: once an hour is enough.
     pub(crate) fn folds(&self, hour: Timestamp) -> bool {
         self.folded.swap(hour.as_micros(), Ordering::Relaxed) != hour.as_micros()
     }

@@ -29,8 +29,8 @@ pub(crate) fn hour(time: &str) -> String {
 }
 
 /// Parts of a `WITH` that add the failures of `source` to the groups: `job`, `state`, `class`,
-/// `signature`, `ended`, `item`. The key has a digest of class and signature, because a class may be
-/// too long for an index.
+/// `signature`, `ended`, `item`. The key has a digest of class and signature, because a class may
+/// be too long for an index.
 pub(crate) fn add_to_groups_sql(source: &str) -> String {
     changed(source, "count(*)", ADDED, rollup::SHARD)
 }
@@ -91,7 +91,7 @@ pub(crate) fn add_to_minutes_sql(source: &str) -> String {
     )
 }
 
-/// Whether the summary alone can answer this filter.
+/// Returns whether the summary alone can answer this filter.
 pub(crate) fn has_all(filter: &Filter) -> bool {
     filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
 }
@@ -121,7 +121,8 @@ pub(crate) async fn groups(
         Some(_) => ("(SELECT n.*, n.example AS known FROM @groups n)", "g.job = $2::bigint"),
         None => (rollup::ROWS, "$2::bigint IS NULL"),
     };
-    // The rows as they are, and added up here: the server would sort them all for groups with hours.
+    // The rows as they are, and added up here: the server would sort them all for groups with
+    // hours.
     let sql = format!(
         "SELECT uuid_send(g.alike), g.job, g.hour, g.count, g.first, g.last, coalesce(g.known, 0) \
          FROM {rows} g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
@@ -286,8 +287,8 @@ pub(crate) fn group(row: &Row) -> Result<Group, PostgresError> {
     Ok(group)
 }
 
-/// How many items ended in each hour, in order; counts of several jobs for the same hour are added
-/// up.
+/// Returns how many items ended in each hour, in order; counts of several jobs for the same hour
+/// are added up.
 fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
     let mut all: Vec<HourCount> = Vec::new();
     for (&hour, count) in hours.iter().zip(counts) {
@@ -300,7 +301,7 @@ fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
     all
 }
 
-/// The minutes of a job, from that of `since` on.
+/// Returns the minutes of a job, from the minute of `since` on.
 pub(crate) async fn minutes(
     client: &PooledClient,
     shared: &Shared,

@@ -17,12 +17,12 @@ pub(crate) struct Waking {
     /// Those who wait in this process.
     pub(crate) changes: Changes,
     pub(super) channel: String,
-    /// Who notifies, so that nobody is woken by their own notification.
+    /// The sender of notifications, so that a process ignores its own.
     pub(super) own: String,
-    /// Whether notifications from other processes arrive.
+    /// Set while notifications from other processes arrive.
     pub(super) is_heard: watch::Sender<bool>,
     pub(super) listener: Mutex<Option<JoinHandle<()>>>,
-    /// When each job was last announced; `true` if it is to be announced again.
+    /// The time at which each job was last announced; `true` if it is to be announced again.
     pub(super) announced: Mutex<HashMap<String, (Instant, bool)>>,
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn open(
     Ok(())
 }
 
-/// The layout of the store; 0 if there is none.
+/// Returns the layout of the store; 0 if it has no tables.
 async fn version(client: &PooledClient, schema: &str, plain: &str) -> Result<i32, PostgresError> {
     // Asks the catalogue itself: what another process created while this one waited for a lock
     // cannot be resolved by name yet.

@@ -1,5 +1,5 @@
-//! How long attempts took: what a settlement or an import adds to the table, in the shard of its
-//! connection, and what is read from it.
+//! The durations of attempts: the numbers that a settlement or an import adds to the table, in the
+//! shard of its connection, and the reading of the table.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,19 +52,19 @@ fn placed(source: &str) -> String {
     )
 }
 
-/// What settlements add: the sums, and which attempt counts in which of them. If all of them are
-/// settled, and belong to one job, as those of a worker do, the sums are all that the server looks
-/// at; otherwise it adds up the attempts of those that are settled.
+/// The sums that settlements add, and the sums in which each attempt counts. If all settlements
+/// succeed and belong to one job, as a worker's do, the server uses only the sums; otherwise it
+/// adds up the attempts that were settled.
 #[derive(Default)]
 pub(crate) struct Sums<'a> {
     /// By column: how many attempts at a step are in a bucket.
     pub(crate) step: Vec<Cow<'a, str>>,
     pub(crate) bucket: Vec<i16>,
     pub(crate) count: Vec<i64>,
-    /// Of each attempt: the place of its settlement, and that of the sum, both from 1 on.
+    /// For each attempt, the place of its settlement and the place of its sum, both from 1 on.
     pub(crate) place: Vec<i64>,
     pub(crate) sum: Vec<i32>,
-    /// Whether any step has a name.
+    /// Set if any step has a name.
     pub(crate) has_names: bool,
 }
 
@@ -144,7 +144,7 @@ impl Imported {
     }
 }
 
-/// How long attempts of a job took, from the minute of `since` on.
+/// Returns how long attempts of a job took, from the minute of `since` on.
 pub(crate) async fn durations(
     client: &PooledClient,
     shared: &Shared,

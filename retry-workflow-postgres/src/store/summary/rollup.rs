@@ -9,10 +9,10 @@ use crate::server::{PooledClient, PostgresError};
 /// The rows of the roll-up, in the shape of groups of a job.
 pub(crate) const ROWS: &str = "(SELECT r.*, 0::bigint AS job, 0::bigint AS known FROM @rollup r)";
 
-/// The shard of what is done in one statement: it is that of a few connections.
+/// The shard of a single statement: a few connections share it.
 pub(crate) const SHARD: &str = "mod(pg_backend_pid(), 16)";
 
-/// The shard of a longer transaction: it is no other connection's, which would wait for it.
+/// The shard of a longer transaction: no other connection uses it, because it would have to wait.
 pub(crate) const OWN_SHARD: &str = "16 + mod(pg_backend_pid(), 16384)";
 
 /// Adds the changes of groups in `kinds`, in the order of their keys: so two jobs whose workers
@@ -28,8 +28,8 @@ pub(crate) fn add_sql(shard: &str) -> String {
     )
 }
 
-/// Folds the shards of the hours before `$2`. Who comes while somebody else folds leaves it to them,
-/// and rows that are being written to wait for the next time. A sum of nothing is deleted.
+/// Folds the shards of the hours before `$2`. If another session is already folding, skip. Rows
+/// locked by a writer are folded next time. A sum of zero is deleted.
 const FOLD: &str = "\
 WITH mine AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(8247342681638830080 + to_regclass($1)::oid::bigint) AS is_mine
@@ -63,7 +63,7 @@ pub(crate) async fn fold(client: &PooledClient, shared: &Shared, now: Timestamp)
     let table = shared.sql("@rollup");
     let folded: Result<u64, PostgresError> =
         shared.execute(client, FOLD, &[&table, &hour.as_micros()]).await;
-    // What the statement did is done: that it is not folded yet is no reason to do it again.
+    // The statement has committed; a failed fold must not cause it to be retried.
     if let Err(error) = folded {
         tracing::debug!(%error, "the roll-up is folded later");
     }

@@ -70,7 +70,7 @@ pub(crate) trait ActionForm: Hash {
 }
 
 impl Actor {
-    /// Who acts.
+    /// Returns the name of the authenticated user who performs the action.
     pub(crate) fn who(&self) -> &str {
         self.context.identity.who()
     }

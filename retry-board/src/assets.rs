@@ -1,5 +1,5 @@
 //! Style, script and icon: embedded in the binary, with names that depend on their contents, so
-//! that browsers can cache them for ever.
+//! that browsers can cache them permanently.
 
 use std::sync::LazyLock;
 

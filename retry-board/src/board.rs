@@ -58,7 +58,7 @@ pub struct Board {
     pub(crate) command: String,
     /// Functions that are not shown.
     pub(crate) hidden: Vec<String>,
-    /// The signing key if there is no token.
+    /// The signing key if the board has no token.
     secret: Secret,
     pub(crate) mounted: Arc<Mounted>,
 }
@@ -90,7 +90,7 @@ enum Hosts {
     These(Vec<String>),
 }
 
-/// Which pages are mounted.
+/// The set of mounted pages.
 #[derive(Default)]
 pub(crate) struct Mounted {
     jobs: AtomicBool,
@@ -181,8 +181,8 @@ impl Board {
         }
     }
 
-    /// Names settings in messages as options of the command `retry-workflow board`, which makes this
-    /// board.
+    /// Names settings in messages as options of the command `retry-workflow board`, which makes
+    /// this board.
     #[doc(hidden)]
     pub fn set_by_options(mut self) -> Self {
         self.settings = SettingNames::Options;
@@ -217,9 +217,10 @@ impl Board {
         self
     }
 
-    /// Takes who a visitor is from the surrounding authentication: a header, or an extension that a
-    /// layer above has added. Where it returns `None`, the visitor reads only; otherwise the name
-    /// is that of the audit. By default, it is the name of the [token](Token::named).
+    /// Takes the identity of a visitor from the surrounding authentication: a header, or an
+    /// extension that a layer above has added. Where it returns `None`, the visitor reads only;
+    /// otherwise the name appears in the audit. By default, it is the name of the
+    /// [token](Token::named).
     ///
     /// ```
     /// # use retry_board::Board;
@@ -253,8 +254,9 @@ impl Board {
     }
 
     /// Sets the address under which browsers find the board behind a proxy that changes the header
-    /// `Host`. Forms of its pages are then accepted, the board answers to its host, and with `https`
-    /// the cookie of a session is only sent encrypted. By default, `Host` is what browsers ask for.
+    /// `Host`. Forms of its pages are then accepted, the board answers to its host, and with
+    /// `https` the cookie of a session is only sent encrypted. By default, `Host` is what browsers
+    /// ask for.
     ///
     /// ```
     /// # use retry_board::Board;
@@ -355,7 +357,7 @@ impl Board {
         self
     }
 
-    /// Whether the board answers to this host name.
+    /// Returns whether the board answers to this host name.
     pub(crate) fn answers_as(&self, name: &str) -> bool {
         let is_own = |own: &String| host::without_port(own).eq_ignore_ascii_case(name);
         match &self.hosts {

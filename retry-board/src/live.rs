@@ -60,15 +60,15 @@ struct Watched {
 /// Something that pages show.
 struct Topic {
     seen: watch::Sender<Seen>,
-    /// When a client last read an event.
+    /// The time at which a client last read an event.
     read: Mutex<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// How many times it has changed.
+    /// The number of times it has changed.
     changes: u64,
-    /// Whether the last poll failed.
+    /// Set if the last poll failed.
     is_stale: bool,
     /// `true` once the topic is no longer polled.
     is_gone: bool,
@@ -134,7 +134,7 @@ impl Live {
         self.0.topics.lock()
     }
 
-    /// Ends a topic that nobody watches; returns `false` if somebody does.
+    /// Ends a topic without watchers; returns `false` if it has some.
     fn end(&self, name: &str, topic: &Topic) -> bool {
         let mut topics = self.topics();
         let is_watched =

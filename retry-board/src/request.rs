@@ -61,21 +61,21 @@ pub(crate) struct RequestContext {
     pub(crate) board: Arc<Board>,
     /// The group of pages that answers; its name is the prefix of its assets.
     pub(crate) page_group: PageGroup,
-    /// Who it is.
+    /// The identity of the visitor.
     pub(crate) identity: Identity,
     pub(crate) session: Option<Session>,
-    /// Whether the browser does not have the session's cookie yet.
+    /// Set if the browser does not have the session's cookie yet.
     pub(crate) is_new: bool,
     /// The path from the page to the folder of all pages: empty, or `../` once per level.
     pub(crate) root: String,
     /// The address of the page, relative to that folder.
     pub(crate) here: String,
-    /// Whether the browser has reached the board by https.
+    /// Set if the browser has reached the board by https.
     pub(crate) is_https: bool,
-    /// Whether the request itself carried the token, which a foreign page cannot make a browser do.
+    /// Set if the request itself carried the token, which a foreign page cannot make a browser do.
     has_token: bool,
-    /// Why the request changes nothing, unless it came from a page of the board, or from no page at
-    /// all.
+    /// The reason why the request may not change anything: it came from a page outside of the
+    /// board. `None` if it came from the board, or from no page.
     foreign: Option<Problem>,
 }
 
@@ -129,7 +129,7 @@ impl RequestContext {
         Ok(context)
     }
 
-    /// Whether this request may change something; `csrf` is the form's token.
+    /// Returns whether this request may change something; `csrf` is the form's token.
     pub(crate) fn may_act(&self, csrf: Option<&str>) -> Result<(), Problem> {
         self.is_actor()?;
         self.is_from_here(csrf)
@@ -163,7 +163,8 @@ impl RequestContext {
         }
     }
 
-    /// Whether a browser without a session gets one here: on pages with forms, and on request.
+    /// Returns whether a browser without a session gets one here: on pages with forms, and on
+    /// request.
     fn keeps_session(&self, path: &str) -> bool {
         !is_open(self.page_group, path) && (self.wants == Wants::Html || path.ends_with("/session"))
     }
@@ -173,7 +174,7 @@ impl RequestContext {
         self.foreign.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether the visitor has signed in by the form, and can sign out.
+    /// Returns whether the visitor has signed in by the form, and can sign out.
     pub(crate) fn is_signed_in(&self) -> bool {
         !self.board.tokens.is_empty() && self.session.is_some()
     }
@@ -205,7 +206,7 @@ impl RequestContext {
         self.session.as_ref().map_or("", |session| &session.csrf)
     }
 
-    /// Whether forms are shown.
+    /// Returns whether forms are shown.
     pub(crate) fn shows_forms(&self) -> bool {
         self.board.allows_actions && self.identity.acts
     }
@@ -234,7 +235,7 @@ fn root(path: &str) -> String {
     "../".repeat(path.bytes().filter(|&byte| byte == b'/').count().saturating_sub(1))
 }
 
-/// Why a request is not one of the board's own pages.
+/// Returns the problem of a request that does not come from the board's own pages.
 fn foreign(board: &Board, parts: &Parts) -> Option<Problem> {
     let authority = host::authority(parts);
     if origin::is_own(&parts.headers, authority, board.public_url.as_ref()) {
@@ -244,7 +245,8 @@ fn foreign(board: &Board, parts: &Parts) -> Option<Problem> {
     Some(Problem::foreign_origin(came, board.settings))
 }
 
-/// The address of a page, relative to the folder of all pages. Nobody goes back to an action.
+/// Returns the address of a page, relative to the folder of all pages. Actions are not visited
+/// again.
 fn here(parts: &Parts) -> String {
     let address = parts.uri.path_and_query().map_or("", |address| address.as_str());
     match parts.method {

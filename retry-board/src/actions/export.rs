@@ -9,7 +9,7 @@ use futures_util::stream::try_unfold;
 use retry_workflow::store::Cursor;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, StoreError};
 
-/// How many items are read at a time, without their histories.
+/// The number of items that are read at a time, without their histories.
 const PAGE: usize = 100;
 
 struct Rest {

@@ -15,7 +15,7 @@ use crate::data::search::Search;
 use crate::parts::text::how_to_resume;
 use crate::request::problem::Problem;
 
-/// Which dead letters to act on, and how.
+/// The dead letters to act on, and the action's options.
 #[derive(Clone, Debug, Default, Deserialize, Hash)]
 #[serde(default)]
 pub(crate) struct LettersForm {
@@ -33,12 +33,12 @@ pub(crate) struct LettersForm {
     pub(crate) all: Field,
     /// For a purge: `purge 12`.
     pub(crate) confirm: Field,
-    /// What is none of these. A condition that is misspelt must not select everything.
+    /// Unknown fields. A misspelt condition must not select everything.
     #[serde(flatten)]
     unknown: BTreeMap<String, Value>,
 }
 
-/// How many items are read at a time.
+/// The number of items that are read at a time.
 const PAGE: usize = 500;
 /// The largest number of ids in a filter.
 const MOST_IDS: usize = 100_000;
@@ -113,7 +113,7 @@ impl LettersForm {
         Ok((rate, max))
     }
 
-    /// What the audit says of it. Ids that a text was resolved to are many, and are left out.
+    /// Returns the entry of the audit. Ids that a text was resolved to are many, and are left out.
     fn entry(&self, who: &str, action: &str, filter: &Filter, more: &str) -> Entry {
         let FilterFields { since, until, text, .. } = &self.filter;
         let said = |(name, value): (&str, &Option<String>)| {
@@ -205,7 +205,7 @@ impl LettersForm {
     }
 }
 
-/// What has to be typed to purge this many dead letters.
+/// Returns the text that has to be typed to purge this many dead letters.
 pub(crate) fn confirmation(count: u64) -> String {
     format!("purge {count}")
 }

@@ -29,7 +29,7 @@ impl Done {
     }
 }
 
-/// How many forms are remembered.
+/// The number of forms that are remembered.
 const REMEMBERED: usize = 1_000;
 
 /// An action that was performed, with the fingerprint of its request.

@@ -30,7 +30,7 @@ impl ActionForm for OverrideForm {
 
 type Pairs = Vec<(String, String, String)>;
 
-/// What has been changed on the board.
+/// The changes made on the board.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Mutex<Changed>);
 
@@ -61,7 +61,7 @@ impl Changed {
 }
 
 impl Changes {
-    /// What has been changed on the board: function, key and value.
+    /// Returns the changes made on the board: function, key and value.
     pub(crate) fn pairs(&self) -> Pairs {
         self.changed().pairs.clone()
     }

@@ -24,9 +24,9 @@ pub(crate) struct JobForm {
     pub(crate) proof: Proof,
 }
 
-/// How often to poll a job that is expected to end.
+/// The interval at which a job that is expected to end is polled.
 const EACH: Duration = Duration::from_secs(1);
-/// How many times to poll before giving up; the request can then be repeated.
+/// The number of polls before giving up; the request can then be repeated.
 const PATIENCE: u32 = 3_600;
 
 impl ActionForm for JobForm {

@@ -1,4 +1,4 @@
-//! Who has changed what in a store.
+//! The audit of changes in a store.
 
 use retry_workflow::audit::Entry;
 use retry_workflow::{Store, StoreError, Timestamp};
@@ -17,12 +17,12 @@ const NOTE: usize = 300;
 pub(crate) struct AuditPage {
     /// The newest first.
     pub(crate) entries: Vec<AuditLine>,
-    /// Whether there may be more.
+    /// Set if there may be more.
     pub(crate) is_partial: bool,
     pub(crate) now: Timestamp,
 }
 
-/// An action that somebody has taken.
+/// An action that a user has taken.
 #[derive(Debug, Serialize)]
 pub(crate) struct AuditLine {
     pub(crate) at: Timestamp,
@@ -33,7 +33,7 @@ pub(crate) struct AuditLine {
     /// The item, if it was a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) item: Option<String>,
-    /// What was selected, in words.
+    /// The selection, in words.
     pub(crate) what: String,
     /// `null` if it is not known to have ended.
     pub(crate) items: Option<u64>,

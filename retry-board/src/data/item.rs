@@ -39,7 +39,7 @@ pub(crate) struct ItemPage {
     pub(crate) failure: Option<FailureText>,
     /// The attempts of all runs, oldest first.
     pub(crate) history: Vec<AttemptLine>,
-    /// Who has re-driven or purged it, the oldest first.
+    /// The users who have re-driven or purged it, the oldest action first.
     pub(crate) acted_on: Vec<AuditLine>,
     /// The number of attempts before these.
     pub(crate) earlier_attempts: usize,

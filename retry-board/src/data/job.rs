@@ -21,18 +21,18 @@ pub(crate) struct JobPage {
     pub(crate) job: JobLine,
     #[serde(flatten)]
     pub(crate) waits: Waits,
-    /// What the job is waiting for, in words.
+    /// The causes for which the job waits, in words.
     pub(crate) waiting: Vec<Wait>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) breaker: Option<Breaker>,
-    /// What was requested of its workers and is still pending.
+    /// The pending request to its workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
     /// The counts of each minute within `span`.
     pub(crate) minutes: Vec<Minute>,
-    /// How far back the minutes go, in seconds.
+    /// The time span of the minutes, in seconds.
     pub(crate) span: u64,
-    /// How long its steps took in the last minutes, if any attempt ended in them.
+    /// The durations of its steps in the last minutes, if any attempt ended in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) took: Option<Steps>,
     /// Its failures, the largest group first.
@@ -85,10 +85,10 @@ pub(crate) struct TaskLine {
 const GROUPS: usize = 10;
 /// The number of tasks shown.
 const TASKS: usize = 200;
-/// How many tasks are read at a time.
+/// The number of tasks that are read at a time.
 const BATCH: usize = 500;
 
-/// How far back the chart goes, by the name in the address.
+/// The time spans of the chart, by the name in the address.
 pub(crate) const SPANS: [(&str, Duration); 4] = [
     ("1h", Duration::from_secs(3_600)),
     ("6h", Duration::from_secs(6 * 3_600)),
@@ -97,7 +97,7 @@ pub(crate) const SPANS: [(&str, Duration); 4] = [
 ];
 
 impl JobPage {
-    /// Loads the page; `None` if there is no such job.
+    /// Loads the page; `None` if the job does not exist.
     pub(crate) async fn load(
         store: &dyn Store,
         id: &str,
@@ -161,7 +161,7 @@ impl Tasks {
         let mut found = BTreeMap::new();
         let all = Filter::job(job).states(ItemState::ALL);
         let mut after = None;
-        // A graph has few tasks; do not read on for ever if something else has added items.
+        // A graph has few tasks; the loop ends even if something else has added items.
         for _ in 0..10 {
             let page = store.list(&all, after, BATCH).await?;
             for item in page.items {

@@ -18,7 +18,7 @@ pub(crate) struct Jobs {
     pub(crate) jobs: Vec<JobLine>,
     /// The cursor of the next page.
     pub(crate) next: Option<Cursor>,
-    /// Whether there are newer jobs.
+    /// Set if there are newer jobs.
     #[serde(skip)]
     pub(crate) is_later: bool,
     /// The current time, from the store's clock.
@@ -31,10 +31,10 @@ pub(crate) struct JobLine {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) status: &'static str,
-    /// Why it stopped.
+    /// The reason why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    /// Whether a process is working on it, as far as the store knows.
+    /// Set if a process is working on it, as far as the store knows.
     pub(crate) has_worker: bool,
     /// The job, to say how it is resumed.
     #[serde(skip)]
@@ -42,7 +42,7 @@ pub(crate) struct JobLine {
     pub(crate) created: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
-    /// Whether all of its items are known.
+    /// Set if all of its items are known.
     pub(crate) input_complete: bool,
     pub(crate) counts: Counts,
     /// The recent rate at which items end.

@@ -17,11 +17,11 @@ use retry_workflow::words::cut;
 const PAGE: usize = 50;
 /// The number of groups on a page.
 const GROUPS: usize = 100;
-/// The limits of a search: rows read for a text, and time since the page was asked for. A page takes
-/// one look at the store even if its groups took longer than that.
+/// The limits of a search: rows read for a text, and time since the page was asked for. A page
+/// takes one look at the store even if its groups took longer than that.
 const ROWS: usize = 20_000;
 const AT_MOST: Duration = Duration::from_millis(60);
-/// How many rows a text search reads between two looks at the clock.
+/// The number of rows that a text search reads between two readings of the clock.
 const BATCH: usize = 500;
 const HOUR: Duration = Duration::from_secs(3_600);
 /// The limit for messages in lists.
@@ -124,7 +124,7 @@ impl FilterFields {
         }
     }
 
-    /// Whether the filter selects every dead letter of the store.
+    /// Returns whether the filter selects every dead letter of the store.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -175,7 +175,7 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     }))
 }
 
-/// Whether the text looks like the id of a signature rather than its text.
+/// Returns whether the text looks like the id of a signature rather than its text.
 fn is_id(text: &str) -> bool {
     text.len() <= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -273,9 +273,9 @@ pub(crate) struct Letters {
     /// The number of items that a text search has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) searched: Option<usize>,
-    /// Whether the search stopped before the page was full; `next` continues it.
+    /// Set if the search stopped before the page was full; `next` continues it.
     pub(crate) is_partial: bool,
-    /// Whether this is not the first page.
+    /// Set if this is not the first page.
     #[serde(skip)]
     pub(crate) is_later: bool,
     pub(crate) now: Timestamp,
@@ -296,7 +296,7 @@ impl Letters {
         };
         let has_failure = filter.class.is_some() || filter.signature.is_some();
         let found = if after.is_none() && has_failure && groups.is_empty() {
-            // Without a group, there is no such item.
+            // Without a group, such an item does not exist.
             Found::default()
         } else {
             Found::search(letters, &filter, fields.text.as_deref(), after, began).await?
@@ -315,7 +315,7 @@ impl Letters {
         })
     }
 
-    /// Whether the groups are rounded to whole hours, while the items are not.
+    /// Returns whether the groups are rounded to whole hours, while the items are not.
     pub(crate) fn has_whole_hours(&self) -> bool {
         self.filter.since.is_some() || self.filter.until.is_some()
     }

@@ -1,5 +1,5 @@
-//! What this process retries: functions with their policies and call statistics, breakers and
-//! quotas, and what has been changed at run time.
+//! The retries of this process: functions with their policies and call statistics, breakers and
+//! quotas, and the changes made at runtime.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Policies {
     pub(crate) more_sites: usize,
     pub(crate) breakers: Vec<BreakerLine>,
     pub(crate) quotas: Vec<QuotaLine>,
-    /// What has been changed on the board: function, key and value.
+    /// The changes made on the board: function, key and value.
     pub(crate) changed: Vec<Change>,
     /// The latest changes of breakers, quotas and policies, newest first.
     pub(crate) history: Vec<Happened>,
@@ -102,14 +102,14 @@ impl SiteLine {
 pub(crate) struct BreakerLine {
     pub(crate) name: String,
     pub(crate) state: &'static str,
-    /// Whether the state was forced.
+    /// Set if the state was forced.
     pub(crate) forced: bool,
-    /// Whether the state was set by a fleet.
+    /// Set if the state was set by a fleet.
     pub(crate) led: bool,
-    /// How long it stays open, in seconds; `None` if unknown, or if it stays open until it is
-    /// reset.
+    /// The time for which it stays open, in seconds; `None` if unknown, or if it stays open until
+    /// it is reset.
     pub(crate) open_for: Option<u64>,
-    /// How long it holds all calls, in seconds; `None` if it does not, or if unknown.
+    /// The time for which it holds all calls, in seconds; `None` if it does not, or if unknown.
     pub(crate) held_for: Option<u64>,
     pub(crate) consecutive_failures: Option<u32>,
     pub(crate) failures: Option<u64>,
@@ -181,7 +181,7 @@ struct Heard {
     quotas: Vec<String>,
 }
 
-/// How many breakers and quotas are remembered from events, in case a program keeps creating new
+/// The number of breakers and quotas remembered from events, in case a program keeps creating new
 /// ones.
 const KNOWN: usize = 200;
 

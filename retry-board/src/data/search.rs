@@ -4,7 +4,7 @@
 use retry_workflow::ItemRecord;
 use serde_json::Value;
 
-/// What is searched for.
+/// The subject of a search.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Search<'a> {
     /// A text in the message of a failure, or in one of its causes.
@@ -47,7 +47,7 @@ impl<'a> Search<'a> {
         Some(Self::Field { path, wanted })
     }
 
-    /// Whether an item is meant.
+    /// Returns whether an item is meant.
     pub(crate) fn finds(&self, item: &ItemRecord) -> bool {
         match self {
             Self::Text(text) => item.failure.as_ref().is_some_and(|failure| {

@@ -1,4 +1,4 @@
-//! How long the attempts of a job took lately, by step.
+//! The recent durations of a job's attempts, by step.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const OF_LATE: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug, Serialize)]
 pub(crate) struct Steps {
     pub(crate) steps: Vec<StepLine>,
-    /// How far back they go, in seconds.
+    /// The time span that they cover, in seconds.
     pub(crate) span: u64,
 }
 

@@ -28,7 +28,7 @@ fn meant(filter: &FilterFields) -> Markup {
     }
 }
 
-/// The explicit "all" that is required if there is no filter.
+/// Renders the explicit "all" that is required without a filter.
 fn all(filter: &FilterFields) -> Markup {
     html! { @if filter.is_empty() { input type="hidden" name="all" value="true"; } }
 }

@@ -27,7 +27,7 @@ pub(crate) fn page(
     })
 }
 
-/// Whether the list contains only dead letters.
+/// Returns whether the list contains only dead letters.
 fn is_dead(filter: &FilterFields) -> bool {
     filter.state.as_deref().is_none_or(|state| state == "dead")
 }
@@ -157,7 +157,7 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
 
 fn items(context: &RequestContext, letters: &Letters) -> Markup {
     let filter = &letters.filter;
-    // Ids are those of a job.
+    // Ids belong to one job.
     let can_pick = context.shows_forms()
         && filter.job.is_some()
         && letters.items.iter().any(|item| can_be_taken_back(item.state));
@@ -207,7 +207,7 @@ fn items(context: &RequestContext, letters: &Letters) -> Markup {
     }
 }
 
-/// What can be done with the rows that are selected.
+/// Renders the actions for the selected rows.
 fn picked(filter: &FilterFields) -> Markup {
     let (job, state) = (filter.job.as_deref(), filter.state.as_deref());
     let fields = [("job", job), ("state", state), (PICKED, Some("1"))];
@@ -264,7 +264,7 @@ fn nothing(letters: &Letters) -> Markup {
     }
 }
 
-/// Whether an item in this state can be re-driven.
+/// Returns whether an item in this state can be re-driven.
 pub(crate) const fn can_be_taken_back(state: ItemState) -> bool {
     matches!(state, ItemState::Dead | ItemState::Skipped)
 }

@@ -201,7 +201,7 @@ fn step_section(page: &JobPage, steps: &Steps) -> Markup {
     }
 }
 
-/// What is too short for the histogram is reported as the bound of its first bucket.
+/// Formats a duration; the histogram reports shorter ones as the bound of its first bucket.
 fn estimate(took: Duration) -> String {
     let bound = if Some(took) == Histogram::upper_bound(0) { "≤" } else { "" };
     format!("{bound}{}", duration(took))

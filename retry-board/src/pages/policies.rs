@@ -1,4 +1,4 @@
-//! What this process retries, and the form that changes it at run time.
+//! The retries of this process, and the form that changes them at runtime.
 
 use std::time::Duration;
 

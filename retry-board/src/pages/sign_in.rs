@@ -44,8 +44,8 @@ pub(crate) fn sign_out(context: &RequestContext, form: &SignOutForm) -> Result<R
     Ok(response)
 }
 
-/// Whether this is an address of the board, relative to the folder of its pages, and nothing that a
-/// browser could take for an address of somebody else.
+/// Returns whether this is an address of the board, relative to the folder of its pages, and cannot
+/// be taken for an address of another site.
 fn is_page(to: &str) -> bool {
     let path = to.split(['?', '#']).next().unwrap_or_default();
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'/');

@@ -74,11 +74,11 @@ pub(crate) fn word(task: &TaskLine) -> &'static str {
     task.state.map_or("waits for others", |state| state.as_str())
 }
 
-/// Assigns positions; the column of a task is to the right of those of all its dependencies.
+/// Assigns positions; the column of a task is to the right of the columns of all its dependencies.
 fn places(tasks: &[TaskLine]) -> BTreeMap<&str, (u32, u32)> {
     let mut columns: BTreeMap<&str, u32> =
         tasks.iter().map(|task| (task.name.as_str(), 0)).collect();
-    // A path is no longer than the number of tasks, so this terminates even if there are cycles.
+    // A path has at most as many tasks as the graph, so this terminates even with cycles.
     for _ in tasks {
         let mut is_changed = false;
         for task in tasks {

@@ -11,12 +11,12 @@ pub(crate) fn at(time: Timestamp) -> Markup {
     html! { time datetime=(time) title=(utc(time)) data-local { (moment(time)) } }
 }
 
-/// How long ago it was, with the time on hover.
+/// Returns how long ago it was, with the time on hover.
 pub(crate) fn ago(now: Timestamp, time: Timestamp) -> Markup {
     html! { time datetime=(time) title=(utc(time)) data-hint { (age(now, time)) " ago" } }
 }
 
-/// How long until it, or how long ago it was.
+/// Returns how long until it, or how long ago it was.
 pub(crate) fn relative(now: Timestamp, time: Timestamp) -> Markup {
     if time <= now {
         return ago(now, time);

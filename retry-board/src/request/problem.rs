@@ -17,11 +17,11 @@ pub(crate) struct Problem {
     pub(crate) title: &'static str,
     /// Safe to show; one or more lines.
     pub(crate) text: String,
-    /// Whether to ask for the token.
+    /// Set if to ask for the token.
     pub(crate) signs_in: bool,
     /// The number of seconds after which a retry may succeed.
     pub(crate) retry_after: Option<u32>,
-    /// Where a visitor wanted to go who has to sign in, if that is not the page itself.
+    /// The page to open after signing in, if it is not the requested one.
     pub(crate) to: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl Problem {
         )
     }
 
-    /// What was to be changed is no longer in the state that the form was made for.
+    /// Creates the problem of a form whose subject has changed state since the form was shown.
     pub(crate) fn changed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "Already changed", text)
     }

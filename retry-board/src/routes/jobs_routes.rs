@@ -239,8 +239,8 @@ async fn before_purge(
     })
 }
 
-/// Where to go after an action on dead letters. Not back to their signature, which may have none
-/// left.
+/// Returns where to go after an action on dead letters. Not back to their signature, which may have
+/// none left.
 fn back_to(filter: &FilterFields) -> Address {
     match (&filter.job, &filter.item) {
         (Some(job), Some(item)) => Address::new("item").with("job", job).with("id", item),

@@ -100,7 +100,7 @@ async fn all(
     page(&context, &here.view(), said, None)
 }
 
-/// What a change would be, for the page that asks for a confirmation.
+/// Loads the effect of a change, for the page that asks for a confirmation.
 async fn before_change(
     State(here): State<Here>,
     Extension(context): Extension<RequestContext>,

@@ -33,7 +33,7 @@ pub(super) fn without_default_port<'a>(scheme: &str, authority: &'a str) -> &'a 
     authority.strip_suffix(port).unwrap_or(authority)
 }
 
-/// Whether a name always means this machine.
+/// Returns whether a name always means this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     if host.eq_ignore_ascii_case("localhost") {

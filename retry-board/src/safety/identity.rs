@@ -19,12 +19,12 @@ impl fmt::Debug for ActorOf {
     }
 }
 
-/// Who a visitor is.
+/// The identity of a visitor.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// Their name, if there is one.
     pub(crate) name: Option<String>,
-    /// Whether they may act, where the board allows it.
+    /// Set if they may act, where the board allows it.
     pub(crate) acts: bool,
     /// The key that signs what their browser stores.
     pub(crate) secret: Secret,

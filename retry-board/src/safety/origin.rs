@@ -6,8 +6,8 @@ use axum::http::header::ORIGIN;
 use super::host::without_default_port;
 use super::public_url::PublicUrl;
 
-/// Whether the page that sent a request belongs to `authority`. Programs other than browsers do not
-/// send an origin, but they still need the form's token.
+/// Returns whether the page that sent a request belongs to `authority`. Programs other than
+/// browsers do not send an origin, but they still need the form's token.
 pub(crate) fn is_own(
     headers: &HeaderMap,
     authority: Option<&str>,
@@ -36,8 +36,8 @@ pub(crate) fn of(headers: &HeaderMap) -> Option<&str> {
     headers.get(ORIGIN).and_then(|origin| origin.to_str().ok())
 }
 
-/// Whether the browser has reached the board by https: its page says so, or the proxy that has
-/// decrypted the request.
+/// Returns whether the browser has reached the board by https: its page says so, or the proxy that
+/// has decrypted the request.
 pub(crate) fn is_https(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text(ORIGIN.as_str()).is_some_and(|origin| origin.starts_with("https://"))

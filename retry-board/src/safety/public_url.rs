@@ -6,14 +6,14 @@ use axum::http::Uri;
 
 use super::host::without_default_port;
 
-/// Where browsers find the board: its scheme, and its host with the port.
+/// The public address of the board: its scheme, and its host with the port.
 #[derive(Clone, Debug)]
 pub(crate) struct PublicUrl {
     scheme: String,
     authority: String,
 }
 
-/// A text that is no address of a page.
+/// The error for a text that is not the address of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidUrl(String);
 
@@ -52,7 +52,7 @@ impl PublicUrl {
         &self.authority
     }
 
-    /// Whether a page with this origin is found there.
+    /// Returns whether a page with this origin is found there.
     pub(crate) fn is_origin(&self, scheme: &str, authority: &str) -> bool {
         self.scheme == scheme
             && without_default_port(scheme, authority)

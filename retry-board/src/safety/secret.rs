@@ -47,7 +47,7 @@ impl Secret {
         mac.verify_slice(&bytes).is_ok()
     }
 
-    /// Creates a text that nobody can guess.
+    /// Creates a text that cannot be guessed.
     pub(crate) fn nonce() -> String {
         hex(&Self::random().0[..16])
     }

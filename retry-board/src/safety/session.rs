@@ -38,7 +38,7 @@ impl Session {
         })
     }
 
-    /// Whether a form was made for this browser.
+    /// Returns whether a form was made for this browser.
     pub(crate) fn sent(&self, csrf: &str, secret: &Secret) -> bool {
         secret.verify("form", &self.nonce, csrf)
     }

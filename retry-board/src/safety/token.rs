@@ -85,7 +85,7 @@ impl Token {
         self
     }
 
-    /// Lets whoever has the token see everything and change nothing.
+    /// Lets the token's holder see everything and change nothing.
     ///
     /// ```
     /// # use retry_board::Token;
@@ -98,19 +98,19 @@ impl Token {
         self
     }
 
-    /// Who has the token.
+    /// Returns the identity of the token's holder.
     pub(crate) fn identity(&self) -> Identity {
         let Self { secret, name, reads_only, .. } = self;
         Identity { name: name.clone(), acts: !reads_only, secret: secret.clone() }
     }
 
-    /// Whether the given text is the token, compared in constant time.
+    /// Returns whether the given text is the token, compared in constant time.
     pub(crate) fn is(&self, given: &str) -> bool {
         self.secret.verify("token", given.trim(), &self.proof)
     }
 
-    /// Whether a session was begun with this token. Its key depends on the token, so that sessions
-    /// survive a restart, but end when the token changes.
+    /// Returns whether a session was begun with this token. Its key depends on the token, so that
+    /// sessions survive a restart, but end when the token changes.
     pub(crate) fn begun(&self, headers: &HeaderMap) -> Option<Session> {
         Session::find(headers, &self.secret)
     }

@@ -1,5 +1,5 @@
-//! Who has changed what: actions on jobs and dead letters, as people have taken them on the board and
-//! on the command line.
+//! The audit of changes: actions on jobs and dead letters, taken by people on the board and on the
+//! command line.
 //!
 //! An action is written down before it is taken, and once more when it is done, so that it is there
 //! even if the process dies in between. Nothing removes entries.
@@ -12,9 +12,9 @@ use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemRecord, has_class};
 use crate::store::{Store, StoreError};
 
-/// Where entries begin among the values of a store.
+/// The prefix of entries among the values of a store.
 const PREFIX: &str = "audit/";
-/// How many digits the time of an entry has in its key, so that keys are in its order.
+/// The number of digits of an entry's time in its key, so that keys are in its order.
 const DIGITS: usize = 20;
 
 /// An action: who, when, what, and how many items it was about.
@@ -39,11 +39,11 @@ const DIGITS: usize = 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// When it began.
+    /// The time at which it began.
     pub at: Timestamp,
-    /// Who did it.
+    /// The user who did it.
     pub who: String,
-    /// What was done: a word such as `re-drive`, `purge`, `pause` or `cancel`.
+    /// The action: a word such as `re-drive`, `purge`, `pause` or `cancel`.
     pub action: String,
     /// The job, if it was about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct Entry {
     /// Whatever else is worth knowing, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// How many items it was about; `None` if it is not known to have ended.
+    /// The number of items it was about; `None` if it is not known to have ended.
     pub items: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ impl Entry {
             if store.cas(&key, 0, &self.json()?).await? {
                 return Ok(Begun { key, entry: self });
             }
-            // Somebody else has begun in the same microsecond.
+            // Another action has begun in the same microsecond.
             place = place + Duration::from_micros(1);
         }
     }
@@ -159,7 +159,7 @@ impl Entry {
         if !self.ids.is_empty() {
             return self.ids.contains(&item.id);
         }
-        // What had failed last when it was taken.
+        // The last failure when the action was taken.
         let failed = before().filter_map(|row| row.failure.as_ref()).next_back();
         let fits = |class: &String| failed.is_none_or(|failed| has_class(&failed.class, class));
         let same = |text: &String| failed.is_none_or(|failed| failed.signature.as_str() == text);
@@ -179,7 +179,7 @@ impl Begun {
     pub async fn done(self, store: &dyn Store, items: u64) -> Result<(), StoreError> {
         let Self { key, entry } = self;
         let entry = Entry { items: Some(items), ..entry };
-        // Nobody else writes there.
+        // No other writer uses this key.
         store.cas(&key, 1, &entry.json()?).await.map(drop)
     }
 }

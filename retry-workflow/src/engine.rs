@@ -73,17 +73,17 @@ use crate::job::record::after::After;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
 
-/// How this process runs a job.
+/// The options with which this process runs a job.
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(crate) max_parallel: usize,
-    /// How long a claimed item is this worker's unless the lease is renewed.
+    /// The duration of this worker's lease of a claimed item, unless it is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
-    /// How many attempts start per unit of time, of all workers together.
+    /// The number of attempts start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<KeyLimit>,
-    /// How urgent a new item is.
+    /// The priority of a new item.
     pub(crate) priority: Option<PriorityOf>,
     /// No item begins before.
     pub(crate) not_before: Option<Moment>,
@@ -99,11 +99,11 @@ pub(crate) struct Options {
 /// Takes an item's priority from its payload.
 pub(crate) type PriorityOf = Arc<dyn Fn(&Value) -> i8 + Send + Sync>;
 
-/// What the caller's futures say; each is polled until it has ended.
+/// The futures of the caller; each is polled until it has ended.
 pub(crate) struct Signals {
     /// Before it ends, no item begins.
     pub(crate) start: Option<BoxFuture<'static, ()>>,
-    /// When it ends, the job stops.
+    /// The future whose end stops the job.
     pub(crate) stop: Option<BoxFuture<'static, StopReason>>,
 }
 
@@ -135,7 +135,7 @@ const SUSPECTS_FROM: Duration = Duration::from_secs(5);
 const MOST_WAITING: u64 = 10_000;
 /// With priorities it is this many: the most urgent item may be the last one.
 const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
-/// How many finished tasks are taken before anything else is polled.
+/// The number of finished tasks that are taken before anything else is polled.
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Runs a job until it has ended or must stop. Returns how many items of the source had succeeded
@@ -217,8 +217,8 @@ pub(crate) async fn run(
     engine.run(source, signals).await
 }
 
-/// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
-/// purpose.
+/// Marks the job as running. After a stop, thresholds start over, because resuming it was
+/// deliberate.
 async fn begin(
     store: &dyn Store,
     job: &Job,
@@ -291,14 +291,14 @@ struct Engine {
     watch: Watch,
 
     began: Instant,
-    /// When to claim next; `None`: when something happens.
+    /// The time of the next claim; `None`: at the next event.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    /// When a limit lets the next item start, if one waits for that.
+    /// The time at which a limit lets the next item start, if one waits for it.
     start_at: Option<Instant>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
-    /// Whether the end of the input means that the job has all its items.
+    /// Set if the end of the input means that the job has all its items.
     is_input_final: bool,
     stopping: Option<StopReason>,
 }
@@ -447,7 +447,7 @@ impl Engine {
         }
     }
 
-    /// When the clock next requires something to be done.
+    /// Returns when the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
         let mut at = self.extend_at.min(self.watch.tick_at);
         if let Some(listen_at) = self.listen_at() {
@@ -501,7 +501,7 @@ impl Engine {
         if self.watch.tick_at <= now {
             self.tick();
         }
-        // What was read before the last change may be out of date.
+        // A result read before the last change may be out of date.
         let is_old =
             self.claim_at.is_none() || self.watch.looked_at_change != Some(self.ledger.changes());
         if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
@@ -509,7 +509,7 @@ impl Engine {
         }
     }
 
-    /// Whether this worker has no work in hand, and no change under way.
+    /// Returns whether this worker has no work in hand, and no change under way.
     fn is_idle(&self) -> bool {
         self.tasks.is_empty()
             && self.finished.is_empty()
@@ -548,8 +548,8 @@ impl Engine {
         {
             self.finished.push(Completion::released(lease.key));
         }
-        // The slot that it was claimed for is gone, but the store has it as started. A suspect keeps
-        // its slot until the limits let it start.
+        // The slot that it was claimed for is gone, but the store has it as started. A suspect
+        // keeps its slot until the limits let it start.
         while !self.suspect_waits()
             && let Some(lease) = self.leases.next_claimed_as_started()
         {
@@ -557,7 +557,7 @@ impl Engine {
         }
     }
 
-    /// Asks for the right to run what is in hand, or to run a suspect alone, and gives it up when
+    /// Requests the right to run the items in hand, or to run a suspect alone, and gives it up when
     /// it is no longer needed.
     fn take_turns(&mut self) {
         if self.tasks.is_empty() {
@@ -591,7 +591,7 @@ impl Engine {
         }
     }
 
-    /// Whether only other jobs keep a handler from starting.
+    /// Returns whether only other jobs keep a handler from starting.
     fn may_start_soon(&self) -> bool {
         !self.ledger.will_stop(&self.policy)
             && self.schedule.is_open(|| self.store.now())
@@ -604,13 +604,13 @@ impl Engine {
         self.claim_soon();
     }
 
-    /// How long until this worker has lived long enough to run suspects.
+    /// Returns how long until this worker has lived long enough to run suspects.
     fn until_trusted(&self) -> Duration {
         SUSPECTS_FROM.saturating_sub(self.began.elapsed())
     }
 
-    /// Whether it is the turn of the suspect that is due then: when nothing else is due, or after a
-    /// while.
+    /// Returns whether it is the turn of the suspect that is due then: when nothing else is due, or
+    /// after a while.
     fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
         let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
             return false;
@@ -694,7 +694,7 @@ impl Engine {
     fn start_claiming(&mut self) {
         let wanted = self.to_claim();
         let free = self.capacity.limit().saturating_sub(self.tasks.len());
-        // What waits for its start has not been started.
+        // An item that waits for its start has not been started.
         let starts = if self.has_limits() { 0 } else { self.leases.free_beyond_ready(free) };
         self.claim_at = None;
         let (worker, lease) = (Arc::clone(&self.worker), self.lease);

@@ -161,7 +161,7 @@ impl Graph {
         self
     }
 
-    // Its examples are those of `Workflow`, and tested there.
+    // It shares the examples of `Workflow`, which are tested there.
     #[cfg(not(doctest))]
     settings!(runner);
 

@@ -1,6 +1,6 @@
 //! Pages about running jobs.
 
-/// When and how to move a job from one machine to many, and what changes.
+/// Moving a job from one machine to many: when, how, and the differences.
 ///
 #[doc = include_str!("guide/machines.md")]
 pub mod machines {}

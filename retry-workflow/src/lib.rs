@@ -61,8 +61,9 @@
 //! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
 //! expire, and another worker claims the items; if the first one comes back after all, its
 //! settlements are rejected: a worker that was stopped for a while drops what it had claimed and
-//! not begun, and ends the handlers of items that it has lost. So each item ends in one state, but its handler may have run more than
-//! once. Attempts lost with their worker are in the history, and do not count against the policy.
+//! not begun, and ends the handlers of items that it has lost. So each item ends in one state, but
+//! its handler may have run more than once. Attempts lost with their worker are in the history, and
+//! do not count against the policy.
 //!
 //! Up to half of the items that a worker claims have begun: they were tried before in this run, or
 //! lost with their worker. So retries are not starved by what is new, or the other way round.
@@ -124,8 +125,8 @@ pub use store::{MemoryStore, Store, StoreError};
 pub use workflow::Workflow;
 
 pub mod work {
-    //! What an implementation of [`Work`](crate::Work) is given and returns, and the iterators and
-    //! streams that a job takes as its [`Items`](crate::Items).
+    //! The arguments and results of an implementation of [`Work`](crate::Work), and the iterators
+    //! and streams that a job takes as its [`Items`](crate::Items).
 
     pub use retry_runtime::{Interrupted, Reason, durable};
 
@@ -144,8 +145,8 @@ pub mod work {
 pub use retry_runtime::{
     Backoff, BreakerConfig, Jitter, Policy, Retrier, RetryConfig, matchers, policy, retrier,
 };
-// What an error says about itself. The derive writes paths to `retry_runtime`: add that, or write
-// `#[classify(crate = retry_workflow::retry_runtime)]`.
+// The class that an error gives itself. The derive writes paths to `retry_runtime`: add that, or
+// write `#[classify(crate = retry_workflow::retry_runtime)]`.
 #[doc(no_inline)]
 pub use retry_runtime;
 pub use retry_runtime::{Class, Classify};

@@ -80,15 +80,15 @@ pub(crate) fn check_imported(items: &[ItemRecord]) -> StoreResult<()> {
     check_ids(items.iter().flat_map(|item| [item.job.as_str(), item.id.as_str()]))
 }
 
-/// How often to look at a store that cannot report changes.
+/// The interval at which a store that cannot report changes is polled.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// The outcome of a method of a store.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// What each method of a store returns: `Box::pin(async move { … })`.
+/// The result of each method of a store: `Box::pin(async move { … })`.
 ///
-/// Boxed, so that a store can be a `dyn Store`: what works on one is compiled once.
+/// Boxed, so that a store can be a `dyn Store`: code that uses one is compiled once.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'a>>;
 
 /// Chooses one of the values that it is given, or a new one with its key:
@@ -191,9 +191,9 @@ pub trait Store: Send + Sync + 'static {
     /// was never tried, and do not keep it waiting either.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
-    /// lost: it gets a row in the history ([`Lost`](crate::store::AttemptOutcome::Lost), by the worker
-    /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Otherwise
-    /// [`Lease::dropped`] grows, without a row. With two of either kind the item is a
+    /// lost: it gets a row in the history ([`Lost`](crate::store::AttemptOutcome::Lost), by the
+    /// worker that had it, from its start to the end of the lease), and [`Lease::lost`] grows.
+    /// Otherwise [`Lease::dropped`] grows, without a row. With two of either kind the item is a
     /// [suspect](Lease::is_suspect).
     fn claim<'a>(
         &'a self,
@@ -261,9 +261,9 @@ pub trait Store: Send + Sync + 'static {
         max: usize,
     ) -> StoreFuture<'a, Page<ItemRecord>>;
 
-    /// Returns the failures of dead letters and skipped items (within the filter's
-    /// states), grouped; the largest group first. Cheap, however many there are, for a filter with
-    /// nothing but a job, states, a class and a signature; without a job, however many jobs there are.
+    /// Returns the failures of dead letters and skipped items (within the filter's states),
+    /// grouped; the largest group first. Cheap, however many there are, for a filter with nothing
+    /// but a job, states, a class and a signature; without a job, however many jobs there are.
     fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>>;
 
     /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in
@@ -391,10 +391,10 @@ pub trait Store: Send + Sync + 'static {
     /// call returned, 0 for the first one: a change in between ends this call at once.
     ///
     /// Such changes are: items are added, imported, put back (by a settlement, a re-drive or a
-    /// recall), made due, edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
-    /// changes whose key is a word, `/` and the id of the job. The end of an item need not be
-    /// reported, nor a due time that arrives. The call may end without a change: callers check what
-    /// is there, and check once a minute anyway.
+    /// recall), made due, edited, skipped, purged or removed; leases are ended by
+    /// [`expire`](Self::expire); a value changes whose key is a word, `/` and the id of the job.
+    /// The end of an item need not be reported, nor a due time that arrives. The call may end
+    /// without a change: callers check what is there, and check once a minute anyway.
     ///
     /// By default it ends after a second. [`Changes`] is how a store reports its own changes.
     ///
@@ -408,7 +408,7 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// What a job takes as its store: any [`Store`], or one that is shared already.
+/// A value that a job takes as its store: any [`Store`], or one that is shared already.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -105,9 +105,9 @@ impl Workflow {
 }
 
 impl Workflow {
-    /// Asks the error itself for its class, and how long to wait, through its
-    /// [`Classify`](retry_runtime::Classify). One with `#[derive(Classify)]` is asked anyway,
-    /// wherever it stands in the chain of an error.
+    /// Reads the class of an error, and its wait, from its [`Classify`](retry_runtime::Classify).
+    /// An error with `#[derive(Classify)]` is read in any case, wherever it stands in the chain of
+    /// an error.
     ///
     /// ```
     /// # use retry_runtime::{Class, Classify, classify};
@@ -144,8 +144,8 @@ impl Workflow {
         self.with_retrier(Retrier::classified)
     }
 
-    /// Reads nothing from the error: it has no class and no hint. For errors that have nothing but a
-    /// text; without it, or [`classified`](Self::classified), they do not compile.
+    /// Reads nothing from the error: it has no class and no hint. For errors that have nothing but
+    /// a text; without it, or [`classified`](Self::classified), they do not compile.
     ///
     /// ```
     /// # use retry_workflow::Workflow;
@@ -233,8 +233,8 @@ impl<D> Workflow<D> {
     /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
     ///
     /// The waits are durable: the item goes back to the store, and its slot is free for others. The
-    /// budget also runs by the clock, from the first failure of the item, even while nothing runs. A
-    /// server may ask for any wait, unless the policy has a `max_retry_after`.
+    /// budget also runs by the clock, from the first failure of the item, even while nothing runs.
+    /// A server may ask for any wait, unless the policy has a `max_retry_after`.
     ///
     /// ```
     /// # use retry_workflow::{Workflow, policy};
@@ -352,11 +352,11 @@ impl<D> Workflow<D> {
     ///
     /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
-    /// An item that two workers died with is a [suspect](crate::store::Lease::is_suspect). Its handler
-    /// runs while no other handler of this process is running, of any job; while it waits for that,
-    /// no job of the process starts a handler. A handler may run its own job and await it. If it
-    /// instead spawns a task that runs a job, and waits for that task, a suspect of that job and
-    /// the handler wait for each other: await such a job in place.
+    /// An item that two workers died with is a [suspect](crate::store::Lease::is_suspect). Its
+    /// handler runs while no other handler of this process is running, of any job; while it waits
+    /// for that, no job of the process starts a handler. A handler may run its own job and await
+    /// it. If it instead spawns a task that runs a job, and waits for that task, a suspect of that
+    /// job and the handler wait for each other: await such a job in place.
     ///
     /// ```
     /// # use retry_workflow::Workflow;

@@ -17,13 +17,13 @@ const BATCH: usize = 200;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// How many items were added.
+    /// The number of items were added.
     pub new: u64,
-    /// How many were there already, by job and id, and were left unchanged.
+    /// The number of were there already, by job and id, and were left unchanged.
     pub known: u64,
 }
 
-/// Why an import ended early.
+/// The reason why an import ended early.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -31,9 +31,9 @@ pub enum ImportError {
     Line {
         /// Its number; the first is 1.
         line: u64,
-        /// What is wrong with it.
+        /// The mistake in it.
         problem: String,
-        /// What was imported from the lines before it.
+        /// The counts of the lines imported before it.
         before: Imported,
     },
     /// The lines cannot be read.
@@ -206,7 +206,7 @@ impl DeadLetters {
     }
 }
 
-/// Why an export ended early.
+/// The reason why an export ended early.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExportError {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::job::rate::Rate;
 use crate::words::{count, duration};
 
-/// How many items are re-driven at once, and how far apart they become due.
+/// The number of items that are re-driven at once, and the interval at which they become due.
 ///
 /// ```
 /// use retry_workflow::Redrive;
@@ -70,12 +70,12 @@ impl Redrive {
         self
     }
 
-    /// How far apart the items become due.
+    /// Returns the interval at which the items become due.
     pub(super) fn every(self) -> Duration {
         self.rate.map_or(Duration::ZERO, Rate::every)
     }
 
-    /// When the item after so many others becomes due.
+    /// Returns when the item after so many others becomes due.
     pub(super) fn due_after(self, others: u64) -> Duration {
         self.every().saturating_mul(u32::try_from(others).unwrap_or(u32::MAX))
     }
@@ -88,7 +88,7 @@ impl Redrive {
     }
 }
 
-/// What a re-drive would do: [`DeadLetters::preview`](super::DeadLetters::preview).
+/// The effect that a re-drive would have: [`DeadLetters::preview`](super::DeadLetters::preview).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preview {
     items: u64,

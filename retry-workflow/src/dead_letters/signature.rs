@@ -1,5 +1,5 @@
-//! Which signature a text names: by the signature itself, by its short id or a prefix of that, or
-//! by a message that has the signature.
+//! The lookup of the signature that a text names: by the signature itself, by its short id or a
+//! prefix of the id, or by a message that has the signature.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::item::sanitize::OneLine;
 use crate::item::signature::Signature;
 use crate::store::StoreError;
 
-/// Why a signature cannot be resolved.
+/// The reason why a signature cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignatureError {
@@ -75,9 +75,9 @@ impl From<StoreError> for SignatureError {
 }
 
 impl DeadLetters {
-    /// Returns the signature that a text names, among those of the items that `filter` selects: by
-    /// the signature itself, by its [`id`](Signature::id) or a prefix of it, or by a message that
-    /// has the signature.
+    /// Returns the signature that a text names, among the signatures of the items that `filter`
+    /// selects: by the signature itself, by its [`id`](Signature::id) or a prefix of it, or by a
+    /// message that has the signature.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

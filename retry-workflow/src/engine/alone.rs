@@ -12,17 +12,17 @@ use crate::item::clock::is_in_handler;
 /// One for the whole process, because a handler that kills it takes all jobs down.
 static HANDLER_LOCK: RwLock<()> = RwLock::const_new(());
 
-/// How long one job may run suspects before others are let in.
+/// The time for which one job may run suspects before others are admitted.
 const TURN: Duration = Duration::from_secs(1);
 
-/// The right to run handlers beside those of other jobs.
+/// The right to run handlers beside the handlers of other jobs.
 pub(super) type Shared = RwLockReadGuard<'static, ()>;
 /// The right to run one handler alone.
 pub(super) type Exclusive = RwLockWriteGuard<'static, ()>;
 
 /// The access that one job has.
 pub(super) struct HandlerAccess {
-    /// Whether a handler of another job runs this one: that job has the right already, and
+    /// Set if a handler of another job runs this one: that job has the right already, and
     /// waits for this one.
     is_nested: bool,
     hold: Hold,
@@ -35,7 +35,7 @@ enum Hold {
     Alone { _guard: Option<Exclusive>, since: Instant },
 }
 
-/// What to wait for.
+/// The lock to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Shared,
@@ -47,11 +47,11 @@ impl HandlerAccess {
         Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
     }
 
-    /// Whether another handler may start while this many of this job are running.
+    /// Returns whether another handler may start while this many of this job are running.
     pub(super) fn admits(&mut self, running: usize) -> bool {
         match self.hold {
             Hold::Alone { .. } => running == 0,
-            // Another job that waits to be alone lets nobody in before it.
+            // Another job that waits to run alone comes first.
             Hold::Shared { .. } => self.is_nested || HANDLER_LOCK.try_read().is_ok(),
             Hold::Nothing if self.is_nested => {
                 self.hold = Hold::Shared { _guard: None };
@@ -67,7 +67,8 @@ impl HandlerAccess {
         }
     }
 
-    /// Whether claiming makes sense: items that start with a claim must not be kept waiting.
+    /// Returns whether claiming makes sense: items that start with a claim must not be kept
+    /// waiting.
     pub(super) fn is_open(&self) -> bool {
         let is_free = || self.is_nested || HANDLER_LOCK.try_read().is_ok();
         !self.wants_alone && !self.is_alone() && is_free()
@@ -89,7 +90,7 @@ impl HandlerAccess {
         self.wants_alone
     }
 
-    /// What to wait for next; `idle` says whether this job has no work in hand.
+    /// Returns the lock to wait for next; `idle` is set if this job has no work in hand.
     pub(super) fn admission(&mut self, idle: bool) -> Option<Admission> {
         match self.hold {
             Hold::Nothing if !idle => (!self.is_nested).then_some(Admission::Shared),
@@ -114,7 +115,7 @@ impl HandlerAccess {
         matches!(self.hold, Hold::Alone { .. })
     }
 
-    /// Whether it is another job's turn.
+    /// Returns whether it is another job's turn.
     pub(super) fn turn_has_ended(&self) -> bool {
         matches!(self.hold, Hold::Alone { since, .. } if since.elapsed() >= TURN)
     }

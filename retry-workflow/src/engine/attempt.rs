@@ -30,8 +30,8 @@ use crate::item::record::{
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
-/// How many workers an item may kill in a row while it runs alone. Without a limit, it would do so
-/// for ever.
+/// The number of workers that an item may kill in a row while it runs alone. Without a limit, it
+/// would do so without end.
 const MOST_STRIKES: u32 = 3;
 
 /// The class of a handler's panic.
@@ -44,7 +44,7 @@ pub(crate) type Handler =
 /// Handlers by name.
 pub(crate) type Handlers = BTreeMap<String, Handler>;
 
-/// What this worker does with each leased item.
+/// The runner of attempts: this worker's handling of each leased item.
 pub(super) struct Process {
     job: Arc<str>,
     worker: Arc<str>,
@@ -61,14 +61,14 @@ pub(super) struct Process {
 pub(super) struct Completion {
     /// Present until it is passed to the store.
     pub(super) settlement: Option<Settlement>,
-    /// A copy of its history, if somebody listens to events.
+    /// A copy of its history, if a listener subscribes to events.
     pub(super) history: Vec<AttemptRecord>,
     pub(super) id: String,
     /// Its final state, if it has ended.
     pub(super) state: Option<ItemState>,
     /// The failure to report, if its retries have ended.
     pub(super) failure: Option<ItemFailure>,
-    /// Whether the job must stop because of it.
+    /// Set if the job must stop because of it.
     pub(super) stops: bool,
     /// The resource that this machine lacks, if the item could not begin.
     pub(super) not_begun: Option<String>,
@@ -105,13 +105,13 @@ impl Completion {
         Self { settlement: Some(settlement), id, ..Self::released(key) }
     }
 
-    /// Whether the item can be claimed again, now or later.
+    /// Returns whether the item can be claimed again, now or later.
     pub(super) fn puts_back(&self) -> bool {
         self.state.is_none()
     }
 }
 
-/// What an item leaves for its next attempt.
+/// The state that an item leaves for its next attempt.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
     /// The checkpoint of the work itself.
@@ -123,7 +123,7 @@ struct Checkpoint {
     /// Where the next round starts, if not at the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<Box<RawValue>>,
-    /// How often it has failed as a probe of the breaker and was put back for that.
+    /// The number of times it has failed as a probe of the breaker and was put back.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
     /// The sum of the waits of this run's postponed attempts.
@@ -586,7 +586,7 @@ impl Process {
     }
 }
 
-/// What an attempt reports besides its outcome.
+/// The measurements of an attempt besides its outcome.
 #[derive(Default)]
 struct Measured {
     records: Vec<StepRecord>,

@@ -19,12 +19,12 @@ use crate::store::{Store, StoreError};
 pub(super) struct Breaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
-    /// Whether the state has changed since it was last shared.
+    /// Set if the state has changed since it was last shared.
     moved: Arc<AtomicBool>,
     shared: Arc<Mutex<LastKnown>>,
 }
 
-/// What the store is known to have.
+/// The last state known to be in the store.
 #[derive(Clone, Debug, Default)]
 struct LastKnown {
     revision: u64,
@@ -56,7 +56,7 @@ impl Breaker {
         Ok(breaker)
     }
 
-    /// Whether the state has changed since it was last shared.
+    /// Returns whether the state has changed since it was last shared.
     pub(super) fn has_moved(&self) -> bool {
         self.moved.load(Ordering::Acquire)
     }
@@ -72,7 +72,7 @@ impl Breaker {
         }
     }
 
-    /// How long no item starts: until the open time and the hold have ended.
+    /// Returns how long no item starts: until the open time and the hold have ended.
     pub(super) fn rejects_for(&self) -> Duration {
         self.open_for().max(self.circuit.held_for())
     }
@@ -81,17 +81,17 @@ impl Breaker {
         !self.circuit.held_for().is_zero()
     }
 
-    /// How long the breaker stays open; zero if it is not.
+    /// Returns how long the breaker stays open; zero if it is not.
     pub(super) fn open_for(&self) -> Duration {
         self.circuit.remaining()
     }
 
-    /// Whether running items are probes.
+    /// Returns whether running items are probes.
     pub(super) fn is_half_open(&self) -> bool {
         self.circuit.state() == State::HalfOpen
     }
 
-    /// Whether one more item may start beside those that are running.
+    /// Returns whether one more item may start beside those that are running.
     pub(super) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {
             _ if self.is_held() => false,
@@ -100,12 +100,12 @@ impl Breaker {
         }
     }
 
-    /// Whether items may be claimed.
+    /// Returns whether items may be claimed.
     pub(super) fn is_closed_enough(&self) -> bool {
         !self.circuit.is_open() && !self.is_held()
     }
 
-    /// How many leases it makes sense to hold.
+    /// Returns how many leases it makes sense to hold.
     pub(super) fn most_held(&self) -> usize {
         if self.circuit.state() == State::Closed { usize::MAX } else { self.probes() }
     }

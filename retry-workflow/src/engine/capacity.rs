@@ -39,17 +39,17 @@ impl Capacity {
         Self { max, limit: max, grow_at, paused_until: None, starved_since: None }
     }
 
-    /// How many items run at the same time.
+    /// Returns how many items run at the same time.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Whether it is below the maximum.
+    /// Returns whether it is below the maximum.
     pub(super) fn is_limited(&self) -> bool {
         self.limit < self.max
     }
 
-    /// When something may start again, if nothing may now.
+    /// Returns when something may start again, if nothing may now.
     pub(super) fn paused_until(&self) -> Option<Instant> {
         self.paused_until
     }

@@ -52,7 +52,7 @@ impl Collector {
         self.emit(&JobEvent::Failures(&failures));
     }
 
-    /// Whether anybody listens to events.
+    /// Returns whether anybody listens to events.
     pub(super) fn is_heard(&self) -> bool {
         !self.listeners.is_empty()
     }

@@ -16,15 +16,15 @@ const SHORTEST: Duration = Duration::from_secs(3);
 pub(super) struct Heartbeat {
     job: Arc<str>,
     worker: Arc<str>,
-    /// When it began: earlier requests are not for this worker.
+    /// The time at which it began: earlier requests are not for this worker.
     since: Timestamp,
     good_for: Duration,
 }
 
-/// What the job's record says.
+/// The state of the job's record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beat {
-    /// How many items dead workers held.
+    /// The number of items dead workers held.
     pub(super) freed: u64,
     pub(super) request: Option<Request>,
     /// The other workers.
@@ -42,7 +42,7 @@ impl Heartbeat {
         Self { job: Arc::clone(job), worker: Arc::clone(worker), since, good_for }
     }
 
-    /// How often to renew it.
+    /// Returns how often to renew it.
     pub(super) fn every(&self) -> Duration {
         self.good_for / 3
     }
@@ -63,7 +63,7 @@ impl Heartbeat {
         if dead.is_empty() && !is_late {
             return Ok(Beat { freed: 0, request, others });
         }
-        // Before they leave the record: nobody looks for workers that are not in there.
+        // Before they leave the record: workers that are not in it are not searched for.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
         let freed = store.expire(&self.job, names, now).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);

@@ -20,7 +20,7 @@ pub trait Items<Kind> {
     fn into_source(self) -> impl NextItem<Item = Self::Item> + Send;
 }
 
-/// Where items come from, one after another.
+/// A source of items, one after another.
 pub trait NextItem {
     /// The type of an item.
     type Item;

@@ -39,7 +39,7 @@ pub struct JobRunner {
     pub(crate) name: String,
     pub(crate) job_id: Option<String>,
     pub(crate) store: Arc<dyn Store>,
-    /// Whether the store is the default one.
+    /// Set if the store is the default one.
     is_store_default: bool,
     pub(crate) options: Options,
     pub(crate) stop: Option<BoxFuture<'static, ()>>,
@@ -49,7 +49,7 @@ pub struct JobRunner {
     invalid: Option<WorkflowError>,
 }
 
-/// What is called with the report of a job.
+/// The function that is called with the report of a job.
 pub(crate) type Finish = Box<dyn FnOnce(JobReport) -> BoxFuture<'static, ()> + Send>;
 
 impl JobRunner {
@@ -140,8 +140,8 @@ macro_rules! settings {
             self
         }
 
-        /// Sets where the job lives. Default: in memory, with a warning, because the job is lost with
-        /// its process.
+        /// Sets where the job lives. Default: in memory, with a warning, because the job is lost
+        /// with its process.
         ///
         /// ```
         /// # use retry_workflow::{MemoryStore, Store, Workflow};
@@ -183,12 +183,12 @@ macro_rules! settings {
         /// Limits how many attempts start per unit of time, of all processes that work on the job
         /// together. Default: no limit.
         ///
-        /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is not
-        /// a rate. The starts are spread evenly, and each is counted: retries too. A worker reserves
-        /// its starts in the store, up to 250 ms ahead, and returns unused starts when it leaves. A
-        /// start can be used up to 50 ms late, and later starts keep their times: in any time *t*
-        /// there are at most as many as in *t* + 50 ms, plus one. A rate that changes counts from the
-        /// last start.
+        /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is
+        /// not a rate. The starts are spread evenly, and each is counted: retries too. A worker
+        /// reserves its starts in the store, up to 250 ms ahead, and returns unused starts when it
+        /// leaves. A start can be used up to 50 ms late, and later starts keep their times: in any
+        /// time *t* there are at most as many as in *t* + 50 ms, plus one. A rate that changes
+        /// counts from the last start.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -211,14 +211,14 @@ macro_rules! settings {
         }
 
         /// Limits how many attempts start per unit of time at items that share a key, such as a
-        /// host, of all processes that work on the job together. `key` takes it from the payload;
+        /// host, in all processes that work on the job together. `key` takes it from the payload;
         /// items without one (`None`) are not limited. Default: no limit. Call it again for a
         /// further limit.
         ///
-        /// An item whose key is busy goes back to the store until its start, so that it keeps
-        /// neither a place nor other items waiting. That is no attempt, and not in its history.
-        /// Meanwhile further items are read from the input, however many wait. When the job runs
-        /// with other limits than before, these items are due at once.
+        /// An item whose key is busy goes back to the store until its start, so that it occupies no
+        /// place and delays no other items. This does not count as an attempt, and is not in its
+        /// history. Meanwhile further items are read from the input, however many wait. When the
+        /// job runs with other limits than before, these items are due at once.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -280,11 +280,11 @@ macro_rules! settings {
         }
 
         /// Limits how many items that share a key run at the same time, in all processes that work
-        /// on the job. `key` is as for [`rate_per`](Self::rate_per), and so is what happens to an
-        /// item whose key is busy. Default: no limit.
+        /// on the job. `key` is as for [`rate_per`](Self::rate_per), and an item whose key is
+        /// busy is treated alike. Default: no limit.
         ///
-        /// A worker leases its places with its items: those of a worker that was killed are free
-        /// after its [`lease`](Self::lease).
+        /// A worker leases its places with its items: the places of a worker that was killed are
+        /// free after its [`lease`](Self::lease).
         ///
         /// ```
         /// # use retry_workflow::Workflow;
@@ -428,9 +428,9 @@ macro_rules! settings {
         }
 
         /// Skips items that have not begun by this time: a [`Timestamp`](crate::Timestamp), a
-        /// `Duration` since the job was created, or the text of one: `"6h"`. Their class is `late`, and they count as failed,
-        /// as all that is skipped. What has begun continues, and what is re-driven later begins.
-        /// Default: never.
+        /// `Duration` since the job was created, or the text of one: `"6h"`. Their class is `late`,
+        /// and they count as failed, as all that is skipped. What has begun continues, and what is
+        /// re-driven later begins. Default: never.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -506,9 +506,9 @@ macro_rules! settings {
             self
         }
 
-        /// Calls `finish` with the report when the job has ended or stopped, in the process that was
-        /// the last to leave it: for a mail, a chat, a ticket. It never changes the result; a panic
-        /// is logged.
+        /// Calls `finish` with the report when the job has ended or stopped, in the process that
+        /// was the last to leave it: for a mail, a chat, a ticket. It never changes the result; a
+        /// panic is logged.
         ///
         /// A worker that was killed is waited for until its lease expires. After a crash of the
         /// process, `finish` is called once the job has been resumed. If the process is killed
@@ -558,7 +558,7 @@ macro_rules! settings {
 pub(crate) use settings;
 
 impl JobRunner {
-    // Its examples are those of `Workflow`, and tested there.
+    // It shares the examples of `Workflow`, which are tested there.
     #[cfg(not(doctest))]
     settings!();
 
@@ -654,7 +654,7 @@ impl JobRunner {
     /// Continues a job with the items that are in the store.
     ///
     /// # Errors
-    /// There is no such job, or one of the errors of [`run`](Self::run).
+    /// The job does not exist, or one of the errors of [`run`](Self::run).
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).

@@ -20,13 +20,13 @@ pub(super) struct Leases {
     /// Items that no handler works on yet, and the size of their payloads in bytes.
     ready: VecDeque<Ready>,
     ready_bytes: usize,
-    /// How many of these the store has as started.
+    /// The number of of these the store has as started.
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
 }
 
-/// What a worker holds of an item.
+/// The lease of an item that a worker holds.
 #[derive(Debug)]
 struct Held {
     token: u64,
@@ -43,7 +43,7 @@ struct Held {
 /// An item that no handler works on yet.
 struct Ready {
     lease: Lease,
-    /// Whether the store has it as started, because it was claimed for a free slot.
+    /// Set if the store has it as started, because it was claimed for a free slot.
     is_started: bool,
 }
 
@@ -67,17 +67,17 @@ impl Leases {
         self.held.is_empty()
     }
 
-    /// Whether a handler works on each of them.
+    /// Returns whether a handler works on each of them.
     pub(super) fn are_handed_out(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// How many free slots are left after the items that no handler works on yet.
+    /// Returns how many free slots are left after the items that no handler works on yet.
     pub(super) fn free_beyond_ready(&self, free: usize) -> usize {
         free.saturating_sub(self.ready.len())
     }
 
-    /// Whether the items that no handler works on yet are as large as a claim may be.
+    /// Returns whether the items that no handler works on yet are as large as a claim may be.
     pub(super) fn are_large(&self) -> bool {
         self.ready_bytes >= MAX_CLAIM_BYTES
     }
@@ -114,8 +114,8 @@ impl Leases {
         self.ready.push_back(Ready { lease, is_started });
     }
 
-    /// Whether a lease follows the one that this worker has of the item. Otherwise another worker has
-    /// made an attempt in between, and what this one has of it is out of date.
+    /// Returns whether a lease follows the one that this worker has of the item. Otherwise another
+    /// worker has made an attempt in between, and what this one has of it is out of date.
     pub(super) fn is_continued_by(&self, lease: &Lease) -> bool {
         self.held
             .get(&lease.key.item)
@@ -150,7 +150,7 @@ impl Leases {
         self.ready.iter().map(|ready| ready.lease.key.item)
     }
 
-    /// Whether this worker holds an item.
+    /// Returns whether this worker holds an item.
     pub(super) fn holds(&self, item: i64) -> bool {
         self.held.contains_key(&item)
     }
@@ -172,8 +172,8 @@ impl Leases {
         Some(lease)
     }
 
-    /// Whether the lease of the next item that no handler works on yet is past: another worker may
-    /// have the item, so it must not be started before the lease is renewed.
+    /// Returns whether the lease of the next item that no handler works on yet is past: another
+    /// worker may have the item, so it must not be started before the lease is renewed.
     pub(super) fn is_next_past(&self) -> bool {
         let held = self.ready.front().and_then(|next| self.held.get(&next.lease.key.item));
         held.is_some_and(|held| held.until <= self.store.now())
@@ -192,7 +192,7 @@ impl Leases {
     pub(super) fn renewed(&mut self, keys: &[LeaseKey], good: &[bool], until: Timestamp) -> bool {
         let mut has_lost = false;
         for (key, good) in keys.iter().zip(good) {
-            // What was settled or claimed again meanwhile is no longer meant.
+            // Ignores leases that have been settled or reclaimed in the meantime.
             let Some(held) = self.held.get_mut(&key.item) else { continue };
             if held.token != key.token {
                 continue;
@@ -229,7 +229,7 @@ impl Leases {
     /// Gives a settlement the lease that this worker now has on its item, and gives it up.
     pub(super) fn settle_with(&mut self, settlement: &mut Settlement) {
         let key = &mut settlement.lease;
-        // What a handler says that was too late has no lease, and is refused.
+        // The result of a handler that was too late has no lease, and is rejected.
         if self.held.get(&key.item).is_some_and(|held| key.token < held.since) {
             return;
         }

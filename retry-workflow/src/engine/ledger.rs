@@ -49,10 +49,10 @@ impl SubAssign for EndedItems {
     }
 }
 
-/// What a worker has in hand.
+/// The items that a worker has in hand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// All leases, including those of items that are done but not yet passed to the store.
+    /// All leases, including leases of items that are done but not yet passed to the store.
     pub(super) held: usize,
     /// Those of them that no handler works on yet.
     pub(super) ready: usize,
@@ -65,17 +65,17 @@ pub(super) struct Ledger {
     throughput: Throughput,
     /// The store's counts when it was last asked.
     stored: Counts,
-    /// What thresholds do not count.
+    /// The items that thresholds do not count.
     baseline: Baseline,
-    /// What this worker has settled since.
+    /// The items that this worker has settled since.
     settled: EndedItems,
-    /// What it has done but not settled yet.
+    /// The items that it has done but not settled yet.
     unsettled: EndedItems,
-    /// Whether `stored` may already include what is being settled, so that it must not be counted
+    /// Set if `stored` may already include what is being settled, so that it must not be counted
     /// again.
     is_in_doubt: bool,
-    /// How often this worker has changed something, and how often it had done so when the store was
-    /// asked for `stored`.
+    /// The number of changes by this worker, now and at the time when `stored` was read from the
+    /// store.
     changes: u64,
     stored_after: Option<u64>,
 }
@@ -100,7 +100,7 @@ impl Ledger {
         self.stored
     }
 
-    /// How often this worker has changed something; the store's answers are dated by it.
+    /// Returns how often this worker has changed something; the store's answers are dated by it.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -119,12 +119,12 @@ impl Ledger {
         self.is_in_doubt = is_settling;
     }
 
-    /// Whether the store's counts include everything that this worker has changed.
+    /// Returns whether the store's counts include everything that this worker has changed.
     pub(super) fn is_current(&self) -> bool {
         self.stored_after == Some(self.changes)
     }
 
-    /// Whether every item has ended, and this worker knows it for sure.
+    /// Returns whether every item has ended, and this worker knows it for sure.
     pub(super) fn is_complete(&self) -> bool {
         self.is_current() && self.stored.unfinished() == 0
     }
@@ -155,7 +155,7 @@ impl Ledger {
         self.exceeded_with(EndedItems::default(), policy)
     }
 
-    /// Whether unsettled items are about to stop the job.
+    /// Returns whether unsettled items are about to stop the job.
     pub(super) fn will_stop(&self, policy: &ErrorPolicy) -> bool {
         self.unsettled.stops > 0 || self.exceeded_with(self.unsettled, policy).is_some()
     }
@@ -169,7 +169,8 @@ impl Ledger {
         )
     }
 
-    /// How many items to claim now, with no more than `limit` held in total; 0 to claim later.
+    /// Returns how many items to claim now, with no more than `limit` held in total; 0 to claim
+    /// later.
     pub(super) fn to_claim(&self, load: Load, limit: usize) -> usize {
         // One for each slot, plus those that will be handed out while more are claimed.
         let most_held = self.max_parallel.saturating_add(self.throughput.in_a_while()).min(limit);

@@ -20,19 +20,19 @@ use crate::item::summary::Overview;
 use crate::job::record::StopReason;
 use crate::store::{Store, StoreError};
 
-/// What a look at the job as a whole has found.
+/// The result of a poll of the job as a whole.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// How many changes there had been before.
+    /// The number of changes there had been before.
     pub(super) changes: u64,
     pub(super) overview: Overview,
-    /// Whether what waits to be leased for the first time was counted.
+    /// Set if what waits to be leased for the first time was counted.
     pub(super) with_waiting: bool,
-    /// Whether it is one of those that come every second.
+    /// Set if it is one of those that come every second.
     pub(super) is_regular: bool,
 }
 
-/// What the engine's loop waits for.
+/// The events that the engine's loop waits for.
 pub(super) enum EngineEvent {
     /// The job must stop.
     Stop(StopReason),
@@ -49,13 +49,13 @@ pub(super) enum EngineEvent {
     Renewed { keys: Vec<LeaseKey>, good: Vec<bool>, until: Timestamp },
     /// Starts that were reserved, or when to ask again.
     Reserved(Reserved),
-    /// Which items can start, because their keys are free.
+    /// The items that can start, because their keys are free.
     Keys(Answer),
     /// Handlers may run.
     Entered(Shared),
     /// This job has the process to itself.
     Alone(Exclusive),
-    /// What was settled, and whether each lease was still held.
+    /// The settled items, and whether each lease was still held.
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items, and of those that had succeeded before this worker began.
     Enqueued { added: u64, already_done: u64 },
@@ -100,7 +100,7 @@ pub(super) enum Operation {
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
-/// What the store is doing for a job.
+/// The running operations of the store for a job.
 pub(super) struct Operations {
     store: Arc<dyn Store>,
     job: Arc<str>,
@@ -145,7 +145,7 @@ impl Operations {
         }
     }
 
-    /// Whether no operation that changes items is under way.
+    /// Returns whether no operation that changes items is under way.
     pub(super) fn are_quiet(&self) -> bool {
         let changes = [Operation::Settle, Operation::Claim, Operation::Enqueue];
         !changes.into_iter().any(|operation| self.is_under_way(operation))
@@ -169,8 +169,8 @@ impl Operations {
 }
 
 impl Drop for Operations {
-    /// What the store was changing for a job whose future was dropped is finished: outcomes are
-    /// kept, and items that are claimed need not wait for their leases to expire.
+    /// Finishes the store's operations for a job whose future was dropped: outcomes are kept, and
+    /// claimed items need not wait for their leases to expire.
     fn drop(&mut self) {
         let Ok(runtime) = Handle::try_current() else { return };
         for operation in [Operation::Settle, Operation::Claim] {

@@ -61,14 +61,14 @@ pub struct RetryState {
     pub(crate) failure: Failure,
 }
 
-/// What comes after a failure.
+/// The step after a failure.
 ///
-/// There is another attempt or there is none, so there will be no other variants.
+/// Another attempt follows or does not follow, so no variant will be added.
 #[derive(Clone, Debug)]
 pub enum NextStep {
     /// Another attempt.
     Retry {
-        /// How long to wait first.
+        /// The wait before it.
         wait: Duration,
         /// The state for the next attempt.
         state: Box<RetryState>,
@@ -91,8 +91,8 @@ impl NextStep {
 }
 
 impl RetryState {
-    /// Decides what follows a failure: an error, or an attempt that was cut off. `state` is that of
-    /// the previous attempt, `None` after the first one; `worker` is who makes this attempt.
+    /// Decides what follows a failure: an error, or an attempt that was cut off. `state` is the
+    /// state of the previous attempt, `None` after the first one; `worker` makes this attempt.
     pub fn decide<M, E, Kind>(
         state: Option<Self>,
         retrier: &Retrier<M>,
@@ -137,8 +137,8 @@ impl RetryState {
         }
     }
 
-    /// Leaves out a time in which the call was postponed: neither the budget nor `max_elapsed` counts
-    /// it.
+    /// Leaves out a time in which the call was postponed: neither the budget nor `max_elapsed`
+    /// counts it.
     ///
     /// ```
     /// use std::time::Duration;

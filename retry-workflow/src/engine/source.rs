@@ -18,7 +18,7 @@ const BATCH: usize = 1_000;
 /// The largest size of their payloads, in bytes: items may be large.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Where the items of a job come from while it runs.
+/// A source of a job's items while it runs.
 ///
 /// A list of items is a source: `items.into_iter()` for a `Vec<NewItem>`. Your own can read from a
 /// queue, from the pages of a service, or from anything endless; [`JobRunner`] runs it.
@@ -89,7 +89,7 @@ pub trait Source: Send {
     }
 }
 
-/// What [`Source::next_batch`] returns.
+/// The result of [`Source::next_batch`].
 pub(crate) type NextBatch = Result<Option<Vec<NewItem>>, WorkflowError>;
 
 /// A [`Source`] behind a pointer: the engine is compiled once, not for each of them.
@@ -120,7 +120,7 @@ impl<T: Source> DynSource for T {
 
 /// A source without items: the job has those in the store.
 pub(crate) struct StoredItems {
-    /// Whether the input has been read to its end before.
+    /// Set if the input has been read to its end before.
     pub(crate) is_complete: bool,
 }
 
@@ -153,7 +153,7 @@ impl Source for std::vec::IntoIter<NewItem> {
 /// The items of a caller's iterator or stream, serialised as JSON.
 pub(crate) struct JsonItems<I, N> {
     items: Pin<Box<N>>,
-    // How many items it has returned so far.
+    // The number of items that it has returned so far.
     position: u64,
     done: bool,
     kind: PhantomData<fn() -> I>,
@@ -188,7 +188,7 @@ impl<I: Serialize, N: NextItem<Item = I> + Send> Source for JsonItems<I, N> {
                         batch.push(NewItem::new(id, payload));
                     }
                     Poll::Ready(None) => self.done = true,
-                    // What is there already need not wait for the rest.
+                    // Items that are ready need not wait for the rest.
                     Poll::Pending if batch.is_empty() => return Poll::Pending,
                     Poll::Pending => break,
                 }

@@ -1,5 +1,5 @@
-//! Which item starts next, and when: what the limits say of those that are ready, and what a worker
-//! asks the store for them.
+//! The choice of the next item to start, and its time: the limits of ready items, and a worker's
+//! queries to the store.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::store::StoreError;
 const NEAR: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Whether an item is ready, and a place for it free.
+    /// Returns whether an item is ready, and a place for it free.
     fn has_item_to_start(&self) -> bool {
         !self.leases.are_handed_out()
             && self.tasks.len() < self.capacity.limit()
@@ -26,7 +26,7 @@ impl Engine {
             && self.may_start_soon()
     }
 
-    /// Whether items may have to wait although they are ready and places are free.
+    /// Returns whether items may have to wait although they are ready and places are free.
     pub(super) fn has_limits(&self) -> bool {
         self.pace.is_some() || self.keys.is_some()
     }
@@ -55,7 +55,7 @@ impl Engine {
         Some(place)
     }
 
-    /// When the next item can start that is ready; `None` if only an event can change that.
+    /// Returns when the next item can start that is ready; `None` if only an event can change that.
     fn next_start(&self) -> Option<Timestamp> {
         let by_key = match &self.keys {
             None => Timestamp::default(),
@@ -67,12 +67,12 @@ impl Engine {
         Some(self.pace.as_ref().map_or(Some(by_key), Pace::next)?.max(by_key))
     }
 
-    /// Whether a limit keeps everything that is ready from starting now.
+    /// Returns whether a limit keeps everything that is ready from starting now.
     pub(super) fn is_limited(&self) -> bool {
         self.has_limits() && self.next_start().is_none_or(|at| at > self.store.now())
     }
 
-    /// How long until a limit lets the next item start; `None` if nothing waits for that.
+    /// Returns how long until a limit lets the next item start; `None` if nothing waits for that.
     pub(super) fn until_start(&self) -> Option<Duration> {
         let is_waiting = self.has_limits() && self.has_item_to_start();
         let wait = self.next_start().filter(|_| is_waiting)?.since(self.store.now());
@@ -80,13 +80,14 @@ impl Engine {
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// How long until the next start that this worker has reserved is near enough for a suspect.
+    /// Returns how long until the next start that this worker has reserved is near enough for a
+    /// suspect.
     pub(super) fn until_near_start(&self) -> Duration {
         let next = self.pace.as_ref().and_then(Pace::next);
         next.map_or(Duration::ZERO, |next| next.since(self.store.now())).saturating_sub(NEAR)
     }
 
-    /// Whether a suspect is in hand that the limits will soon let start.
+    /// Returns whether a suspect is in hand that the limits will soon let start.
     pub(super) fn suspect_waits(&self) -> bool {
         self.has_limits()
             && self.access.is_alone()
@@ -193,7 +194,7 @@ impl Engine {
         self.leases.add(lease, is_started, until);
     }
 
-    /// When to claim again what waited for its key.
+    /// Returns when to claim again what waited for its key.
     pub(super) fn claim_keyed_soon(&mut self) {
         if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
             && !self.is_idle()

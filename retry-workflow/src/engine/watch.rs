@@ -14,33 +14,33 @@ use crate::item::summary::Overview;
 use crate::job::event::{JobEvent, WaitReason};
 use crate::job::worker_record::WorkerRecord;
 
-/// How often a worker that has work in hand looks at the store.
+/// The interval at which a worker with work in hand polls the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A worker without work waits for the store to report a change, but looks at least this often.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 /// The shortest time between two looks, however many changes the store reports.
 const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 
-/// What a worker remembers of its looks.
+/// The results of a worker's polls of its job.
 pub(super) struct Watch {
     heartbeat: Heartbeat,
-    /// When to renew the heartbeat.
+    /// The time to renew the heartbeat.
     beat_at: Instant,
-    /// Who else works on the job.
+    /// The other workers of the job.
     others: Vec<WorkerRecord>,
-    /// When the next tick is due, once per second.
+    /// The time of the next tick, once per second.
     pub(super) tick_at: Instant,
-    /// When the store was last polled.
+    /// The time at which the store was last polled.
     looked_at: Option<Instant>,
-    /// Whether some answers were already on their way at that look: they may be older than it.
+    /// Set if some answers were already on their way at that look: they may be older than it.
     is_look_partial: bool,
-    /// How many changes there had been at the last look at the job as a whole.
+    /// The number of changes there had been at the last look at the job as a whole.
     pub(super) looked_at_change: Option<u64>,
     /// The changes that the store has reported so far.
     seen: u64,
-    /// When the next item is due, if none is due now.
+    /// The time at which the next item is due, if none is due now.
     pub(super) due: Option<Timestamp>,
-    /// Whether a suspect is due that this worker may not run yet.
+    /// Set if a suspect is due that this worker may not run yet.
     is_too_early: bool,
 }
 
@@ -66,8 +66,8 @@ impl Watch {
 }
 
 impl Engine {
-    /// When to listen for the next change, unless that is under way. A worker that has work in hand
-    /// looks every second anyway.
+    /// Returns when to listen for the next change, unless that is under way. A worker that has work
+    /// in hand looks every second anyway.
     pub(super) fn listen_at(&self) -> Option<Instant> {
         let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
         let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
@@ -83,13 +83,13 @@ impl Engine {
 
     pub(super) fn changed(&mut self, seen: u64) {
         self.watch.seen = seen;
-        // What was found before may be out of date.
+        // Earlier results may be out of date.
         self.ledger.changed();
         self.claim_soon();
         self.look();
     }
 
-    /// What is done once per second: a worker without work does it without the store.
+    /// Does the work of each second: a worker without work does it without the store.
     pub(super) fn tick(&mut self) {
         let now = Instant::now();
         self.watch.tick_at = now + LOOK_EVERY;
@@ -142,7 +142,7 @@ impl Engine {
         }
         #[cfg(feature = "metrics")]
         {
-            // What may not start yet is not overdue.
+            // An item that may not start yet is not overdue.
             let may_start = self.schedule.is_open(|| self.store.now()) && !self.is_limited();
             self.metrics.next_due(next_due.filter(|_| may_start));
         }
@@ -232,7 +232,7 @@ impl Engine {
         self.breaker.as_ref().map(Breaker::rejects_for).unwrap_or_default()
     }
 
-    /// Why this worker is not starting anything, as far as it knows.
+    /// Returns why this worker starts no item, if it has a reason.
     fn waits_for(&self) -> Option<WaitReason> {
         let runs = !self.tasks.is_empty();
         let open_for = self.open_for();

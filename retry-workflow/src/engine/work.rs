@@ -113,7 +113,7 @@ pub fn postponement(wait: Duration) -> Duration {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WorkItem<'a> {
-    /// Which item it is, and how often it was tried.
+    /// The item, and the number of its attempts.
     pub context: ItemContext,
     /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
     pub payload: &'a str,
@@ -137,13 +137,13 @@ impl<'a> WorkItem<'a> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AttemptReport {
-    /// How it ended.
+    /// The outcome.
     pub outcome: WorkOutcome,
-    /// What to write into the history: one record for an attempt, or more if steps of it failed on
+    /// The records for the history: one record for an attempt, or more if steps of it failed on
     /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts) counts
     /// these.
     pub records: Vec<StepRecord>,
-    /// How long successful steps took. They have no record of their own, but
+    /// The durations of successful steps. They have no record of their own, but
     /// [`Store::durations`](crate::Store::durations) counts them as well.
     pub step_times: Vec<StepTime>,
     /// The wait for which the job's breaker holds all items, if a server has asked for one.
@@ -166,17 +166,17 @@ impl AttemptReport {
     }
 
     /// Sets the wait that a server has asked for, as
-    /// [`Retrier::asked_wait`](crate::Retrier::asked_wait) returns it: a breaker of the job with `hold`
-    /// lets no item start until its end.
+    /// [`Retrier::asked_wait`](crate::Retrier::asked_wait) returns it: a breaker of the job with
+    /// `hold` lets no item start until its end.
     #[must_use]
     pub fn asked_wait(mut self, wait: Option<AskedWait>) -> Self {
         self.asked_wait = wait;
         self
     }
 
-    /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its handler
-    /// returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep): JSON. Default: it
-    /// starts over.
+    /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
+    /// handler returns [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep): JSON.
+    /// Default: it starts over.
     ///
     /// ```
     /// use retry_workflow::store::NewItem;
@@ -290,13 +290,13 @@ impl AttemptTimer {
 pub struct StepRecord {
     /// The step's name, if an attempt has several.
     pub step: Option<String>,
-    /// When it started.
+    /// The time at which it started.
     pub started: Timestamp,
-    /// How long it took.
+    /// The time that it took.
     pub duration: Duration,
-    /// How it ended.
+    /// The outcome.
     pub outcome: AttemptOutcome,
-    /// What went wrong.
+    /// The failure.
     pub failure: Option<Failure>,
     /// The end of what it printed, if it succeeded:
     /// [`AttemptRecord::output`](crate::store::AttemptRecord::output).
@@ -320,7 +320,7 @@ impl StepRecord {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WorkOutcome {
@@ -329,9 +329,10 @@ pub enum WorkOutcome {
     Succeeded(Option<String>),
     /// The attempt failed, and another one follows.
     Retry {
-        /// How long to wait. The wait is a due time in the store: it outlives the process.
+        /// The wait before the next attempt. The wait is a due time in the store: it outlives the
+        /// process.
         wait: Duration,
-        /// What the next attempt needs to know: [`WorkItem::checkpoint`]. JSON; an item
+        /// The state for the next attempt: [`WorkItem::checkpoint`]. JSON; an item
         /// whose checkpoint is anything else fails.
         checkpoint: String,
     },
@@ -341,33 +342,33 @@ pub enum WorkOutcome {
     /// used again, and no limit, breaker or budget of the job counts it. If the last record of the
     /// report is a failure, it says why; the history has one row for all such records in a row.
     Postponed {
-        /// How long to wait.
+        /// The wait before the next attempt.
         wait: Duration,
-        /// What the next attempt needs to know: [`WorkItem::checkpoint`]. JSON; an item
+        /// The state for the next attempt: [`WorkItem::checkpoint`]. JSON; an item
         /// whose checkpoint is anything else fails. `None`: what this attempt got.
         checkpoint: Option<String>,
     },
     /// The attempt was cut off because this process is about to stop: the item is put back as if it
     /// had not been claimed. Its last checkpoint stays, and nothing of this attempt is recorded.
     Released,
-    /// The attempt could not begin, because this machine lacks the resources, such as descriptors or
-    /// processes: the item is put back for a second, and this process runs fewer items at the same time.
-    /// The job reports [`JobEvent::NotBegun`](crate::JobEvent::NotBegun) once. If nothing can begin
-    /// for a minute, it stops.
+    /// The attempt could not begin, because this machine lacks the resources, such as descriptors
+    /// or processes: the item is put back for a second, and this process runs fewer items at the
+    /// same time. The job reports [`JobEvent::NotBegun`](crate::JobEvent::NotBegun) once. If
+    /// nothing can begin for a minute, it stops.
     NotBegun {
         /// What is lacking.
         why: String,
-        /// What the next attempt needs to know, as in `Retry`, if this one has come to a point
-        /// from which another one continues. Without it, the last checkpoint stays, and the attempt is
+        /// What the next attempt needs to know, as in `Retry`, if this one has come to a point from
+        /// which another one continues. Without it, the last checkpoint stays, and the attempt is
         /// not counted.
         checkpoint: Option<String>,
     },
     /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) decides what becomes
     /// of it.
     Failed {
-        /// What went wrong.
+        /// The failure.
         failure: Failure,
-        /// Why it is not retried. The job's breaker counts a
+        /// The reason why it is not retried. The job's breaker counts a
         /// [`NotRetryable`](Reason::NotRetryable) failure neither as good nor as bad.
         reason: Reason,
     },

@@ -26,8 +26,8 @@ pub(super) struct GraphSource {
     dependencies: Arc<Dependencies>,
     /// The states of the tasks that the store has, but for those to run after all.
     states: BTreeMap<String, ItemState>,
-    /// What each task waits for. It is counted as states change, so that a task costs as much in a
-    /// graph of thousands as in a small one.
+    /// The unmet needs of each task. They are counted as states change, so that a task costs as
+    /// much in a graph of thousands as in a small one.
     needs: BTreeMap<String, NeedCounts>,
     /// The tasks without a state.
     absent: BTreeSet<String>,
@@ -35,16 +35,16 @@ pub(super) struct GraphSource {
     ready: BTreeSet<String>,
     /// Those of them that were skipped, and can run after all.
     rerun: BTreeSet<String>,
-    /// When the states were last checked.
+    /// The time at which the states were last checked.
     checked_at: Instant,
-    /// When to check them again. Kept here, as is `change`, because the future that waits for them
-    /// is dropped and recreated with every other event.
+    /// The time of the next check. Kept here, as is `change`, because the future that waits for
+    /// them is dropped and recreated with every other event.
     check_at: Instant,
     /// Resolves when the store reports a change.
     change: StoreFuture<'static, u64>,
 }
 
-/// How many of the tasks that a task needs directly are in some state.
+/// The counts of a task's direct needs by state.
 struct NeedCounts {
     all: usize,
     ended: usize,
@@ -150,8 +150,8 @@ impl GraphSource {
         self.check_at = self.check_at.min(self.checked_at + LOOK_AT_MOST);
     }
 
-    /// Marks those of some tasks to run after all that were skipped for others, none of which is dead
-    /// or skipped any longer; and those that were skipped for them.
+    /// Marks skipped tasks to run after all if none of the tasks that they were skipped for is dead
+    /// or skipped any longer; and the tasks that were skipped for them.
     fn run_after_all(&mut self, mut tasks: Vec<String>) {
         while let Some(task) = tasks.pop() {
             let is_skipped = self.states.get(&task) == Some(&ItemState::Skipped);
@@ -194,7 +194,7 @@ impl Source for GraphSource {
                         Filter::job(&self.job).ids(rerun.clone()).states([ItemState::Skipped]);
                     self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
                 }
-                // Not before: whoever waits for this may drop it, and ask again.
+                // Not before: the waiting caller may drop this future, and call again.
                 for task in rerun.iter().chain(&new) {
                     self.set(task, Some(ItemState::Pending));
                 }
@@ -214,8 +214,8 @@ impl Source for GraphSource {
     fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
         self.set(id, Some(state));
         let dependents: Vec<_> = self.dependencies.needed_by(id).map(str::to_owned).collect();
-        // Other needs of the dependent tasks may have been ended by other processes: whoever ends
-        // the last one finds that all have ended.
+        // Other needs of the dependent tasks may have been ended by other processes: the process
+        // that ends the last one finds that all have ended.
         if dependents.iter().any(|task| self.absent.contains(task) && !self.ready.contains(task)) {
             self.check_soon();
         }

@@ -37,7 +37,7 @@ impl Work for GraphWork {
     }
 }
 
-/// When to check again if needs have not ended after all.
+/// The interval of further checks if needs have not ended after all.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 fn skipped(failure: Failure) -> AttemptReport {

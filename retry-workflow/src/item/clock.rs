@@ -117,7 +117,7 @@ pub(crate) fn by_clock<F: Future>(
     CLOCK.scope(clock, handler)
 }
 
-/// Whether the caller runs in a handler.
+/// Returns whether the caller runs in a handler.
 pub(crate) fn is_in_handler() -> bool {
     CLOCK.try_with(|_| ()).is_ok()
 }

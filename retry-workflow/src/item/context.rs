@@ -12,7 +12,7 @@ use std::time::Duration;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let report = Workflow::new("import")
 ///     .run([17_u32], |order: u32, cx| async move {
-///         // Whoever gets this twice knows that it is the same order.
+///         // A receiver that gets this twice can detect that it is the same order.
 ///         println!("PUT /orders/{order} Idempotency-Key: {}/{}", cx.job(), cx.id());
 ///         if cx.attempt() == 1 { Err("busy") } else { Ok(()) }
 ///     })
@@ -62,13 +62,13 @@ impl ItemContext {
     }
 
     /// Lets the item come back later, if the handler then fails: the resource that it needs is not
-    /// ready, and the attempt is not used up. Neither the budget and `max_elapsed` of the policy nor
-    /// thresholds and the breaker of the job count it; a [rate](crate::Workflow::rate) does.
+    /// ready, and the attempt is not used up. Neither the budget and `max_elapsed` of the policy
+    /// nor thresholds and the breaker of the job count it; a [rate](crate::Workflow::rate) does.
     ///
-    /// A wait below 1 s is 1 s; without a wait, the failure is an ordinary one. So it is, with class
-    /// `postponed`, once the waits of this run exceed
-    /// [`max_postponed`](crate::Workflow::max_postponed) in total. The history keeps one row for all
-    /// postponed attempts in a row. Your own [`Work`](crate::Work) returns
+    /// A wait below 1 s is 1 s; without a wait, the failure is an ordinary one. So it is, with
+    /// class `postponed`, once the waits of this run exceed
+    /// [`max_postponed`](crate::Workflow::max_postponed) in total. The history keeps one row for
+    /// all postponed attempts in a row. Your own [`Work`](crate::Work) returns
     /// [`WorkOutcome::Postponed`](crate::work::WorkOutcome::Postponed) instead.
     ///
     /// ```

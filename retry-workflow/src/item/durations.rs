@@ -1,5 +1,5 @@
-//! How long attempts took, in fixed buckets: [`Histogram`], and [`Durations`], which has one for
-//! each step. A store keeps them by the minute, so that nobody has to read histories for this.
+//! The durations of attempts, in fixed buckets: [`Histogram`], and [`Durations`], which has one for
+//! each step. A store keeps them by the minute, so that histories need not be read for this.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const PER_DECADE: usize = 6;
 /// before.
 const STEPS: [i64; PER_DECADE] = [1_000, 1_500, 2_200, 3_300, 4_700, 6_800];
 
-/// What is reported for the bucket above each of these bounds: the geometric mean of its two
+/// The reported value of the bucket above each of these bounds: the geometric mean of its two
 /// bounds, rounded to two digits.
 const MIDDLES: [i64; PER_DECADE] = [1_200, 1_800, 2_700, 3_900, 5_700, 8_200];
 
@@ -166,7 +166,7 @@ impl Histogram {
     }
 }
 
-/// What is reported for a bucket, in microseconds.
+/// Returns the reported value of a bucket, in microseconds.
 fn middle(bucket: usize) -> i64 {
     let last = BOUNDS.len() - 1;
     match bucket.checked_sub(1) {
@@ -180,20 +180,20 @@ fn middle(bucket: usize) -> i64 {
     }
 }
 
-/// How long the attempts at one step took.
+/// The durations of the attempts at one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepDurations {
     /// The step; `None` for attempts as a whole.
     pub step: Option<String>,
-    /// How long they took.
+    /// Their durations.
     pub took: Histogram,
 }
 
-/// How long attempts took, by step: [`Store::durations`](crate::Store::durations).
+/// The durations of attempts, by step: [`Store::durations`](crate::Store::durations).
 ///
 /// An attempt counts by its rows in the history, even if it failed. An attempt that was lost does
-/// not count, because nobody knows how long it worked. A step that succeeded has no row of its own,
+/// not count, because its running time is unknown. A step that succeeded has no row of its own,
 /// and counts by its [`StepTime`](crate::store::StepTime). Work without steps, and an attempt that
 /// succeeded as a whole, count without a step.
 ///

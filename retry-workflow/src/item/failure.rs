@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::output::Output;
 use crate::item::signature::Signature;
 
-/// What went wrong.
+/// A failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -22,20 +22,20 @@ pub struct Failure {
     /// The messages of the errors inside it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<String>,
-    /// The message and its cause without the body of a response, with variable parts folded: similar
-    /// failures have the same signature.
+    /// The message and its cause without the body of a response, with variable parts folded:
+    /// similar failures have the same signature.
     pub signature: Signature,
     /// For a `dependency`: the tasks whose failure caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
-    /// How many times in a row an attempt was
+    /// The number of times in a row an attempt was
     /// [postponed](crate::store::AttemptOutcome::Postponed) for it, in the row of the history that
     /// stands for all of them; otherwise 1.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u32,
-    /// What the attempt wrote before it failed. Only the history keeps it, with the failure's
-    /// [`AttemptRecord`](crate::store::AttemptRecord); dead letters, checkpoints and skipped items do not
-    /// repeat it.
+    /// The output of the attempt before it failed. Only the history keeps it, with the failure's
+    /// [`AttemptRecord`](crate::store::AttemptRecord); dead letters, checkpoints and skipped items
+    /// do not repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<Output>>,
 }
@@ -51,7 +51,7 @@ const fn is_once(times: &u32) -> bool {
 
 /// Longer messages are shortened, because they are for people to read.
 const LONGEST_MESSAGE: usize = 16 * 1024;
-/// How many of the errors inside an error are kept.
+/// The number of errors inside an error that are kept.
 const LONGEST_CHAIN: usize = 16;
 
 /// The class of items that had not begun in time.
@@ -60,8 +60,8 @@ pub(crate) const LATE: &str = "late";
 impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
     /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
-    /// `dependency`, which needs a task that failed; `cancelled`; `late`, which had not begun in time;
-    /// `postponed`, which was not ready for too long; and `other`.
+    /// `dependency`, which needs a task that failed; `cancelled`; `late`, which had not begun in
+    /// time; `postponed`, which was not ready for too long; and `other`.
     ///
     /// ```
     /// use retry_workflow::Failure;
@@ -121,7 +121,7 @@ impl Failure {
         Self { output: None, ..self }
     }
 
-    /// What a description says.
+    /// Creates a failure from a description.
     pub(crate) fn described(description: Description) -> Self {
         let Description { class, texts, texts_without_bodies } = description;
         let mut texts = texts.into_iter();

@@ -1,4 +1,4 @@
-//! How items are written as JSON, for machines and for exchange: durations as seconds, and JSON as
+//! The JSON form of items, for machines and for exchange: durations as seconds, and JSON as
 //! JSON rather than as a string that contains it.
 
 /// A [`Duration`](std::time::Duration) as a number of seconds.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an attempt wrote: the output of a command, or of anything else.
+/// The output of an attempt: the output of a command, or of anything else.
 ///
 /// The history keeps it as given: limit its size and remove secrets first.
 ///
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Output {
-    /// What went to standard output.
+    /// The standard output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdout: String,
-    /// What went to standard error.
+    /// The standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
     /// The exit status of the command, if there is one.

@@ -1,4 +1,4 @@
-//! How urgent items are, and [`Priorities`]: how urgent those of a job are.
+//! The priorities of items, and [`Priorities`]: the priorities that occur in a job.
 
 use std::ops::RangeInclusive;
 

@@ -83,7 +83,7 @@ pub struct NewItem {
     pub payload: String,
     /// Follows the item through the logs of other systems; `None`: `job/id` does.
     pub correlation: Option<String>,
-    /// How urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher one
+    /// The priority, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher one
     /// are claimed first.
     pub priority: i8,
 }
@@ -134,7 +134,7 @@ pub struct LeaseKey {
     pub token: u64,
 }
 
-/// What [`Store::claim`](crate::Store::claim) leases.
+/// The items that [`Store::claim`](crate::Store::claim) leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Items that are no suspects: those that have begun and new ones, as
@@ -142,7 +142,7 @@ pub enum Selection {
     Items {
         /// The largest number of items.
         max: usize,
-        /// How many of them, the first ones, start at once; the others wait for a free slot.
+        /// The number of of them, the first ones, start at once; the others wait for a free slot.
         starts: usize,
     },
     /// One [suspect](Lease::is_suspect), which starts at once: the caller works on nothing else
@@ -222,10 +222,10 @@ pub struct Lease {
     pub run: u32,
     /// The number of this attempt within the run; the first is 1.
     pub attempt: u32,
-    /// How many leases have expired unsettled after the item was started, since one was last
+    /// The number of leases have expired unsettled after the item was started, since one was last
     /// settled: each was an attempt, and has a row in the history.
     pub lost: u32,
-    /// How many leases have expired unsettled before the item was started, since one was last
+    /// The number of leases have expired unsettled before the item was started, since one was last
     /// settled: their worker died before it came to this item.
     pub dropped: u32,
     /// The checkpoint that the last attempt left.
@@ -265,7 +265,7 @@ impl Lease {
 /// An item is a [suspect](Lease::is_suspect) once this many of its leases have expired unsettled.
 pub const SUSPECT_AFTER: u32 = 2;
 
-/// When work on a leased item began.
+/// The start of work on a leased item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Start {
@@ -282,16 +282,16 @@ impl Start {
     }
 }
 
-/// What becomes of a leased item.
+/// The new state of a leased item.
 ///
-/// Every store supports all of them, so there will be no others.
+/// Every store supports all of them, so no variant will be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Done, with an output that can be read later (JSON or text).
     Succeeded(Option<String>),
     /// Another attempt, not before `due`.
     RetryAt {
-        /// When it is due.
+        /// The time at which it is due.
         due: Timestamp,
         /// The checkpoint for that attempt.
         checkpoint: Option<String>,
@@ -306,7 +306,7 @@ pub enum Settled {
     /// The same, but not due before then: something else that it needs is busy. It then comes
     /// before what is new, like an item that has begun.
     Deferred {
-        /// When it is due.
+        /// The time at which it is due.
         due: Timestamp,
         /// The checkpoint for its attempt.
         checkpoint: Option<String>,
@@ -319,11 +319,11 @@ pub enum Settled {
 pub struct Settlement {
     /// The lease.
     pub lease: LeaseKey,
-    /// What becomes of the item.
+    /// The new state of the item.
     pub end: Settled,
     /// Rows of its history, in order.
     pub history: Vec<AttemptRecord>,
-    /// How long successful steps took, which have no row there.
+    /// The durations of successful steps, which have no row there.
     pub step_times: Vec<StepTime>,
 }
 
@@ -354,14 +354,14 @@ impl Settlement {
     }
 }
 
-/// How long a successful step took. It has no row in the history, where an attempt that succeeds
+/// The duration of a successful step. It has no row in the history, where an attempt that succeeds
 /// has one row for all of its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepTime {
     /// The step's name.
     pub step: String,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
 }
 
@@ -372,9 +372,9 @@ impl StepTime {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 ///
-/// Every store writes and reads all of them, so there will be no others.
+/// Every store writes and reads all of them, so no variant will be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
@@ -425,12 +425,12 @@ pub struct AttemptRecord {
     pub run: u32,
     /// The number of the attempt within the run.
     pub attempt: u32,
-    /// When it started.
+    /// The time at which it started.
     pub started: Timestamp,
-    /// How long it took.
+    /// The time that it took.
     #[serde(with = "seconds")]
     pub duration: Duration,
-    /// How long the wait after it was; zero if there was none.
+    /// The wait after it; zero without a wait.
     #[serde(default, with = "seconds")]
     pub wait: Duration,
     /// The worker that made it.
@@ -438,9 +438,9 @@ pub struct AttemptRecord {
     /// The step that it ended in, if the work has steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: AttemptOutcome,
-    /// What went wrong.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The end of what it printed, if it succeeded. [`Failure::output`] has what a failed attempt
@@ -467,7 +467,7 @@ impl AttemptRecord {
         }
     }
 
-    /// How long it took, and its step, if it counts as an attempt.
+    /// Returns how long it took, and its step, if it counts as an attempt.
     pub(crate) fn took(&self) -> Option<(Option<&str>, Duration)> {
         self.outcome.is_counted().then_some((self.step.as_deref(), self.duration))
     }
@@ -496,7 +496,7 @@ pub struct ItemRecord {
     pub payload: String,
     /// The id that follows it through logs; it stays the same in every re-drive.
     pub correlation: String,
-    /// How urgent it is: items with a higher priority are claimed first.
+    /// The priority: items with a higher priority are claimed first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i8,
     /// Its state.
@@ -506,13 +506,13 @@ pub struct ItemRecord {
     /// The number of its last attempt in this run. If a lease was dropped before the item was
     /// started, its number is missing from the history, and not reused.
     pub attempt: u32,
-    /// When it is due, while it is pending; when its lease expires, while it is leased.
+    /// The time at which it is due, while it is pending; the end of its lease, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
     /// The checkpoint that its last attempt left, while it is pending or leased: JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// When it ended.
+    /// The time at which it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// The output of a success.
@@ -556,7 +556,7 @@ impl ItemRecord {
     }
 }
 
-/// How many items of a job are in each state, and the attempts and time spent on them so far.
+/// The numbers of a job's items by state, and the attempts and time spent on them so far.
 ///
 /// Your own store sets the fields of [`Counts::default`].
 ///
@@ -776,7 +776,7 @@ impl Filter {
     }
 }
 
-/// Whether `class`, such as `server_error+timeout`, is `wanted` or contains it.
+/// Returns whether `class`, such as `server_error+timeout`, is `wanted` or contains it.
 pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
     class == wanted || class.split('+').any(|one| one == wanted)
 }
@@ -787,7 +787,7 @@ pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
 pub struct Page<T> {
     /// This part.
     pub items: Vec<T>,
-    /// Where the next part begins; `None` if this is the last one.
+    /// The cursor of the next part; `None` if this is the last one.
     pub next: Option<Cursor>,
 }
 

@@ -287,7 +287,7 @@ fn fold_digits(part: &str, folded: &mut String) {
     }
 }
 
-/// Whether a word is an IP address, with or without a port.
+/// Returns whether a word is an IP address, with or without a port.
 fn is_address(word: &str) -> bool {
     use std::net::{IpAddr, SocketAddr};
 

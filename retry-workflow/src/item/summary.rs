@@ -1,5 +1,5 @@
-//! What a store summarises, so that nobody has to look at all of its items: failures that are
-//! alike, what ended in each minute, jobs with their counts, one job at one moment.
+//! The summaries of a store, which save a scan of all its items: failures that are alike, the items
+//! that ended in each minute, jobs with their counts, one job at one moment.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,19 @@ use crate::item::failure::Failure;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 use crate::item::signature::Signature;
 
-/// What a job looks like at one moment: [`Store::overview`](crate::Store::overview).
+/// A view of a job at one moment: [`Store::overview`](crate::Store::overview).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// How many of its items are in each state.
+    /// The number of of its items are in each state.
     pub counts: Counts,
-    /// How many items wait to be leased for the first time, counted up to a limit. Items that were
-    /// re-driven, or imported after an attempt, do not count.
+    /// The number of items wait to be leased for the first time, counted up to a limit. Items that
+    /// were re-driven, or imported after an attempt, do not count.
     pub waiting: u64,
-    /// When the next item can be claimed, suspects included: when it is due, or its lease expires.
+    /// The time at which the next item can be claimed, suspects included: it is due, or its lease
+    /// expires.
     pub next_due: Option<Timestamp>,
-    /// When the next [suspect](crate::store::Lease::is_suspect) can be claimed.
+    /// The time at which the next [suspect](crate::store::Lease::is_suspect) can be claimed.
     pub next_suspect: Option<Timestamp>,
 }
 
@@ -40,18 +41,18 @@ pub struct Group {
     pub signature: Signature,
     /// The number of items.
     pub count: u64,
-    /// When the first of them ended.
+    /// The time at which the first of them ended.
     ///
     /// This and [`last`](Self::last) may be up to an hour off once some of them were re-driven or
     /// purged.
     pub first: Timestamp,
-    /// When the last of them ended.
+    /// The time at which the last of them ended.
     pub last: Timestamp,
     /// One of the items.
     pub example: String,
     /// Its message.
     pub message: String,
-    /// How many of them ended in each hour, the oldest first; hours without any are left out.
+    /// The number of of them ended in each hour, the oldest first; hours without any are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hours: Vec<HourCount>,
 }
@@ -99,11 +100,11 @@ impl Group {
     }
 }
 
-/// How many items of a [`Group`] ended in one hour.
+/// The number of items of a [`Group`] that ended in one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HourCount {
-    /// When the hour began: a whole hour of UTC.
+    /// The beginning of the hour: a whole hour of UTC.
     pub hour: Timestamp,
     /// The number of items.
     pub count: u64,
@@ -116,7 +117,7 @@ impl HourCount {
     }
 }
 
-/// What happened in one minute of a job. A re-drive or a purge changes the items, but not the
+/// The events of one minute of a job. A re-drive or a purge changes the items, but not the
 /// minutes in which they ended before.
 ///
 /// Your own store creates one with [`new`](Self::new), and counts with
@@ -134,7 +135,7 @@ impl HourCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Minute {
-    /// When it began.
+    /// The time at which it began.
     pub minute: Timestamp,
     /// Items that succeeded.
     pub succeeded: u64,
@@ -144,7 +145,7 @@ pub struct Minute {
     pub skipped: u64,
     /// Attempts that ended, as rows of the history; lost ones do not count.
     pub attempts: u64,
-    /// How many of these failed.
+    /// The number of of these failed.
     pub failed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What to do about failures that are alike.
+//! Advice about failures that are alike.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub struct Pattern {
     /// The failures.
     #[serde(flatten)]
     pub group: Group,
-    /// What to do about them.
+    /// The advice about them.
     pub advice: &'static str,
 }
 
-/// How many failures with one signature are a pattern.
+/// The number of failures with one signature that is a pattern.
 const MANY: u64 = 3;
 
 impl Pattern {

@@ -22,8 +22,8 @@ pub struct BreakerRecord {
     pub consecutive_failures: u32,
     /// Until when it rejects everything; `None` if it is not open.
     pub open_until: Option<Timestamp>,
-    /// Until when it holds all items, because a server has asked one of them to wait; `None` if it does
-    /// not.
+    /// Until when it holds all items, because a server has asked one of them to wait; `None` if it
+    /// does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
 }
@@ -51,13 +51,13 @@ impl BreakerRecord {
         format!("breaker/{job}")
     }
 
-    /// Returns the record as of `now`: a hold that has ended is none.
+    /// Returns the record as of `now`, without a hold that has ended.
     pub(crate) fn at(self, now: Timestamp) -> Self {
         Self { held_until: self.held_until.filter(|until| *until > now), ..self }
     }
 
-    /// Whether both are the same, give or take how exactly the ends of an open time and a hold are
-    /// measured.
+    /// Returns whether both are the same, give or take how exactly the ends of an open time and a
+    /// hold are measured.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let are_alike = |ends: (Option<Timestamp>, Option<Timestamp>)| match ends {
             (Some(one), Some(other)) => {

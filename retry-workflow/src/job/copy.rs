@@ -24,7 +24,7 @@ pub struct Copied {
     pub known: u64,
 }
 
-/// Why a job was not copied, or not completely.
+/// The reason why a job was not copied, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -40,7 +40,7 @@ pub enum CopyError {
         /// The job.
         job: String,
     },
-    /// The two stores differ: somebody worked on the job during the copy, or since an earlier
+    /// The two stores differ: a worker worked on the job during the copy, or since an earlier
     /// incomplete copy. The partial copy was removed.
     Changed {
         /// The job.
@@ -92,8 +92,8 @@ impl From<StoreError> for CopyError {
 
 impl Job {
     /// Copies a job from one store to another: its items with histories, waits, outputs, dead
-    /// letters and checkpoints, its breaker, and all values whose key is a word, `/` and its id.
-    /// Nobody may work on the job during the copy. Afterwards, [remove](Self::remove) it from the
+    /// letters and checkpoints, its breaker, and all values whose key is a word, `/` and its id. No
+    /// worker may work on the job during the copy. Afterwards, [remove](Self::remove) it from the
     /// old store.
     ///
     /// The record of the job is copied last: an incomplete copy is not yet a job of the other

@@ -9,7 +9,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::store::{Store, StoreError};
 
-/// Why tasks do not form a valid graph.
+/// The reason why tasks do not form a valid graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidGraph {
@@ -24,7 +24,7 @@ pub enum InvalidGraph {
     Unknown {
         /// The task.
         task: String,
-        /// What it needs.
+        /// The task that it needs.
         needs: String,
         /// An existing task with a similar name.
         similar: Option<String>,
@@ -73,7 +73,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Which task needs which, checked: each task exists once, and none needs itself, directly or
+/// The checked needs of tasks: each task exists once, and none needs itself, directly or
 /// indirectly.
 ///
 /// [`Graph`](crate::Graph) checks its tasks this way when it runs; use this to check them earlier.

@@ -15,7 +15,7 @@ use crate::job::name::InvalidName;
 use crate::job::rate::InvalidRate;
 use crate::store::StoreError;
 
-/// Why a job cannot run, or cannot continue. A failed item is not an error: it is in the
+/// The reason why a job cannot run, or cannot continue. A failed item is not an error: it is in the
 /// [`JobReport`](crate::JobReport).
 ///
 /// ```
@@ -55,7 +55,7 @@ pub enum WorkflowError {
         /// The existing ones.
         known: Vec<String>,
     },
-    /// There is no job with this id.
+    /// The store has no job with this id.
     UnknownJob {
         /// The id.
         id: String,
@@ -75,14 +75,14 @@ pub enum WorkflowError {
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         source: InvalidName,
     },
     /// `max_parallel`, or a limit of `concurrency_per`, is 0, so that no item could run.
     NoParallelism,
     /// A lease would expire before it can be renewed.
     ShortLease {
-        /// How long it would last.
+        /// The duration that it would have.
         lease: Duration,
     },
     /// The source of the items failed.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 pub use self::read::ErrorPolicyKeys;
 
-/// What becomes of items whose retries have ended, and when a whole job stops.
+/// The treatment of items whose retries have ended, and the limits at which a whole job stops.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -65,7 +65,7 @@ pub struct ErrorPolicy {
     pub(crate) retry_config: Policy,
 }
 
-/// What becomes of an item whose retries have ended.
+/// The treatment of an item whose retries have ended.
 ///
 /// ```
 /// use retry_workflow::{ErrorPolicy, OnItemFailure};
@@ -94,7 +94,7 @@ pub enum OnItemFailure {
     Custom(String),
 }
 
-/// When failures of items are reported.
+/// The time at which failures of items are reported.
 ///
 /// ```
 /// use retry_workflow::job::ErrorCollection;
@@ -118,7 +118,7 @@ pub enum ErrorCollection {
     },
 }
 
-/// What an open breaker does to a job.
+/// The effect of an open breaker on a job.
 ///
 /// ```
 /// use retry_workflow::job::OnOpen;
@@ -138,7 +138,7 @@ pub enum OnOpen {
     Stop,
 }
 
-/// What is wrong with an error policy.
+/// The mistake in an error policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidErrorPolicy(Complaint);
 
@@ -344,8 +344,9 @@ impl ErrorPolicy {
     }
 
     /// Sets a breaker for the whole job: no item starts while it is open. It makes no item fail,
-    /// and loses none. Default: none. While it is half-open, `half_open_requests` items run at a time;
-    /// `half_open = gradual` is refused, because no calls come of which a share could be admitted.
+    /// and loses none. Default: none. While it is half-open, `half_open_requests` items run at a
+    /// time; `half_open = gradual` is refused, because no calls come of which a share could be
+    /// admitted.
     ///
     /// ```
     /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
@@ -439,7 +440,7 @@ impl ErrorPolicy {
         Err(InvalidErrorPolicy(complaint))
     }
 
-    /// Why the job must stop, if this many of the ended items have failed.
+    /// Returns why the job must stop, if this many of the ended items have failed.
     pub(crate) fn exceeded(&self, ended: u64, failed: u64) -> Option<Exceeded> {
         if failed > 0 && !self.continue_on_failure {
             return Some(Exceeded::FirstFailure);

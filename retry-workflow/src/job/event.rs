@@ -27,13 +27,13 @@ pub struct ItemFailure {
     pub payload: String,
     /// The run.
     pub run: u32,
-    /// How many attempts the run made.
+    /// The number of attempts the run made.
     pub attempt: u32,
     /// The worker that made the last one.
     pub worker: Arc<str>,
-    /// What went wrong.
+    /// The failure.
     pub failure: Failure,
-    /// What becomes of it: [`Dead`](ItemState::Dead), [`Skipped`](ItemState::Skipped), or
+    /// The state that it gets: [`Dead`](ItemState::Dead), [`Skipped`](ItemState::Skipped), or
     /// [`Pending`](ItemState::Pending) if it is put back.
     pub state: ItemState,
 }
@@ -54,7 +54,7 @@ impl ItemFailure {
     }
 }
 
-/// What a worker waits for when it starts no item.
+/// The cause for which a worker starts no item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -62,21 +62,21 @@ pub enum WaitReason {
     /// For the next item that is due: it is between two attempts.
     #[non_exhaustive]
     Due {
-        /// How long until then.
+        /// The time until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },
     /// For other workers: they hold all remaining items, until they stop renewing their leases.
     #[non_exhaustive]
     Lease {
-        /// How long the first of their leases lasts.
+        /// The rest of the first of their leases.
         #[serde(with = "seconds")]
         wait: Duration,
     },
     /// For the workflow's breaker, which is open or holds items.
     #[non_exhaustive]
     Breaker {
-        /// How long it stays open.
+        /// The time for which it stays open.
         #[serde(with = "seconds")]
         wait: Duration,
     },
@@ -84,7 +84,7 @@ pub enum WaitReason {
     /// [`after`](crate::JobRunner::after) or [`start_when`](crate::JobRunner::start_when).
     #[non_exhaustive]
     Start {
-        /// How long until then at least.
+        /// The shortest time until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },
@@ -93,7 +93,7 @@ pub enum WaitReason {
     Rate {
         /// The rate.
         limit: Rate,
-        /// How long until then.
+        /// The time until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },
@@ -104,7 +104,7 @@ pub enum WaitReason {
     /// killed one soon after the other blame no item.
     #[non_exhaustive]
     NewWorker {
-        /// How long until then.
+        /// The time until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },
@@ -150,13 +150,13 @@ pub enum JobEvent<'a> {
     Progress {
         /// The job's counts in the store.
         counts: Counts,
-        /// Whether its input has been read to the end.
+        /// Set if its input has been read to the end.
         input_complete: bool,
         /// Handlers that are running in this process.
         running: usize,
-        /// How long the breaker stays open or holds items; zero if it does not.
+        /// The time for which the breaker stays open or holds items; zero if it does not.
         open_for: Duration,
-        /// What this worker waits for, if it starts no item for that reason.
+        /// The cause for which this worker starts no item, if it waits.
         waits_for: Option<WaitReason>,
     },
     /// An attempt has ended and is in the store, or a step of one has failed on the way. Attempts
@@ -177,14 +177,14 @@ pub enum JobEvent<'a> {
     Failures(&'a [ItemFailure]),
     /// The workflow's breaker changed state.
     Breaker(&'a Transition),
-    /// The first item of this process that could not begin, because the machine lacks the resources:
-    /// [`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun). It is put back, as are those that
-    /// follow it.
+    /// The first item of this process that could not begin, because the machine lacks the
+    /// resources: [`WorkOutcome::NotBegun`](crate::work::WorkOutcome::NotBegun). It is put back, as
+    /// are those that follow it.
     #[non_exhaustive]
     NotBegun {
         /// What is lacking.
         why: &'a str,
-        /// How many items run at the same time from now on. The number rises again later.
+        /// The number of items run at the same time from now on. The number rises again later.
         max_parallel: usize,
     },
     /// No further item is started; running ones finish.

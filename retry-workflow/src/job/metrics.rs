@@ -20,8 +20,8 @@
 //! produce quantiles instead.
 //!
 //! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
-//! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many as
-//! there are buckets. For a process that runs one job after another, let the exporter drop idle
+//! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many
+//! as there are buckets. For a process that runs one job after another, let the exporter drop idle
 //! ones: `idle_timeout` of `PrometheusBuilder`.
 
 use std::sync::Arc;
@@ -91,9 +91,9 @@ pub(crate) struct JobMetrics {
     labels: [Label; 2],
     /// One key for each step, in the order of their names.
     steps: Vec<(String, Key)>,
-    /// When the next item can be claimed, as the store last said.
+    /// The time at which the next item can be claimed, as last read from the store.
     next_due: Option<Timestamp>,
-    /// How many attempts had ended when that number last changed, and when that was.
+    /// The number of attempts had ended when that number last changed, and when that was.
     ended: (u64, Timestamp),
 }
 

@@ -48,8 +48,8 @@ impl From<Duration> for Moment {
     }
 }
 
-/// What `not_before` and `skip_after` take: a [`Moment`], a [`Timestamp`], a `Duration` since the job
-/// was created, or the text of one of these.
+/// What `not_before` and `skip_after` take: a [`Moment`], a [`Timestamp`], a `Duration` since the
+/// job was created, or the text of one of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a moment",
     label = "not a moment",

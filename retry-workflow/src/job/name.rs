@@ -1,11 +1,11 @@
-//! Which names a job may have: they are part of ids, and appear in logs and terminals.
+//! The valid names of a job: they are part of ids, and appear in logs and terminals.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::store::MAX_ID_BYTES;
 
-/// Why a text is not a valid job name.
+/// The reason why a text is not a valid job name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidName {

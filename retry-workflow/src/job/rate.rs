@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::item::sanitize::OneLine;
 
-/// How many items per unit of time.
+/// A number of items per unit of time.
 ///
 /// ```
 /// use std::time::Duration;

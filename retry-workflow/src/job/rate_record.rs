@@ -47,13 +47,14 @@ impl RateRecord {
         format!("rate/{job}")
     }
 
-    /// The key of what the workers of a job share of its limits by key, but for the keys themselves.
+    /// The key of what the workers of a job share of its limits by key, but for the keys
+    /// themselves.
     pub(crate) fn by_key(job: &str) -> String {
         format!("keys/{job}")
     }
 
-    /// The beginning of the keys of what they share of each key. The names of jobs contain no control
-    /// characters.
+    /// The beginning of the keys of what they share of each key. The names of jobs contain no
+    /// control characters.
     pub(crate) fn keys_prefix(job: &str) -> String {
         format!("limit {job}\u{1f}")
     }

@@ -27,7 +27,7 @@ use crate::job::rate_record::RateRecord;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
-/// What a store knows about a job, besides its items.
+/// The record of a job in a store, without its items.
 ///
 /// ```
 /// # use retry_workflow::{Job, JobStatus, MemoryStore};
@@ -48,15 +48,15 @@ pub struct Job {
     pub name: String,
     /// Its status.
     pub status: JobStatus,
-    /// When it began.
+    /// The time at which it began.
     pub created: Timestamp,
-    /// When it ended or stopped for the last time.
+    /// The time at which it last ended or stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// The number of times that it has ended or stopped.
     #[serde(default)]
     pub(crate) ends: u64,
-    /// Whether its input has been read to the end, so that the store has all of it.
+    /// Set if its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
     /// `true` if the rest of its input was not read, because it was too late for it:
     /// [`Job::cut_short`].
@@ -74,7 +74,8 @@ pub struct Job {
     /// The limits by key that it ran with last. Items may wait for them in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) limits: Vec<String>,
-    /// What had ended and failed when it was last resumed after a stop: thresholds count from here.
+    /// The counts of ended and failed items when it was last resumed after a stop: thresholds count
+    /// from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
     /// Whatever the program that resumes it needs to know, in its own format. The command
@@ -89,7 +90,7 @@ pub struct Job {
     pub workers: Vec<WorkerRecord>,
 }
 
-/// What anyone with access to its store can request of the workers of a job.
+/// A request to the workers of a job, by anyone with access to its store.
 ///
 /// ```
 /// # use retry_workflow::job::Request;
@@ -118,9 +119,9 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PendingRequest {
-    /// What was requested.
+    /// The request.
     pub request: Request,
-    /// When it was requested, by the store's clock.
+    /// The time of the request, by the store's clock.
     pub at: Timestamp,
 }
 
@@ -133,7 +134,7 @@ impl Request {
         }
     }
 
-    /// Why a job stops after this request.
+    /// Returns why a job stops after this request.
     pub(crate) const fn reason(self) -> StopReason {
         match self {
             Self::Pause => StopReason::Paused,
@@ -176,7 +177,7 @@ impl JobStatus {
     }
 }
 
-/// Why a job stopped before its end.
+/// The reason why a job stopped before its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "stopped_by")]
 #[non_exhaustive]
@@ -202,7 +203,7 @@ pub enum StopReason {
     Item {
         /// The item.
         item: String,
-        /// What went wrong.
+        /// The failure.
         message: String,
     },
     /// The breaker opened, and `on_open` is `stop`.
@@ -267,7 +268,7 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// How often to look whether another job has succeeded.
+/// The interval at which another job is checked for success.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Job {
@@ -563,7 +564,8 @@ impl Job {
         Ok(is_free.into_inner())
     }
 
-    /// Removes a [reservation](Self::reserve) of this process, which is not going to work on the job.
+    /// Removes a [reservation](Self::reserve) of this process, which is not going to work on the
+    /// job.
     ///
     /// # Errors
     /// The store fails.
@@ -590,7 +592,7 @@ impl Job {
         name::check(name)
     }
 
-    /// Returns `true` if it has a live worker, as far as this process can know.
+    /// Returns `true` if it has a live worker, as far as this process can detect.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore, Store};
@@ -598,7 +600,7 @@ impl Job {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
     /// let job = Job::create(&store, "import", None).await?;
-    /// assert!(!job.is_live(store.now()), "nobody works on it");
+    /// assert!(!job.is_live(store.now()), "it has no worker");
     /// # Ok(())
     /// # }
     /// ```
@@ -663,15 +665,15 @@ impl Job {
         self.after_since = of.and_then(|(_, since)| since);
     }
 
-    /// Returns `true` if a job has succeeded with all of its items: the one with this id, or else
-    /// the newest one of this name. A job of which items were skipped as late has not.
+    /// Returns `true` if a job has succeeded with all of its items: the job with this id, or else
+    /// the newest job of this name. A job of which items were skipped as late has not.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore, Workflow};
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
-    /// assert!(!Job::has_succeeded(&store, "import").await?, "there is none");
+    /// assert!(!Job::has_succeeded(&store, "import").await?, "no such job");
     /// let import = Workflow::new("import").store(store.clone());
     /// import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
     /// assert!(Job::has_succeeded(&store, "import").await?);
@@ -786,7 +788,7 @@ impl Job {
         write(store, 0, &job).await.map(drop)
     }
 
-    /// Sets the [`origin`](Self::origin) of a job. Nothing happens if there is no such job.
+    /// Sets the [`origin`](Self::origin) of a job. Nothing happens if the job does not exist.
     ///
     /// # Errors
     /// The store fails.
@@ -800,7 +802,7 @@ impl Job {
 
     /// Sends a request to the workers of a job. Each carries it out within seconds: nothing more is
     /// started, and running items finish. It does not affect anyone who resumes the job later.
-    /// Returns `false` if there is no such job, or nobody is working on it.
+    /// Returns `false` if the job does not exist, or has no worker.
     ///
     /// ```
     /// # use retry_workflow::job::Request;
@@ -831,7 +833,7 @@ impl Job {
         Ok(true)
     }
 
-    /// Cancels the rest of a job that nobody is working on: items that have not ended are skipped,
+    /// Cancels the rest of a job without workers: items that have not ended are skipped,
     /// with a failure of class `cancelled`, and the job is finished. Returns how many items were
     /// skipped. Items that a worker still holds are left to it.
     ///
@@ -871,9 +873,9 @@ impl Job {
         Ok(all)
     }
 
-    /// Makes items of a job due now that wait for their next attempt, as after an outage, and returns
-    /// how many. Attempts and budgets stay as they are. What the job as a whole waits for still
-    /// applies: its beginning, its breaker, its limits.
+    /// Makes items of a job due now that wait for their next attempt, as after an outage, and
+    /// returns how many. Attempts and budgets stay as they are. What the job as a whole waits for
+    /// still applies: its beginning, its breaker, its limits.
     ///
     /// ```
     /// # use std::time::Duration;

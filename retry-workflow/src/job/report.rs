@@ -17,7 +17,7 @@ use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
 use crate::words::{count, thousands};
 
-/// What the items of a job are called in output.
+/// The noun for the items of a job in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
@@ -69,15 +69,15 @@ pub struct JobReport {
     /// The time from its beginning to its end, or until now, including time between processes.
     #[serde(serialize_with = "seconds::serialize")]
     pub elapsed: Duration,
-    /// How many items failed for good, by class.
+    /// The number of items failed for good, by class.
     pub classes: BTreeMap<String, u64>,
     /// The same by signature, the largest group first; the smallest ones are omitted if there are
     /// very many.
     pub groups: Vec<Group>,
     /// Groups of three or more, with advice.
     pub patterns: Vec<Pattern>,
-    /// The number of items of the input that had succeeded in this job before this process worked on
-    /// it, and were not run again.
+    /// The number of items of the input that had succeeded in this job before this process worked
+    /// on it, and were not run again.
     #[serde(skip_serializing_if = "is_zero")]
     pub already_done: u64,
     /// The number of groups, including the omitted ones.
@@ -100,7 +100,7 @@ const MOST_GROUPS: usize = 100;
 const SHOWN_GROUPS: usize = 5;
 
 impl JobReport {
-    /// Loads the current report of the job with this id, or `None` if there is no such job.
+    /// Loads the current report of the job with this id, or `None` if the job does not exist.
     ///
     /// ```
     /// # use retry_workflow::{JobReport, MemoryStore, Workflow};
@@ -263,8 +263,8 @@ impl JobReport {
         self.classes.get(LATE).copied().unwrap_or(0).min(self.counts.skipped)
     }
 
-    /// Returns `true` if it was too late for some items: they were skipped, or the rest of the input
-    /// was not read.
+    /// Returns `true` if it was too late for some items: they were skipped, or the rest of the
+    /// input was not read.
     pub fn is_late(&self) -> bool {
         self.late() > 0 || self.job.is_cut_short
     }

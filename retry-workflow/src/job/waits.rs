@@ -13,7 +13,7 @@ use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
 use crate::words::{in_a_while, moment, thousands};
 
-/// What a job is waiting for, according to its store.
+/// The waits of a job, according to its store.
 ///
 /// ```
 /// use retry_workflow::job::{Unit, Waits};
@@ -47,12 +47,12 @@ pub struct Waits {
     /// The earliest creation of that job that counts, if there is no such job yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
-    /// When the next item can run.
+    /// The time at which the next item can run.
     pub next_due: Option<Timestamp>,
-    /// When the next item can run that may have killed its workers, and so runs alone.
+    /// The time at which the next item can run that may have killed its workers, and so runs alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_suspect: Option<Timestamp>,
-    /// When the last lease of an item that a worker holds expires.
+    /// The time at which the last lease held by a worker expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leased_until: Option<Timestamp>,
     /// The rate of the job, if what is free next is not free yet.

@@ -19,7 +19,7 @@ pub struct WorkerRecord {
     /// say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
-    /// When the process began, by the system's own count, because process numbers are reused.
+    /// The start of the process, by the system's own count, because process numbers are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     started: Option<u64>,
     /// Until when its last heartbeat is valid.
@@ -41,7 +41,7 @@ impl WorkerRecord {
         self.until > now && !self.is_dead()
     }
 
-    /// Whether its process has certainly ended: it ran on this machine, and no longer does.
+    /// Returns whether its process has certainly ended: it ran on this machine, and no longer does.
     pub(crate) fn is_dead(&self) -> bool {
         self.machine.is_some()
             && self.machine == *MACHINE
@@ -55,7 +55,7 @@ impl WorkerRecord {
         (self.process, &self.machine, self.started) == (this.process, &this.machine, this.started)
     }
 
-    /// Whether it was reserved for a worker of the same process, which has now begun.
+    /// Returns whether it was reserved for a worker of the same process, which has now begun.
     pub(crate) fn is_begun_by(&self, other: &Self) -> bool {
         self.worker.is_empty() && (self.process, self.started) == (other.process, other.started)
     }
@@ -75,7 +75,7 @@ mod system {
         Some(format!("{} {}", boot.trim(), numbers.display()))
     }
 
-    /// When a process began; `None` if it does not exist, or is a zombie.
+    /// Returns when a process began; `None` if it does not exist, or is a zombie.
     pub(super) fn started(process: u32) -> Option<u64> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         // A process name may contain anything, and ends with the last parenthesis.

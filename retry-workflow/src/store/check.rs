@@ -15,13 +15,13 @@ pub struct StoreCheck {
     /// The newest layout that this program knows. A store with an older one is migrated when it is
     /// opened for writing.
     pub newest: u32,
-    /// How large the store is, in bytes.
+    /// The size of the store, in bytes.
     pub bytes: u64,
-    /// How many items the store has.
+    /// The number of items the store has.
     pub items: u64,
-    /// Where the counts or a summary of a job do not match its items.
+    /// The jobs whose counts or summary do not match their items.
     pub disagreements: Vec<Disagreement>,
-    /// What is broken, as the database words it.
+    /// The damage, as the database words it.
     pub damage: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub enum Summary {
         /// The hour.
         hour: Timestamp,
     },
-    /// What succeeded in this minute.
+    /// The successes of this minute.
     Minute(Timestamp),
 }
 
@@ -63,9 +63,9 @@ pub struct Disagreement {
     /// The summary that counts them, if it is not the counts of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// How many the count or the summary says there are.
+    /// The number of the count or the summary says there are.
     pub counted: u64,
-    /// How many there are.
+    /// The number of there are.
     pub found: u64,
 }
 

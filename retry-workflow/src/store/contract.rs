@@ -1,4 +1,4 @@
-//! What every store has to do, as functions for the tests of a store.
+//! The contract of stores, as functions for the tests of a store.
 //!
 //! Each function is one behaviour: it takes an empty store, and panics if the store does something
 //! else. [`store_contract!`](crate::store_contract) makes a test of each of them:

@@ -10,10 +10,10 @@ use super::MAX_ID_BYTES;
 use crate::item::sanitize::OneLine;
 use crate::words::thousands;
 
-/// Why an operation of a store failed. A failed operation has changed nothing.
+/// The reason why an operation of a store failed. A failed operation has changed nothing.
 ///
-/// `Display` says what happened and what to do; [`source`](Error::source) says why, if there is
-/// more to say. Two errors are equal if they are of the same kind and display the same.
+/// `Display` states what happened and what to do; [`source`](Error::source) has the cause, if there
+/// is one. Two errors are equal if they are of the same kind and display the same.
 ///
 /// ```
 /// use retry_workflow::StoreError;
@@ -43,24 +43,24 @@ pub enum StoreError {
         /// The newest layout that this program knows.
         known: i64,
     },
-    /// The tables of the store lack columns of the layout that it says it has: a program between two
-    /// versions wrote it.
+    /// The tables of the store lack columns of the layout that it says it has: a program between
+    /// two versions wrote it.
     LacksColumns {
         /// The store.
         path: PathBuf,
         /// The layout that it says it has.
         layout: u32,
-        /// What is missing, as `table.column`.
+        /// The missing columns, as `table.column`.
         columns: Vec<String>,
     },
-    /// There is no store where one must be.
+    /// A store that must exist does not.
     Missing {
-        /// Where it was looked for.
+        /// The path where it was searched for.
         path: PathBuf,
     },
     /// The file was deleted or replaced while the store was open: work done since then may be lost.
     Replaced {
-        /// Where it was.
+        /// The path where it was.
         path: PathBuf,
     },
     /// The file is not a store: it holds something else.
@@ -72,7 +72,7 @@ pub enum StoreError {
     Corrupt {
         /// The store.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The file cannot be opened, read or written.

@@ -1,4 +1,4 @@
-//! How an item changes when it is imported, the same in each store.
+//! The changes of an item when it is imported, the same in each store.
 
 use super::tally::whole;
 use crate::item::clock::Timestamp;

@@ -68,7 +68,7 @@ impl MemoryStore {
         Self { clock: Some(Arc::new(clock)), ..Self::default() }
     }
 
-    /// A transaction: nobody else sees the tables meanwhile.
+    /// Runs a transaction: the tables are locked meanwhile.
     fn with<'a, T: 'a>(
         &'a self,
         run: impl FnOnce(&mut Tables) -> StoreResult<T> + Send + 'a,
@@ -100,7 +100,7 @@ struct Tables {
 struct Job {
     number: i64,
     ids: HashMap<String, i64>,
-    /// What can be claimed, now or once its lease has expired.
+    /// The items that can be claimed, now or once their leases have expired.
     due: BTreeSet<Place>,
     priorities: Priorities,
     counts: Counts,
@@ -110,7 +110,7 @@ struct Job {
     durations: BTreeMap<Timestamp, Durations>,
 }
 
-/// Where an item waits until it is claimed.
+/// The queue in which an item waits until it is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Queue {
     /// It was not claimed in its present run, or released.
@@ -132,10 +132,10 @@ struct Item {
     lost: u32,
     dropped: u32,
     worker: Arc<str>,
-    /// When work under this lease began.
+    /// The time at which work under this lease began.
     started: Option<Timestamp>,
     purged: bool,
-    /// Whether it was deferred when it was claimed last.
+    /// Set if it was deferred when it was claimed last.
     deferred: bool,
 }
 
@@ -194,7 +194,8 @@ impl Job {
         self.due.extend(item.place(number));
     }
 
-    /// What waits in a queue with a priority, in order: when each item is due, and its number.
+    /// Returns the items that wait in a queue with a priority, in order: the due time and number of
+    /// each.
     fn queued(&self, queue: Queue, priority: i8) -> impl Iterator<Item = (Timestamp, i64)> {
         let first = (queue, priority, Timestamp::from_micros(i64::MIN), i64::MIN);
         let last = (queue, priority, Timestamp::NEVER, i64::MAX);

@@ -76,7 +76,7 @@ struct SqliteFile {
 }
 
 impl SqliteStore {
-    /// Opens the store in this file. If there is none, or an empty one, it becomes a new store.
+    /// Opens the store in this file. A missing or empty file becomes a new store.
     ///
     /// ```
     /// # use retry_workflow::SqliteStore;
@@ -144,7 +144,7 @@ impl SqliteStore {
         SqliteOptions::default()
     }
 
-    /// Frees the disk space of what was removed, and returns the size of the file in bytes, before
+    /// Frees the disk space of removed data, and returns the size of the file in bytes, before
     /// and after. Needs as much disk space again while it works, and no other process may write at
     /// the same time.
     ///
@@ -253,7 +253,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-/// When a commit is safe on the disk.
+/// The point at which a commit is safe on the disk.
 ///
 /// ```
 /// # use retry_workflow::store::{SqliteStore, Synchronous};
@@ -276,7 +276,7 @@ pub enum Synchronous {
     Full,
 }
 
-/// How a [`SqliteStore`] is opened: [`SqliteStore::options`].
+/// The options for opening a [`SqliteStore`]: [`SqliteStore::options`].
 ///
 /// ```
 /// # use retry_workflow::store::{SqliteStore, Synchronous};
@@ -492,7 +492,7 @@ impl Store for SqliteStore {
         let (job, worker, until) = (job.to_owned(), worker.to_owned(), now + lease);
         let claim =
             move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
-        // If the caller is gone, nobody would hold the lease.
+        // If the caller is gone, the lease would have no holder.
         Box::pin(self.0.writer.run_if_wanted(claim))
     }
 

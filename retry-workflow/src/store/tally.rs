@@ -22,7 +22,7 @@ pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState)
 
 /// Counts a row of history.
 pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
-    // How long a lost attempt worked before its worker was gone is unknown.
+    // The running time of a lost attempt is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
     }

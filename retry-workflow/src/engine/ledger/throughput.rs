@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far ahead items are claimed.
+/// The time for which items are claimed ahead.
 const AHEAD: Duration = Duration::from_millis(50);
 /// The largest number of items claimed ahead.
 const MOST_AHEAD: usize = 2_000;
 
-/// How many items are settled in the time for which items are claimed ahead.
+/// The number of items settled in the time for which items are claimed ahead.
 pub(super) struct Throughput {
     since: Instant,
     settled: usize,
@@ -44,7 +44,7 @@ impl Throughput {
         }
     }
 
-    /// How many items to keep ready beyond those being worked on.
+    /// Returns how many items to keep ready beyond those being worked on.
     pub(super) fn in_a_while(&self) -> usize {
         self.last.max(self.settled).min(MOST_AHEAD)
     }

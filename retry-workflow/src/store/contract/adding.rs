@@ -1,4 +1,4 @@
-//! What is added to a store: items, and what they are made of.
+//! Adding to a store: items, and their parts.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub async fn an_id_that_is_too_long_is_refused(store: &Arc<dyn Store>) {
     assert_eq!(kept.expect("it was imported").id, longest);
 }
 
-/// Having nothing to do is no error.
+/// An empty batch is not an error.
 pub async fn an_empty_batch_is_nothing(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", Vec::new(), at(0)).await, Ok(0));
     assert_eq!(store.settle(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
@@ -69,7 +69,7 @@ pub async fn an_empty_batch_is_nothing(store: &Arc<dyn Store>) {
     assert!(ids(store, &Filter::default().states([ItemState::Dead; 0])).await.is_empty());
 }
 
-/// Asking for a job that does not exist is no error, and does not create it.
+/// Reading a job that does not exist is not an error, and does not create it.
 pub async fn a_job_that_nobody_knows_is_empty(store: &Arc<dyn Store>) {
     nothing_is_due(store, 0).await;
     assert_eq!(overview(store, "job").await.next_due, None);

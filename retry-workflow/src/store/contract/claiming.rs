@@ -136,8 +136,8 @@ pub async fn claims_of_one_take_turns(store: &Arc<dyn Store>) {
     nothing_is_due(store, 9).await;
 }
 
-/// What was lost or dropped has begun; what was released before it was started, or is re-driven, is
-/// new.
+/// An item that was lost or dropped has begun; an item that was released before it was started, or
+/// is re-driven, is new.
 pub async fn an_item_has_begun_if_it_was_claimed_before_in_its_run(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["released", "again", "lost", "dropped", "dead"]).await;
     let leases = prefetch(store, 1, 5, 3).await;
@@ -225,7 +225,7 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost(store: &Arc
     assert_eq!(found(store, "a").await.history, [lost]);
     let counts = counts(store).await;
     assert_eq!((counts.lost, counts.attempts, counts.leased, counts.pending), (1, 0, 1, 0));
-    // How long it worked is unknown.
+    // Its running time is unknown.
     assert_eq!(counts.worked, Duration::ZERO);
 }
 
@@ -292,7 +292,8 @@ pub async fn a_stale_start_is_left_out(store: &Arc<dyn Store>) {
     assert_eq!(claim_one(store, 300).await.dropped, 1, "of `b`");
 }
 
-/// [`Lease::lost`](crate::store::Lease::lost) and [`Lease::dropped`](crate::store::Lease::dropped) are 0 again after a settlement.
+/// [`Lease::lost`](crate::store::Lease::lost) and [`Lease::dropped`](crate::store::Lease::dropped)
+/// are 0 again after a settlement.
 pub async fn losses_in_a_row_are_counted_until_one_is_settled(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(claim_one(store, 0).await.lost, 0);

@@ -78,7 +78,7 @@ pub async fn a_class_among_others_is_found(store: &Arc<dyn Store>) {
     assert_eq!(ids(store, &class("")).await, ["e"]);
 }
 
-/// Each item is listed once, in the order of the list rather than that of the ids.
+/// Each item is listed once, in the order of the list rather than the order of the ids.
 pub async fn a_list_by_ids_is_in_order(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["b"]).await;
@@ -266,7 +266,7 @@ pub async fn what_waits_is_made_due_and_what_is_leased_is_not(store: &Arc<dyn St
     assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
 }
 
-/// When a job is cancelled, pending items are skipped, whether they are due or not.
+/// Returns when a job is cancelled, pending items are skipped, whether they are due or not.
 pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d"]).await;

@@ -1,4 +1,4 @@
-//! How an attempt ends, which leases are still good, and what is counted.
+//! Settling: the end of an attempt, the leases that are still held, and the counts.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement};
 use crate::store::{Change, Store};
 
-/// How long a store may take to report a change; one that polls takes a second.
+/// The time in which a store has to report a change; one that polls takes a second.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// A wait for changes of `job` that has begun.

@@ -133,7 +133,7 @@ pub(super) async fn overview(store: &Arc<dyn Store>, job: &str) -> Overview {
     store.overview(job, 0).await.expect("an overview")
 }
 
-/// How many items wait to be leased for the first time, counted up to `most`.
+/// Returns how many items wait to be leased for the first time, counted up to `most`.
 pub(super) async fn waiting(store: &Arc<dyn Store>, most: u64) -> u64 {
     store.overview("job", most).await.expect("an overview").waiting
 }

@@ -1,5 +1,5 @@
-//! What a store summarizes: failures by hour, what ended in each minute, how long attempts took,
-//! jobs; and lists that end early.
+//! The summaries of a store: failures by hour, the items that ended in each minute, the durations
+//! of attempts, jobs; and lists that end early.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ pub async fn groups_over_all_jobs_are_those_of_each(store: &Arc<dyn Store>) {
     assert_eq!((all[0].first, all[0].last), (at(1), at(far)));
     assert_eq!((&*all[1].example, &*all[1].message), ("f", "it is late"));
     groups_add_up(store).await;
-    // What a filter says beside the job.
+    // The conditions of a filter beside the job.
     let of = async |filter: Filter| -> Vec<(u64, usize)> {
         let groups = groups(store, &filter).await;
         groups.iter().map(|group| (group.count, group.hours.len())).collect()
@@ -218,8 +218,8 @@ pub async fn groups_over_all_jobs_follow_the_items(store: &Arc<dyn Store>) {
     groups_add_up(store).await;
 }
 
-/// What happened in a minute stays, whatever happens to the items later; minutes without events are
-/// left out.
+/// The events of a minute stay, even if the items change later; minutes without events are left
+/// out.
 pub async fn minutes_have_what_ended_in_them(store: &Arc<dyn Store>) {
     assert_eq!(store.minutes("job", at(0)).await, Ok(Vec::new()));
     enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
@@ -342,7 +342,7 @@ pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
     assert_eq!(durations(store, "job", 59).await, both);
     assert!(durations(store, "job", 120).await.is_empty());
     assert!(durations(store, "other", 0).await.is_empty());
-    // What becomes of the items changes nothing.
+    // Later changes of the items change nothing.
     store.redrive(&failed(), None, at(100), MINUTE).await.expect("re-driven");
     store.purge(&failed()).await.expect("purged");
     assert_eq!(durations(store, "job", 0).await, both);
@@ -411,7 +411,8 @@ pub async fn durations_of_several_jobs_in_one_settlement_are_apart(store: &Arc<d
     }
 }
 
-/// Older minutes may be gone, but not those of the last hour, however long nothing was settled.
+/// Older minutes may be gone, but not the minutes of the last hour, however long nothing was
+/// settled.
 pub async fn durations_of_the_last_hour_are_kept(store: &Arc<dyn Store>) {
     let minute = |number: i64| number * 60;
     for number in [0, 30, 60, 61, 90, 150] {

@@ -55,8 +55,8 @@ pub async fn values_change_together(store: &Arc<dyn Store>) {
     assert_eq!(store.update(Vec::new(), Box::new(|_| Ok(()))).await, Ok(()));
 }
 
-/// Concurrent callers that change some of the same values do not undo each other's changes, whichever
-/// of the values exist.
+/// Concurrent callers that change some of the same values do not undo each other's changes,
+/// whichever of the values exist.
 pub async fn values_that_change_together_are_not_lost(store: &Arc<dyn Store>) {
     let tasks: Vec<_> = (0..24_usize)
         .map(|number| {

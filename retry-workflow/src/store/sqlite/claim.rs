@@ -13,7 +13,7 @@ use crate::store::tally::moved;
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
     lease: Lease,
-    /// Where it waited.
+    /// The value of `suspect` with which it waited.
     place: i64,
     before: Option<Before>,
 }
@@ -23,7 +23,7 @@ struct Before {
     token: u64,
     attempt: u32,
     worker: i64,
-    /// When the item was started; `None` if it never was.
+    /// The time at which the item was started; `None` if it never was.
     started: Option<Timestamp>,
     ended: Timestamp,
 }
@@ -70,7 +70,7 @@ pub(super) fn claim(
     Ok(leases)
 }
 
-/// Where an item waits that has so many losses and attempts.
+/// Returns where an item waits that has so many losses and attempts.
 pub(super) const fn queue(losses: u32, attempt: u32) -> i64 {
     match attempt {
         _ if losses >= SUSPECT_AFTER => SUSPECT,
@@ -79,7 +79,7 @@ pub(super) const fn queue(losses: u32, attempt: u32) -> i64 {
     }
 }
 
-/// What can be claimed now, in the order of a claim.
+/// Selects the items that can be claimed now, in the order of a claim.
 fn find_due(
     tx: &Transaction<'_>,
     job: i64,
@@ -242,7 +242,7 @@ pub(super) fn recall(
     Ok(recalled)
 }
 
-/// When the next item of a queue can be claimed.
+/// Returns when the next item of a queue can be claimed.
 pub(super) fn next_due(
     tx: &Transaction<'_>,
     job: i64,
@@ -262,7 +262,7 @@ pub(super) fn next_due(
     Ok(first.map(Timestamp::from_micros))
 }
 
-/// How many items wait to be leased for the first time, counted up to `most`.
+/// Returns how many items wait to be leased for the first time, counted up to `most`.
 pub(super) fn waiting(
     tx: &Transaction<'_>,
     job: i64,

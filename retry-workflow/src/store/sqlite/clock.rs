@@ -16,8 +16,8 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Moment {
     time: Timestamp,
-    /// How long the machine had been running by then, and since which boot; `None` if the system
-    /// does not say.
+    /// The running time of the machine by then, and its boot; `None` if the system does not report
+    /// them.
     running: Duration,
     boot: Option<String>,
 }
@@ -71,7 +71,8 @@ impl StoreClock {
     }
 }
 
-/// Where the clock continues: another process left it at `left`, and the machine says `here`.
+/// Returns where the clock continues: another process left it at `left`, and the machine says
+/// `here`.
 fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
     let Some(left) = left else { return here };
     if left.boot.is_some() && left.boot == here.boot && left.running <= here.running {
@@ -80,7 +81,7 @@ fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
     Moment { time: left.time.max(here.time), ..here }
 }
 
-/// How long the machine has been running, suspended or not.
+/// The running time of the machine, suspended or not.
 #[derive(Debug)]
 struct Measured(Instant);
 
@@ -118,7 +119,8 @@ mod tests {
         }
     }
 
-    /// What the clock of a process that starts like this says this many seconds later, in seconds.
+    /// Returns the reading of the clock of a process that starts like this, `later` seconds after,
+    /// in seconds.
     fn clock(left: Option<Moment>, here: Moment, later: u64) -> i64 {
         let at = here.running + Duration::from_secs(later);
         let (measured, _) = Measured::start();

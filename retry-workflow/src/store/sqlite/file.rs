@@ -133,7 +133,7 @@ pub(super) fn open_any_to_look(
         Ok((connection, marks))
     };
     let opened = match open(path, OpenFlags::empty()) {
-        // No file may be created beside it, and nobody has left a log.
+        // No file may be created beside it, and it has no log.
         Err(Error::SqliteFailure(failure, _))
             if matches!(failure.code, ErrorCode::CannotOpen | ErrorCode::ReadOnly)
                 && !log_of(path).exists() =>
@@ -150,7 +150,7 @@ pub(super) fn open_any_to_look(
     Ok((connection, layout))
 }
 
-/// Where SQLite keeps what is not yet in the file.
+/// Returns where SQLite keeps what is not yet in the file.
 fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
@@ -190,11 +190,11 @@ pub(super) fn bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages.saturating_mul(size))
 }
 
-/// What a file says it is.
+/// The identification of a file.
 struct Marks {
     application: i64,
     version: i64,
-    /// Whether there is anything in it.
+    /// Set if there is anything in it.
     has_tables: bool,
     columns: BTreeSet<String>,
 }
@@ -216,7 +216,7 @@ impl Marks {
         })
     }
 
-    /// The layout of the store; 0 if there is nothing yet. A store whose tables are not those of its
+    /// Returns the layout of the store; 0 if it is empty. A store whose tables do not fit its
     /// layout is refused, before anything is changed or left out.
     fn fitting_layout(&self, path: &Path) -> StoreResult<usize> {
         let layout = self.layout(path)?;

@@ -55,8 +55,8 @@ pub(super) fn missing_columns(found: &BTreeSet<String>, layout: usize) -> Result
     Ok(expected.difference(found).cloned().collect())
 }
 
-/// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
-/// claim rewrites a few numbers, however large the payload is.
+/// Columns that are written once (`items`) are kept apart from columns that change with each
+/// attempt (`states`): a claim rewrites a few numbers, however large the payload is.
 ///
 /// `due` is when a pending item is due, and when the lease of a leased one expires, so that one
 /// index (`claimable`) finds both; an item that has ended has none, and leaves the index.
@@ -156,9 +156,10 @@ CREATE TABLE clock (
 CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
 ";
 
-/// The summaries, filled from the existing items, so that nobody has to scan all of them: `groups`
-/// counts failures that are alike, by the hour in which their items ended; `minutes` counts what
-/// happened in each minute. A re-drive or a purge changes the groups, but not the minutes.
+/// The summaries, filled from the existing items, so that reading them needs no scan of all items:
+/// `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
+/// counts what happened in each minute. A re-drive or a purge changes the groups, but not the
+/// minutes.
 ///
 /// A job is in `jobs` as soon as its record exists. `-9223372033254775808` is an hour after the
 /// beginning of time, so that no hour begins before that.
@@ -241,8 +242,8 @@ CREATE TABLE durations (
 ) WITHOUT ROWID;
 ";
 
-/// `rollup` adds the groups of all jobs up, so that a look at all failures costs no more if there
-/// are many jobs. Triggers keep it: they see each change of a group, even by programs that had the
+/// `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with many
+/// jobs. Triggers keep it: they see each change of a group, even by programs that had the
 /// store open before. As in a group, `first` and `last` stay when an item leaves.
 ///
 /// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
@@ -284,7 +285,7 @@ CREATE TRIGGER rollup_removes AFTER DELETE ON groups BEGIN
 END;
 ";
 
-/// What the column `suspect` holds for an item of this priority that waits in this queue.
+/// Returns the value of the column `suspect` for an item of this priority that waits in this queue.
 pub(super) fn place(queue: i64, priority: i8) -> i64 {
     4 * i64::from(priority) + queue
 }

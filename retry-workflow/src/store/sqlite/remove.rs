@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
 
-/// The job that owns the emptied last item; nobody asks for its items.
+/// The job that owns the emptied last item; its items are never read.
 const NOBODY: i64 = 0;
 
 pub(super) fn remove(

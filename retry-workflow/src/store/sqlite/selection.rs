@@ -181,7 +181,7 @@ impl Selection {
 
 /// The rows that a filter selects in the summary of failures.
 pub(super) struct Summed {
-    /// The job; without one, the rows are those of the roll-up.
+    /// The job; without one, the rows come from the roll-up.
     pub(super) job: Option<i64>,
     /// Conditions on these rows, `g`.
     pub(super) conditions: String,
@@ -191,7 +191,7 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// Whether the summary alone can answer this filter.
+    /// Returns whether the summary alone can answer this filter.
     pub(super) fn has_all(filter: &Filter) -> bool {
         filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
     }

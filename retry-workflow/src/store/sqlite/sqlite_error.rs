@@ -1,4 +1,4 @@
-//! What SQLite's errors mean for a store.
+//! The meaning of SQLite's errors for a store.
 
 use std::path::Path;
 

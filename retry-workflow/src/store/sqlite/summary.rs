@@ -137,7 +137,7 @@ fn example(
     find("INDEXED BY alike", "f.item IS NOT ?4")
 }
 
-/// The minutes of a job, from that of `since` on.
+/// Returns the minutes of a job, from the minute of `since` on.
 pub(super) fn minutes(
     tx: &mut Transaction<'_>,
     job: &str,
@@ -161,7 +161,7 @@ pub(super) fn minutes(
     .collect()
 }
 
-/// How long attempts of a job took, from the minute of `since` on.
+/// Returns how long attempts of a job took, from the minute of `since` on.
 pub(super) fn durations(
     tx: &mut Transaction<'_>,
     job: &str,

@@ -22,8 +22,8 @@ use super::sqlite_error;
 use super::transaction::{Access, Names, Touched, Transaction};
 use crate::store::{Changes, StoreError, StoreResult};
 
-/// How many commands share a commit at most: the first one must not wait for all that others think
-/// of in the meantime.
+/// The largest number of commands that share a commit: the first one must not wait for all commands
+/// that arrive in the meantime.
 const LARGEST_GROUP: usize = 1024;
 
 /// A thread with a connection. Dropping it waits until everything queued up is done.
@@ -48,7 +48,7 @@ impl Thread {
         };
         let mut worker = Worker {
             path: path.to_path_buf(),
-            // What is read from here on is at least this new.
+            // Later reads are at least this new.
             seen: data_version(&connection),
             connection,
             access,
@@ -134,8 +134,8 @@ impl Drop for Thread {
     }
 }
 
-/// Whether tokio's clock is paused. Two readings of a running clock differ, except on coarse
-/// clocks, where the slower way is taken needlessly.
+/// Returns whether tokio's clock is paused. Two readings of a running clock differ, except on
+/// coarse clocks, where the slower way is taken needlessly.
 fn is_stopped() -> bool {
     Instant::now() == Instant::now()
 }
@@ -180,7 +180,7 @@ where
     }
 }
 
-/// Why a group of commands was not committed.
+/// The reason why a group of commands was not committed.
 enum Undone {
     /// The transaction could not even begin.
     NotBegun(StoreError),
@@ -193,7 +193,7 @@ struct Worker {
     access: Access,
     names: Names,
     clock: Arc<StoreClock>,
-    /// When the clock was last saved to the file.
+    /// The time at which the clock was last saved to the file.
     clock_kept: Option<Duration>,
     changes: Arc<Changes>,
     /// The file's version at the last check.

@@ -16,7 +16,7 @@ use crate::item::priority::Priorities;
 use crate::item::record::Counts;
 use crate::store::Changes;
 
-/// What a connection is for.
+/// The use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -47,7 +47,7 @@ pub(super) struct Transaction<'a> {
     touched: Touched,
 }
 
-/// What to report to those who wait for changes, once it is committed.
+/// The changes to report to waiting tasks, once the transaction is committed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     jobs: BTreeSet<i64>,
@@ -135,7 +135,7 @@ impl<'a> Transaction<'a> {
         Ok(Priorities::from_bits(bits))
     }
 
-    /// Adds the priorities of new items to those of their job.
+    /// Adds the priorities of new items to the priorities of their job.
     pub(super) fn add_priorities(&self, job: i64, new: Priorities) -> Result<()> {
         if new != Priorities::default() {
             self.prepare("UPDATE jobs SET priorities = priorities | ?2 WHERE job = ?1")?

@@ -40,7 +40,7 @@ pub(super) fn values(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<(String, 
         .collect()
 }
 
-/// The outer result is the transaction's, the inner one is that of `choose`.
+/// The outer result is the transaction's, the inner one is the result of `choose`.
 pub(super) fn find_or_insert(
     tx: &mut Transaction<'_>,
     prefix: &str,

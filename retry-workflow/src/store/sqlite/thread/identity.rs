@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Which file it is, if the system can say.
+/// The identity of the file, if the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store::sqlite) struct Identity(Option<(u64, u64)>);
 
@@ -12,7 +12,7 @@ impl Identity {
         Self(identity(path))
     }
 
-    /// Whether the file is still there.
+    /// Returns whether the file is still there.
     pub(in crate::store::sqlite) fn is_at(self, path: &Path) -> bool {
         self.0.is_none() || identity(path) == self.0
     }

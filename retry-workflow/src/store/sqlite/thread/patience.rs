@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::store::{StoreError, StoreResult};
 
-/// How long SQLite waits by itself before the caller is notified.
+/// The time for which SQLite waits by itself before the caller is notified.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// Gets how long the store has been waited for.
 pub(in crate::store::sqlite) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
 
-/// How long to wait for another process that holds a store, and whom to notify.
+/// The longest wait for another process that holds a store, and the listener to notify.
 #[derive(Clone)]
 pub(in crate::store::sqlite) struct Patience {
     pub(in crate::store::sqlite) most: Duration,
@@ -20,7 +20,7 @@ pub(in crate::store::sqlite) struct Patience {
 }
 
 impl Patience {
-    /// How long SQLite should wait by itself.
+    /// Returns how long SQLite should wait by itself.
     pub(in crate::store::sqlite) fn at_a_time(&self) -> Duration {
         self.most.min(TOLD_EVERY)
     }

@@ -1,4 +1,4 @@
-//! How columns are read and written: counts, states, and what is stored as JSON.
+//! The reading and writing of columns: counts, states, and JSON values.
 
 use std::time::Duration;
 

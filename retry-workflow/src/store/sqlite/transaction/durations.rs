@@ -48,12 +48,12 @@ pub(super) fn write(
 struct Names {
     job: i64,
     minute: i64,
-    /// How many there are, if that was asked for before.
+    /// The number of there are, if that was asked for before.
     known: Option<usize>,
 }
 
 impl Names {
-    /// Whether a step is among them, or becomes one of them.
+    /// Returns whether a step is among them, or becomes one of them.
     fn have(&mut self, connection: &Connection, step: &str) -> Result<bool> {
         if step.is_empty() || step == OTHER_STEPS {
             return Ok(true);

@@ -61,7 +61,7 @@ pub struct WorkflowFile {
     pub(crate) workspace: Arc<Workspace>,
 }
 
-/// When the jobs of a file begin.
+/// The times at which the jobs of a file begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule {
     /// The job that has to succeed first.
@@ -70,7 +70,7 @@ pub(crate) struct Schedule {
     pub(crate) skip_after: Option<Moment>,
 }
 
-/// What a file defines, by mode.
+/// The work that a file defines, by mode.
 #[derive(Debug)]
 pub(crate) enum Plan {
     Standard(Steps),
@@ -91,7 +91,7 @@ pub(crate) struct MapPlan {
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
     pub(crate) limits: Limits,
-    /// How long all steps of an item may take together.
+    /// The time limit of all steps of an item together.
     pub(crate) agent_timeout: Option<Duration>,
     pub(crate) reduce: Option<Steps>,
 }
@@ -132,10 +132,11 @@ pub(crate) struct ItemPriority {
 }
 
 impl ItemPriority {
-    /// How urgent an item is; 0 without a value.
+    /// Returns the priority of an item; 0 without a value.
     ///
     /// # Errors
-    /// The value is no priority; it is returned. An item without the field is reported elsewhere.
+    /// The value is not a priority; it is returned. An item without the field is reported
+    /// elsewhere.
     pub(crate) fn of(&self, item: &Value) -> Result<i8, String> {
         let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
         let text = self.template.render(&scope).unwrap_or_default();
@@ -230,7 +231,7 @@ impl WorkflowFile {
         }
     }
 
-    /// What happens to items that fail.
+    /// Returns the policy for items that fail.
     pub fn error_policy(&self) -> &ErrorPolicy {
         &self.error_policy
     }
@@ -301,7 +302,7 @@ impl WorkflowFile {
         })
     }
 
-    /// Whether steps run before the items.
+    /// Returns whether steps run before the items.
     pub(crate) fn has_setup(&self) -> bool {
         matches!(&self.plan, Plan::MapReduce(map) if map.setup.is_some())
     }

@@ -45,7 +45,7 @@ use retry_workflow::{
     OnItemFailure, Rate, StopReason, Store, StoreError, WorkflowError,
 };
 
-/// What a job records about its workflow file.
+/// The record of a job's workflow file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The absolute path of the file.
@@ -69,7 +69,7 @@ impl Origin {
         Self { file: path, mode: file.mode().to_owned(), reduces: None }
     }
 
-    /// What the items of the job are called.
+    /// Returns the noun for the items of the job.
     pub(crate) fn unit(&self) -> Unit {
         match self.mode.as_str() {
             "standard" => Unit::Step,
@@ -83,23 +83,23 @@ impl Origin {
     }
 }
 
-/// How this process runs a file.
+/// The settings with which this process runs a file.
 #[derive(Clone)]
 pub(crate) struct RunSettings {
     /// `None`: as set in the file.
     pub(crate) max_parallel: Option<usize>,
-    /// How many attempts start per unit of time; `None`: as set in the file.
+    /// The number of attempts start per unit of time; `None`: as set in the file.
     pub(crate) rate: Option<Rate>,
-    /// How long the items of this process stay leased if it is killed.
+    /// The time for which the items of this process stay leased if it is killed.
     pub(crate) lease: Duration,
-    /// When to stop.
+    /// The time at which to stop.
     pub(crate) deadline: Option<Instant>,
     pub(crate) listener: JobListener,
     /// Receives messages for the user.
     pub(crate) tell: Tell,
-    /// What names the store on the command line.
+    /// The arguments that name the store on the command line.
     pub(crate) flag: String,
-    /// When the first part of the job may begin.
+    /// The time at which the first part of the job may begin.
     pub(crate) schedule: Schedule,
     /// The job as a whole, if another one has to succeed first.
     pub(crate) first: Option<Arc<Job>>,
@@ -168,7 +168,7 @@ impl RunSettings {
     }
 }
 
-/// Whether the job has been asked to stop.
+/// The signal by which a job is asked to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
 
@@ -189,7 +189,7 @@ pub(crate) struct Reports {
     /// The `setup`, if it did not finish.
     pub(crate) setup: Option<JobReport>,
     pub(crate) reduce: Option<JobReport>,
-    /// What went wrong in `on_finish`.
+    /// The failure of `on_finish`.
     pub(crate) unfinished: Option<String>,
 }
 
@@ -246,7 +246,7 @@ pub(crate) async fn adopt(
     Job::set_origin(store, job, origin.as_ref()).await
 }
 
-/// Whether there is anything left to do for a job, including its `reduce`.
+/// Returns whether there is anything left to do for a job, including its `reduce`.
 pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
     // Items may have been re-driven or imported since the job finished.
     if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
@@ -341,7 +341,7 @@ pub(crate) struct Tasks {
     pub(crate) is_chain: bool,
 }
 
-/// The tasks of a job, and those of its parts.
+/// The tasks of a job, and the tasks of its parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TasksOfFile {
     pub(crate) own: Option<Tasks>,
@@ -390,12 +390,12 @@ impl Tasks {
         Ok(number.map(|number| Self { number, is_chain: true }))
     }
 
-    /// What the tasks are called.
+    /// Returns the noun for the tasks.
     pub(crate) const fn unit(self) -> Unit {
         if self.is_chain { Unit::Step } else { Unit::Task }
     }
 
-    /// How many have ended, and how many there are.
+    /// Returns how many have ended, and how many there are.
     pub(crate) fn progress(self, counts: &Counts) -> (u64, u64) {
         let anew = if self.is_chain { counts.dead } else { 0 };
         (counts.ended().saturating_sub(anew), self.number.max(counts.total()))
@@ -412,7 +412,7 @@ pub(crate) async fn run(
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
-    // Each part has a creation of its own: what counts is that of the whole.
+    // Each part has its own creation; the creation of the whole counts.
     let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
     let Schedule { after, not_before, skip_after } = file.schedule.clone();
     let (not_before, skip_after) = (of_job(not_before), of_job(skip_after));
@@ -600,7 +600,7 @@ fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner 
         let per = per.clone();
         let key = move |item: &Value| {
             let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
-            // Without a host there is no limit of a host.
+            // Without a host, the limit of a host does not apply.
             per.render(&scope).ok().filter(|key| !key.is_empty())
         };
         match *bound {
@@ -659,7 +659,7 @@ async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
     checked.map_err(WorkflowError::input)?.map_err(WorkflowError::input)
 }
 
-/// Why a job cannot be resumed without naming a file.
+/// Returns why a job cannot be resumed without naming a file.
 pub(crate) fn without_file(job: &str) -> String {
     format!(
         "the job `{}` was not started from a workflow file, but by a program or an import: resume \

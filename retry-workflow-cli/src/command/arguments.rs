@@ -218,7 +218,7 @@ Examples:
 }
 
 impl Command {
-    /// How this command runs a job, if it does.
+    /// Returns the arguments with which this command runs a job, if it does.
     pub(crate) fn runs(&self) -> Option<&RunArguments> {
         match self {
             Self::Run { how, .. }
@@ -228,7 +228,7 @@ impl Command {
         }
     }
 
-    /// Whether this command may run the commands of a job.
+    /// Returns whether this command may run the commands of a job.
     pub(crate) fn works(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
     }
@@ -374,11 +374,11 @@ pub(crate) struct PageArguments {
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
-    /// How many items run at the same time [default: as in the file]
+    /// The number of items run at the same time [default: as in the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
-    /// How many attempts start per unit of time, in all processes together, such as 10/s or 600/m
-    /// [default: as in the file]
+    /// The number of attempts start per unit of time, in all processes together, such as 10/s or
+    /// 600/m [default: as in the file]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     #[arg(

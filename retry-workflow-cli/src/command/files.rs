@@ -82,7 +82,7 @@ struct Checked {
     file: WorkflowFile,
     /// The number of items in its input, if the input exists.
     items: Option<u64>,
-    /// What the check could not look at.
+    /// The parts that the check could not read.
     unseen: Vec<String>,
 }
 

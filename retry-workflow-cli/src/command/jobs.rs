@@ -27,16 +27,16 @@ pub(super) struct JobSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<Timestamp>,
     input_complete: bool,
-    /// How many commands there are in total, if commands run one after another.
+    /// The number of commands there are in total, if commands run one after another.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<u64>,
     pub(super) counts: Counts,
     #[serde(flatten)]
     pub(super) waits: Waits,
-    /// What was requested of its workers and is still pending.
+    /// The pending request to its workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requested: Option<PendingRequest>,
-    /// What its items are called.
+    /// The noun for its items.
     #[serde(skip)]
     pub(super) unit: Unit,
     /// The job that this one is the `reduce` of.
@@ -44,7 +44,7 @@ pub(super) struct JobSummary {
     reduces: Option<String>,
 }
 
-/// How many items are read at a time.
+/// The number of items that are read at a time.
 const PAGE: usize = 500;
 
 impl JobSummary {
@@ -88,7 +88,7 @@ impl JobSummary {
         format!("{}{more}", thousands(self.progress().1))
     }
 
-    /// How many have ended, and how many there are.
+    /// Returns how many have ended, and how many there are.
     pub(super) fn progress(&self) -> (u64, u64) {
         match self.commands {
             Some(number) => Tasks { number, is_chain: true }.progress(&self.counts),

@@ -1,4 +1,4 @@
-//! How the command ends: its exit codes and its errors.
+//! The end of the command: its exit codes and its errors.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use crate::terminal::text::chain;
 use retry_workflow::dead_letters::{ExportError, ImportError, SignatureError};
 use retry_workflow::{JobReport, StoreError};
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything was done.
@@ -54,7 +54,7 @@ impl Exit {
     }
 }
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
     /// The arguments, or a file that they name, cannot be used: exit code 2.

@@ -33,7 +33,7 @@ impl Recorders {
         Ok(Self { joblog, events: how.events.then(EventLines::default), ..Self::default() })
     }
 
-    /// Whether the report is written as an event as well.
+    /// Returns whether the report is written as an event as well.
     pub(super) fn has_events(&self) -> bool {
         self.events.is_some()
     }

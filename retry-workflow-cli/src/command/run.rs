@@ -36,7 +36,7 @@ use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Wor
 struct Work {
     job: Job,
     file: WorkflowFile,
-    /// What is known about an input that has not been copied to the store yet.
+    /// The check of an input that has not been copied to the store yet.
     checked: Option<CheckedInput>,
     /// The file is not the one that the job was started with.
     is_moved: bool,
@@ -234,7 +234,8 @@ async fn report_end(
     Ok(exit)
 }
 
-/// Why nothing can be resumed although jobs have not ended: none of them was started from a file.
+/// Returns why nothing can be resumed although jobs have not ended: none of them was started from a
+/// file.
 async fn left_to_programs(store: &dyn Store) -> Result<Option<String>, CommandError> {
     let mut unfinished = Vec::new();
     for job in Job::all(store).await?.into_iter().rev() {
@@ -279,7 +280,7 @@ pub(super) async fn run_again(
     Ok(worst)
 }
 
-/// Whether a job can be resumed: its file exists, and is valid.
+/// Returns whether a job can be resumed: its file exists, and is valid.
 pub(super) async fn check(
     store: &dyn Store,
     id: &str,
@@ -290,7 +291,7 @@ pub(super) async fn check(
     ready(store, job, file, restarts).await.map(drop)
 }
 
-/// Why a job cannot be resumed here, if its workflow file is not known.
+/// Returns why a job cannot be resumed here, if its workflow file is not known.
 pub(super) async fn without_file(
     store: &dyn Store,
     id: &str,
@@ -512,7 +513,7 @@ fn input_error(error: &WorkflowError) -> Option<&FileError> {
     }
 }
 
-/// What else it takes to resume the job, if its items have not all been read.
+/// Returns the further arguments needed to resume the job, if its items have not all been read.
 fn input_again(file: &WorkflowFile) -> &'static str {
     match file.reader() {
         Some(reader) if reader.is_stdin() => ", with its whole input on stdin again",

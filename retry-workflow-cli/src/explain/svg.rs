@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-/// What is drawn; each kind has a light and a dark colour.
+/// The kinds of drawn elements; each has a light and a dark colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Paint {
     Paper,
@@ -55,7 +55,7 @@ impl Paint {
     }
 }
 
-/// Where a text is anchored.
+/// The anchor of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,

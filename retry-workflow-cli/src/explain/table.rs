@@ -54,7 +54,7 @@ fn row(walk: &Walk, cells: [String; 6]) -> Vec<String> {
     cells.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(cell, _)| cell).collect()
 }
 
-/// How the policy ends, in words.
+/// Returns the end of the policy, in words.
 pub(super) fn end(walk: &Walk) -> String {
     let last = walk.waits.last();
     let attempt = last.map_or(1, |last| last.attempt);

@@ -12,14 +12,14 @@ const SHOWN: usize = 24;
 pub(crate) struct Walk {
     pub(crate) waits: Vec<Wait>,
     pub(crate) end: End,
-    /// Whether waits have jitter.
+    /// Set if waits have jitter.
     pub(crate) jitter: bool,
-    /// Whether the curve matters; decorrelated jitter replaces it.
+    /// Set if the curve matters; decorrelated jitter replaces it.
     pub(crate) curve: bool,
     pub(crate) bound: Option<Bound>,
 }
 
-/// What bounds the sum of the waits.
+/// The bound of the sum of the waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) word: &'static str,
@@ -41,11 +41,11 @@ pub(crate) struct Wait {
     /// The range of the total with jitter, limited by the bound.
     pub(crate) least: Duration,
     pub(crate) most: Duration,
-    /// Whether this wait happens only if the previous ones were short.
+    /// Set if this wait happens only if the previous ones were short.
     pub(crate) perhaps: bool,
 }
 
-/// Why there are no more waits.
+/// The reason why the waits end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// All attempts have been made.

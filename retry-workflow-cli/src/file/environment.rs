@@ -46,7 +46,7 @@ impl EnvironmentPlan {
         })
     }
 
-    /// What the variables refer to that does not exist now.
+    /// Returns the files that the variables refer to and that do not exist now.
     pub(super) fn unseen(&self, folder: &Path) -> Vec<String> {
         let files = self.files.iter().filter(|(file, _)| !folder.join(file).exists());
         let files = files.map(|(file, _)| format!("`{}` does not exist yet", file.display()));

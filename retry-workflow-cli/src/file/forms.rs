@@ -265,7 +265,7 @@ impl Forms<'_> {
         })
     }
 
-    /// When its jobs begin.
+    /// Returns when its jobs begin.
     fn schedule(
         &mut self,
         root: &Node,
@@ -288,7 +288,7 @@ impl Forms<'_> {
         let is_too_early = match (not_before, skip_after) {
             (Some(Moment::At(begins)), Some(Moment::At(ends))) => ends <= begins,
             (Some(Moment::After(begins)), Some(Moment::After(ends))) => ends <= begins,
-            // When the job will be created is not known.
+            // The time at which the job will be created is not known.
             _ => false,
         };
         if let (true, Some(node)) = (is_too_early, root.get("skip_after")) {
@@ -521,7 +521,7 @@ impl Forms<'_> {
     }
 }
 
-/// What an unknown key means in another tool that has it.
+/// Returns the meaning of an unknown key in another tool that has it.
 fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
     Some(match key {
         "needs" | "depends_on" | "after"
@@ -550,8 +550,8 @@ fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
     })
 }
 
-/// Whether a map has a misspelt key that was probably meant to be one of these. That mistake is
-/// reported on its own, so the key is not reported as missing as well.
+/// Returns whether a map has a misspelt key that was probably meant to be one of these. That
+/// mistake is reported on its own, so the key is not reported as missing as well.
 fn has_like(node: &Node, keys: &[&str]) -> bool {
     let Value::Map(entries) = &node.value else { return false };
     entries.iter().any(|(key, value)| {
@@ -564,7 +564,8 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
     })
 }
 
-/// Where a map begins: its first key, because a map in block style has no bracket to point at.
+/// Returns where a map begins: its first key, because a map in block style has no bracket to point
+/// at.
 fn first_key_span(node: &Node) -> SourceSpan {
     match &node.value {
         Value::Map(entries) => entries.first().map_or(node.span, |(key, _)| key.span),

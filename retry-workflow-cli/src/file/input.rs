@@ -35,7 +35,7 @@ pub(crate) struct Input {
     /// The format; if it is not set, it is inferred from the file's name or from the first
     /// character.
     pub(crate) format: Option<Format>,
-    /// Where `input` is written.
+    /// The place of `input` in the file.
     pub(crate) span: SourceSpan,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum InputFrom {
 pub(crate) struct CheckedInput {
     pub(crate) rule: IdRule,
     pub(crate) items: u64,
-    /// What is no mistake, but most likely not meant.
+    /// A hint at a value that is valid, but most likely not intended.
     pub(crate) hint: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct InputReader {
     pub(super) workspace: Arc<Workspace>,
     /// The placeholders of the steps.
     pub(super) wanted: Vec<Placeholder>,
-    /// What `setup` has captured.
+    /// The values captured by `setup`.
     pub(crate) captured: BTreeMap<String, Captured>,
 }
 
@@ -77,7 +77,7 @@ impl InputReader {
         Self { captured, ..self }
     }
 
-    /// Whether the input can be read twice.
+    /// Returns whether the input can be read twice.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.map.input.from, InputFrom::File(_))
     }
@@ -296,7 +296,7 @@ impl InputReader {
         lost.map_or(Ok(()), |mistake| Err(self.wrong(vec![mistake])))
     }
 
-    /// Why the input cannot be read, and which file was probably meant.
+    /// Returns why the input cannot be read, and which file was probably meant.
     fn unread(&self, path: &Path, error: &io::Error) -> String {
         let InputFrom::File(input) = &self.map.input.from else { return error.to_string() };
         let name = short(&input.to_string_lossy());
@@ -382,7 +382,7 @@ fn beside(folder: &Path, missing: &Path, workflow: &Path) -> Option<String> {
     like(missing.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Whether a key needs no quotes in a JSONPath.
+/// Returns whether a key needs no quotes in a JSONPath.
 fn is_plain(key: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !key.is_empty() && key.chars().all(is_word) && !key.starts_with(|c: char| c.is_ascii_digit())

@@ -16,7 +16,7 @@ use crate::yaml::span::{Mistake, SourceSpan};
 /// The default: each entry of a list.
 const EACH: &str = "$[*]";
 
-/// Which parts of the input are items.
+/// The path to the items in the input.
 #[derive(Debug)]
 pub(crate) struct ItemPath {
     path: JsonPath,
@@ -143,7 +143,7 @@ impl ItemPath {
 }
 
 impl Segment {
-    /// Why nothing is found `here`, among what `parent` has found.
+    /// Returns why nothing is found `here`, among the values that `parent` has found.
     fn why(&self, part: &str, parent: &str, here: &[&Value]) -> Option<String> {
         let goes_down = part.starts_with("..");
         let is_list = |value: &&Value| value.is_array();

@@ -23,7 +23,7 @@ pub(super) struct Chain {
     pub(super) steps: Steps,
     /// The scope of the first step.
     pub(super) scope: Scope,
-    /// Whether a step that is not ready may come back later.
+    /// Set if a step that is not ready may come back later.
     pub(super) postpones: bool,
     /// The outputs in memory, secrets included, up to and including this step.
     known: Mutex<Option<(usize, Outputs)>>,

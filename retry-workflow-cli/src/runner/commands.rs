@@ -18,7 +18,7 @@ struct Command {
     name: String,
     /// `shell` or `claude`.
     kind: String,
-    /// What it runs.
+    /// The text that it runs.
     text: String,
     /// Its placeholders, which do not show in every text.
     placeholders: Vec<String>,
@@ -103,7 +103,7 @@ fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
     }
 }
 
-/// Records these steps as those of the job.
+/// Records these steps as the steps of the job.
 pub(super) async fn remember(
     store: &dyn Store,
     job: &str,

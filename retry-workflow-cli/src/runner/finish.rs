@@ -19,7 +19,7 @@ use retry_workflow::{ItemContext, Job, JobReport, JobStatus, StopReason, Store, 
 const REPORT_FILE: &str = "RETRY_WORKFLOW_REPORT_FILE";
 /// The variable with the key of the end: the same if the steps run again after the same end.
 const FINISH: &str = "RETRY_WORKFLOW_FINISH";
-/// How many groups of dead letters the report names.
+/// The number of groups of dead letters that the report names.
 const GROUPS: usize = 3;
 
 /// Records that steps follow the end of the job, if the file has some.
@@ -108,7 +108,7 @@ async fn run(
         Ok(report) => report,
         Err(error) => return Some(Err(error.to_string())),
     };
-    // What they print is not output of an item.
+    // Their output does not belong to an item.
     let mut workspace = Workspace { tap: None, ..(*file.workspace).clone() };
     workspace
         .environment
@@ -166,7 +166,7 @@ impl Reports {
         setup.as_ref().or(reduce.as_ref()).unwrap_or(job)
     }
 
-    /// What is printed of them.
+    /// Returns the reports to print.
     pub(crate) fn printed(&self) -> impl Iterator<Item = &JobReport> {
         let Self { job, setup, reduce, .. } = self;
         let reduce = reduce.as_ref().filter(|reduce| !reduce.is_success());

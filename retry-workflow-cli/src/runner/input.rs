@@ -13,7 +13,7 @@ use retry_workflow::{Source, WorkflowError};
 const BATCH: usize = 1_000;
 /// The largest number of payload bytes per batch, because items may be large.
 const BATCH_BYTES: usize = 1 << 20;
-/// How many batches are read before the store has taken them.
+/// The number of batches that are read before the store has taken them.
 const AHEAD: usize = 2;
 
 /// The items of an input, as they are read.
@@ -29,7 +29,7 @@ impl InputItems {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
         let stopped = pipe.clone();
-        // A separate thread that nothing waits for, because reading stdin may block for ever.
+        // A separate thread that nothing waits for, because reading stdin may block without end.
         std::thread::spawn(move || {
             let mut batch = Vec::new();
             let mut bytes = 0;

@@ -11,10 +11,10 @@ use crate::steps::temporary;
 use crate::template::placeholder::{MapResults, Results};
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError, WorkflowError};
 
-/// Whether the `reduce` of a job has run since its items ended.
+/// The state of a job's `reduce`: whether it has run since the items ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reducing {
-    /// How many times it has become due.
+    /// The number of times it has become due.
     pub(super) number: u64,
     pub(super) done: bool,
 }
@@ -81,7 +81,7 @@ impl Reducing {
     }
 }
 
-/// How many items are read at a time.
+/// The number of items that are read at a time.
 const PAGE: usize = 500;
 
 /// Summarises the items of a map. Their results are written to a file, one by one.

@@ -53,7 +53,7 @@ pub(super) struct Task {
     pub(super) link: Option<(usize, Arc<Chain>)>,
     /// If it cannot continue after an edit, it starts over.
     pub(super) restarts: bool,
-    /// Whether a step that is not ready may come back later.
+    /// Set if a step that is not ready may come back later.
     pub(super) postpones: bool,
 }
 

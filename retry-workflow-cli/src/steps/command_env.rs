@@ -1,5 +1,5 @@
-//! What a command gets: its values in variables, and values that are too large for a variable in a
-//! file.
+//! The environment of a command: its values in variables, and values that are too large for a
+//! variable in a file.
 //!
 //! A system limits a variable or an argument to about 128 KiB. The shell itself reads a longer
 //! value from a file into a variable that is not exported: the script can use it, but programs
@@ -28,13 +28,13 @@ use retry_workflow::ItemContext;
 /// Linux limits an argument to 128 KiB, including a variable's name and the final NUL.
 const LONGEST_VALUE: usize = 128 * 1024 - 64;
 
-/// How much of the roughly 2 MiB for all arguments and variables together values may use.
+/// The part of the roughly 2 MiB for all arguments and variables that values may use.
 const ROOM: usize = 1024 * 1024;
 
 const ITEM_FILE: &str = "RETRY_WORKFLOW_ITEM_FILE";
 const RESULTS_FILE: &str = "RETRY_WORKFLOW_RESULTS_FILE";
 
-/// What a step runs.
+/// The command of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum Run {
     Shell(Script),
@@ -57,7 +57,7 @@ impl Default for Agent {
     }
 }
 
-/// What all steps of a file share.
+/// The state shared by all steps of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Workspace {
     /// The folder that commands run in.
@@ -67,7 +67,7 @@ pub(crate) struct Workspace {
     pub(crate) vault: Arc<Vault>,
     /// Receives the output of commands.
     pub(crate) tap: Option<Arc<dyn Tap>>,
-    /// How much of the output the history of an attempt keeps.
+    /// The amount of output that the history of an attempt keeps.
     pub(crate) excerpt: Excerpt,
     /// Receives what the user should know.
     pub(crate) notices: Notices,
@@ -77,7 +77,7 @@ pub(crate) struct Workspace {
 pub(crate) struct PreparedCommand {
     pub(crate) invocation: Invocation,
     pub(crate) files: Vec<ValueFile>,
-    /// Where the command may write how long a server asks to wait.
+    /// The file in which the command may write the wait that a server asks for.
     pub(crate) retry_after: Option<ValueFile>,
     /// A hint for the case that a program cannot be started.
     pub(crate) hint: Option<String>,
@@ -205,13 +205,13 @@ impl Run {
 }
 
 impl Run {
-    /// Whether this is a script with the name of the file that a wait is written to.
+    /// Returns whether this is a script with the name of the file that a wait is written to.
     fn names_retry_after(&self) -> bool {
         matches!(self, Self::Shell(script) if script.text.contains(RETRY_AFTER))
     }
 
-    /// Creates the file that the command may write a wait to. Few commands do, so that the others run
-    /// without it if there is no folder for it.
+    /// Creates the file that the command may write a wait to. Few commands do, so that the others
+    /// run without it if there is no folder for it.
     fn retry_after_file(&self, notices: &Notices) -> Result<Option<ValueFile>, StepError> {
         if !matches!(self, Self::Exec(..)) && !self.names_retry_after() {
             return Ok(None);

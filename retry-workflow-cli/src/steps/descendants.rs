@@ -93,7 +93,7 @@ mod linux {
 
     use super::{COMMANDS, Mark, STARTING, VARIABLE};
 
-    /// How long to try to end processes; a process that survives this is blocked in the kernel.
+    /// The time limit for ending processes; a process that survives this is blocked in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);
 
     /// A process, as listed by the system.
@@ -140,8 +140,8 @@ mod linux {
         }
     }
 
-    /// Reaps adopted children that have ended. `seen` has those of the previous call: other children
-    /// than commands, which this process waits for at once, are gone by then.
+    /// Reaps adopted children that have ended. `seen` has the children of the previous call: other
+    /// children than commands, which this process waits for at once, are gone by then.
     pub(crate) fn reap(seen: &mut HashSet<Pid>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
@@ -159,8 +159,8 @@ mod linux {
         *seen = ended;
     }
 
-    /// Returns whether a child is a command whose end is awaited. On a busy machine, the wait may be
-    /// seconds late, and needs the status.
+    /// Returns whether a child is a command whose end is awaited. On a busy machine, the wait may
+    /// be seconds late, and needs the status.
     fn is_awaited(process: Pid) -> bool {
         let id = u32::try_from(process.as_raw_nonzero().get());
         id.is_ok_and(|id| COMMANDS.lock().contains_key(&id))

@@ -1,8 +1,8 @@
 //! The number of files that this process may have open, which limits how many commands run at the
 //! same time.
 
-/// The descriptors that a running command occupies in this process: the ends of its two pipes, and one
-/// by which its end is noticed.
+/// The descriptors that a running command occupies in this process: the ends of its two pipes, and
+/// one by which its end is noticed.
 #[cfg(unix)]
 const OF_A_COMMAND: u64 = 3;
 /// The files that its output is saved to.
@@ -12,7 +12,8 @@ const OF_ITS_OUTPUT: u64 = 2;
 #[cfg(unix)]
 const OTHERS: u64 = 256;
 
-/// Raises the soft limit as far as this many commands at the same time need it. Commands inherit it.
+/// Raises the soft limit as far as this many commands at the same time need it. Commands inherit
+/// it.
 #[cfg(unix)]
 pub(crate) fn allow_for(commands: usize, saves_output: bool) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

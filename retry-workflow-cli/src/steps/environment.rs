@@ -44,7 +44,7 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
     Ok(variables)
 }
 
-/// Whether this is a valid name of a shell variable.
+/// Returns whether this is a valid name of a shell variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -20,8 +20,8 @@ pub(crate) struct CodeMatchers {
 }
 
 impl ExitCodes {
-    /// Whether the command ended with one of these codes. One that a signal has killed counts as a
-    /// shell reports it: 137 for SIGKILL.
+    /// Returns whether the command ended with one of these codes. One that a signal has killed
+    /// counts as a shell reports it: 137 for SIGKILL.
     pub(crate) fn matches(&self, error: &StepError) -> bool {
         let code = match *error.status() {
             Status::Exit(code) => code,
@@ -37,8 +37,8 @@ const TEMPORARY: i32 = 75;
 /// The time of GNU timeout is over.
 const TIMED_OUT: i32 = 124;
 
-/// The class of an error by its exit code, and by what it says; `None` if the code has no meaning of
-/// its own.
+/// The class of an error by its exit code, and by what it says; `None` if the code has no meaning
+/// of its own.
 pub(crate) fn class(error: &StepError) -> Option<Class> {
     let class = match error.exit_code()? {
         TEMPORARY => Class::SERVER_ERROR,

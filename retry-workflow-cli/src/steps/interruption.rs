@@ -13,8 +13,8 @@ use super::process::Status;
 /// One bit per signal. Global, because signals are sent to a process rather than to a job.
 static SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// How far apart processes may receive a signal that was sent to all of them, also on a busy machine.
-/// A command that died of a signal of its own is reported as failed this much later.
+/// The largest delay between processes that receive a signal sent to all of them, also on a busy
+/// machine. A command that died of its own signal is reported as failed this much later.
 const APART: Duration = Duration::from_secs(1);
 
 /// Records that one of these signals is stopping this process.
@@ -23,7 +23,7 @@ pub(crate) fn stopped_by(some: &[i32]) {
     SIGNALS.send_modify(|signals| *signals |= some.iter().fold(0, |bits, one| bits | 1 << one));
 }
 
-/// Whether a command ended this way because this process is being stopped.
+/// Returns whether a command ended this way because this process is being stopped.
 pub(crate) async fn explains(status: &Status) -> bool {
     let signal = match *status {
         Status::Signal(signal) => signal,

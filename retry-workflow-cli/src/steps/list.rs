@@ -38,7 +38,7 @@ const PAYLOAD: &str = "payload";
 /// The class of steps that were not ready for too long.
 const POSTPONED: &str = "postponed";
 
-/// Where a list has stopped and will continue.
+/// The place where a list has stopped and will continue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
     /// The steps that are done, in order. The file may be edited before the list continues: these
@@ -52,7 +52,7 @@ struct Checkpoint {
     last: Option<KeptValue<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     captured: BTreeMap<String, KeptValue<Captured>>,
-    /// Where to find the values that are not stored here.
+    /// The place of the values that are not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     withheld: Option<Withheld>,
     /// The state of the retries of a call that waits.
@@ -61,10 +61,10 @@ struct Checkpoint {
     /// The step has ended, and the list that follows it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inner: Option<Box<InnerList>>,
-    /// How many times the step's repair has run.
+    /// The number of times the step's repair has run.
     #[serde(default, skip_serializing_if = "is_zero")]
     repairs: u32,
-    /// How long the steps have run so far.
+    /// The running time of the steps so far.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     ran: Duration,
 }
@@ -117,7 +117,7 @@ enum Pause {
 /// The exit status of a step that is not ready: that of a temporary failure, `EX_TEMPFAIL`.
 const NOT_READY: i32 = 75;
 
-/// How a list has ended in this attempt.
+/// The end of a list in this attempt.
 enum ListEnd {
     Done(Scope),
     Again(Pause, Box<Checkpoint>),
@@ -125,14 +125,14 @@ enum ListEnd {
     Failed(Failure, Reason, Option<Box<Checkpoint>>),
 }
 
-/// What to do about a step now.
+/// The next action for a step.
 enum Phase {
     Run,
     Succeeded(Checkpoint),
     Failed(StepFailure, Checkpoint),
 }
 
-/// What follows a failure.
+/// The action after a failure.
 enum Next<'a> {
     End(ListEnd),
     /// Continue with the next step, and with this output for the failed one.
@@ -140,7 +140,7 @@ enum Next<'a> {
     Run(&'a Steps),
 }
 
-/// Which steps of this list produced the current outputs.
+/// The steps of this list that produced the current outputs.
 #[derive(Default)]
 struct OutputOwners {
     last: Option<usize>,
@@ -152,7 +152,7 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
-    /// How long each successful step took.
+    /// The duration of each successful step.
     step_times: Vec<StepTime>,
     /// The end of the output of successful commands, without secrets.
     printed: String,
@@ -184,7 +184,7 @@ pub(crate) struct AttemptTerms {
     pub(crate) postponed: Option<Duration>,
 }
 
-/// How an attempt has ended, and the outputs of its steps.
+/// The end of an attempt, and the outputs of its steps.
 pub(crate) struct Attempted {
     pub(crate) report: AttemptReport,
     /// The outputs of a successful attempt, secrets included.
@@ -480,8 +480,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Adds the place to a failure: that of the failed step, with all its attempts and repairs. What
-    /// contains a secret is not kept, so its step runs again.
+    /// Adds the place to a failure: that of the failed step, with all its attempts and repairs.
+    /// What contains a secret is not kept, so its step runs again.
     fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
         let ListState { steps, at, scope, owners, .. } = list;
         let ListEnd::Failed(failure, reason, inner) = end else { return end };
@@ -729,8 +729,8 @@ impl Attempt<'_> {
         StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
     }
 
-    /// How long a step that is not ready is postponed; an error if that would be for too long, and
-    /// `None` if it has failed in any other way.
+    /// Returns how long a step that is not ready is postponed; an error if that would be for too
+    /// long, and `None` if it has failed in any other way.
     fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
         let so_far = self.terms.postponed?;
         let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
@@ -840,7 +840,8 @@ impl Attempt<'_> {
         failure
     }
 
-    /// Keeps the longest wait of the attempt. Its last failure decides whether the breaker counts it.
+    /// Keeps the longest wait of the attempt. Its last failure decides whether the breaker counts
+    /// it.
     fn note_wait(&mut self, asked: Option<AskedWait>) {
         let longest = self.asked.into_iter().chain(asked).map(|asked| asked.wait).max();
         let is_rate_limit = asked.is_some_and(|asked| asked.is_rate_limit);
@@ -877,7 +878,8 @@ fn described(error: &StepError) -> Failure {
 
 enum StepEnd {
     Done(String, Option<Captured>),
-    /// With the state of its retries, if it has failed before: its first attempt may not have begun.
+    /// With the state of its retries, if it has failed before: its first attempt may not have
+    /// begun.
     Again(Pause, Option<RetryState>),
     Failed(StepFailure, Option<Captured>),
 }
@@ -1037,7 +1039,7 @@ impl StepFailure {
     }
 }
 
-/// Whether any text in the value contains a secret in its unescaped form.
+/// Returns whether any text in the value contains a secret in its unescaped form.
 pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| has_secret(value, masks)),
@@ -1054,7 +1056,7 @@ pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
 pub(crate) struct ItemSteps {
     pub(crate) steps: Steps,
     pub(crate) workspace: Arc<Workspace>,
-    /// What `setup` has captured.
+    /// The values captured by `setup`.
     pub(crate) captured: BTreeMap<String, Captured>,
     pub(crate) terms: AttemptTerms,
     /// Items that cannot continue after an edit start over.

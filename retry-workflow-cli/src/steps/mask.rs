@@ -15,9 +15,9 @@ const MASK: &str = "***";
 /// A shorter secret would match everywhere.
 pub(crate) const SHORTEST: usize = 4;
 
-/// What RFC 3986 lets stand unencoded in any part of a URL, so that curl, jq and Python do.
+/// The characters that RFC 3986 leaves unencoded in any part of a URL, as curl, jq and Python do.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What JavaScript's `encodeURIComponent` lets stand.
+/// The characters that JavaScript's `encodeURIComponent` leaves unencoded.
 const OF_BROWSERS: AsciiSet =
     UNRESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
@@ -32,12 +32,12 @@ impl Masks {
         Self(long.flat_map(|secret| forms(&secret)).collect())
     }
 
-    /// How many more bytes to read than are kept, so that no secret is cut in half.
+    /// Returns how many more bytes to read than are kept, so that no secret is cut in half.
     pub(crate) fn margin(&self) -> usize {
         self.0.iter().map(String::len).max().unwrap_or(0)
     }
 
-    /// Whether a text contains a secret.
+    /// Returns whether a text contains a secret.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         self.0.iter().any(|secret| text.contains(secret.as_str()))
     }
@@ -68,7 +68,7 @@ impl Masks {
         Cow::Owned(masked)
     }
 
-    /// Where to cut a text: at most at `longest`, but not inside a secret or a character.
+    /// Returns where to cut a text: at most at `longest`, but not inside a secret or a character.
     pub(crate) fn cut(&self, text: &str, longest: usize) -> usize {
         if text.len() <= longest {
             return text.len();
@@ -149,7 +149,7 @@ fn only_ascii(json: &str) -> String {
 pub(crate) struct Masking {
     secrets: Vec<Vec<u8>>,
     held: Vec<u8>,
-    /// How many of the held bytes belong to a secret that has been masked already.
+    /// The number of of the held bytes belong to a secret that has been masked already.
     masked: usize,
 }
 
@@ -159,7 +159,7 @@ impl Masking {
         Self { secrets, held: Vec::new(), masked: 0 }
     }
 
-    /// What can be shown so far.
+    /// Returns the part that can be shown so far.
     pub(crate) fn take(&mut self, part: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(part);
         let begins_one = |from: &usize| {

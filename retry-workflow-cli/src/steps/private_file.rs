@@ -1,5 +1,5 @@
-//! Files with data of items, which may be secret: as the store itself, a new one is accessible only to
-//! the user who creates it.
+//! Files with data of items, which may be secret: as the store itself, a new one is accessible only
+//! to the user who creates it.
 
 use std::fs::OpenOptions;
 

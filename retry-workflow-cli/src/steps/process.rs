@@ -20,22 +20,22 @@ use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
 use crate::steps::tap::Tapping;
 use retry_workflow::Output;
 
-/// The variable that tells a worker who its keeper is; removed for its commands, which are not
+/// The variable that names a worker's keeper; removed for its commands, which are not
 /// workers.
 pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
 
-/// How much of a command's stdout is kept: the beginning.
+/// The part of a command's stdout that is kept: the beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
-/// How much of its stderr is kept: the end, where errors are.
+/// The part of its stderr that is kept: the end, where errors are.
 const LONGEST_TAIL: usize = 4 * 1024;
-/// How much of the stdout of a failed command is kept: it has to fit into an argument.
+/// The part of the stdout of a failed command that is kept: it has to fit into an argument.
 const LONGEST_FAILED_OUTPUT: usize = 60 * 1024;
-/// How many lines of that are part of the error message.
+/// The number of these lines in the error message.
 const SHOWN_LINES: usize = 3;
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to read on after the command has ended. Its own output is in the pipe by then; only
-/// processes that it has left in the background keep the pipe open.
+/// The time for which reading continues after the command has ended. Its own output is in the pipe
+/// by then; only processes that it has left in the background keep the pipe open.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// A command that is ready to run.
@@ -52,7 +52,7 @@ pub(crate) struct Invocation {
     pub(crate) masks: Arc<Masks>,
     /// Receives the output while the command runs.
     pub(crate) tapping: Option<Tapping>,
-    /// How much of the output the history keeps.
+    /// The amount of output that the history keeps.
     pub(crate) excerpt: Excerpt,
 }
 
@@ -65,20 +65,20 @@ pub(crate) struct Written {
     pub(crate) stderr: String,
     /// The end of both, without secrets.
     pub(crate) printed: String,
-    /// How long a server asks to wait, if the command has written that.
+    /// The wait that a server asks for, if the command has written it.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Debug)]
 pub(crate) struct StepError {
     status: Status,
     wrote: Box<Wrote>,
     /// More of the output than the message shows, or what marks the error as a timeout.
     source: Option<Source>,
-    /// What may have caused it.
+    /// The possible cause.
     hint: Option<Box<str>>,
-    /// How long a server asks to wait, if the command has written that.
+    /// The wait that a server asks for, if the command has written it.
     retry_after: Option<Duration>,
 }
 
@@ -89,7 +89,7 @@ struct Wrote {
     stdout: String,
     /// The end of stderr.
     stderr: String,
-    /// What the history keeps.
+    /// The output that the history keeps.
     excerpt: Output,
 }
 
@@ -172,7 +172,7 @@ impl StepError {
         }
     }
 
-    /// Whether the step would fail in the same way every time.
+    /// Returns whether the step would fail in the same way every time.
     pub(crate) fn is_payload(&self) -> bool {
         matches!(self.status, Status::Payload(_))
     }
@@ -191,7 +191,7 @@ impl StepError {
         self
     }
 
-    /// How long to wait before the next attempt, if that was said.
+    /// Returns how long to wait before the next attempt, if that was said.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.retry_after
     }
@@ -228,7 +228,7 @@ impl StepError {
         &self.wrote.stdout
     }
 
-    /// What the history of the attempt keeps of both streams, if there is anything.
+    /// Takes the part of both streams that the history of the attempt keeps, if it is not empty.
     pub(crate) fn take_excerpt(&mut self) -> Option<Box<Output>> {
         let excerpt = std::mem::take(&mut self.wrote.excerpt);
         (excerpt != Output::default()).then(|| Box::new(excerpt))
@@ -512,8 +512,8 @@ impl Group {
     /// Ends the processes with SIGTERM, and after a grace period with SIGKILL.
     ///
     /// They count as gone when the child has ended and both pipes have been read to their end
-    /// (`reading`), because then nobody holds the pipes. Zombies that nobody waits for may stay in
-    /// the process group for longer.
+    /// (`reading`), because then no process holds the pipes. Zombies without a waiting parent may
+    /// stay in the process group for longer.
     async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {
         let last = Instant::now() + GRACE;
         let elsewhere = self.processes();

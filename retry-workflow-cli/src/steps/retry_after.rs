@@ -1,5 +1,5 @@
-//! How long a server asks to wait, as a command writes it to a file: seconds, an HTTP date, or whole
-//! response headers, as `curl -D` writes them.
+//! The wait that a server asks for, as a command writes it to a file: seconds, an HTTP date, or
+//! whole response headers, as `curl -D` writes them.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use retry_runtime::http::retry_after::{from_headers, parse};
 
 /// The variable with the path of the file.
 pub(crate) const RETRY_AFTER: &str = "RETRY_WORKFLOW_RETRY_AFTER";
-/// How much of the file is read: headers are much shorter.
+/// The number of bytes that are read of the file: headers are much shorter.
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// The wait that is in the file, if a command has written one.
@@ -21,8 +21,8 @@ pub(crate) fn written(file: &Path) -> Option<Duration> {
     wait(&String::from_utf8_lossy(&text))
 }
 
-/// Opens the file if it still is one. The command may have replaced it with a pipe, which would block
-/// until a process writes to it.
+/// Opens the file if it still is one. The command may have replaced it with a pipe, which would
+/// block until a process writes to it.
 #[cfg(unix)]
 fn opened(file: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -38,7 +38,7 @@ fn opened(file: &Path) -> Option<File> {
 }
 
 fn wait(text: &str) -> Option<Duration> {
-    // A wait of zero is no wait.
+    // A wait of zero does not count.
     let wait = parse(text.trim(), SystemTime::now()).filter(|wait| !wait.is_zero());
     if wait.is_some() {
         return wait;

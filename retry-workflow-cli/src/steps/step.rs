@@ -29,7 +29,7 @@ pub(crate) struct Step {
     pub(crate) text: StepText,
     pub(crate) run: Run,
     pub(super) retrier: Retrier<ForError<StepError>>,
-    /// Whether the step has a policy; otherwise it is tried once.
+    /// Set if the step has a policy; otherwise it is tried once.
     is_retried: bool,
     /// Exit codes that are not retried.
     abort_on: ExitCodes,
@@ -54,7 +54,7 @@ pub(crate) struct Step {
 /// Hashes of a step's text in the file, by which it is recognised after an edit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepText {
-    /// Whether the step has a name of its own.
+    /// Set if the step has a name of its own.
     pub(crate) is_named: bool,
     /// What it runs: without its name, its retries, and the steps that follow it.
     pub(crate) command: String,
@@ -64,7 +64,8 @@ pub(crate) struct StepText {
     pub(crate) source: String,
 }
 
-/// What identifies a step that is done: the name that the file gives it, or else a hash of its text.
+/// What identifies a step that is done: the name that the file gives it, or else a hash of its
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepId {
@@ -72,7 +73,7 @@ pub(crate) enum StepId {
     Text(String),
 }
 
-/// What follows a step that has failed for good.
+/// The action after a step that has failed permanently.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AfterFailure {
     #[default]
@@ -88,13 +89,13 @@ pub(crate) enum AfterFailure {
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     pub(crate) steps: Steps,
-    /// How many times they may run.
+    /// The number of times they may run.
     pub(crate) rounds: u32,
-    /// Whether the step fails if the repair did not help; otherwise the next step follows.
+    /// Set if the step fails if the repair did not help; otherwise the next step follows.
     pub(crate) fails: bool,
 }
 
-/// What is kept of a step's output, and under which name.
+/// The part of a step's output that is kept, and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
     pub(crate) name: String,
@@ -163,7 +164,7 @@ impl AfterFailure {
         }
     }
 
-    /// How many times the repair may run.
+    /// Returns how many times the repair may run.
     pub(super) fn repairs(&self) -> u32 {
         match self {
             Self::Repair(repair) => repair.rounds,
@@ -173,7 +174,7 @@ impl AfterFailure {
 }
 
 impl Steps {
-    /// All placeholders of the steps, including those of handlers.
+    /// Returns all placeholders of the steps and of their handlers.
     pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
         let mut all = Vec::new();
         for step in &self.0 {
@@ -253,7 +254,7 @@ impl Step {
         self.is_retried.then(|| self.retrier.policy())
     }
 
-    /// Whether the error is one that another attempt would not cure.
+    /// Returns whether the error is one that another attempt would not cure.
     pub(super) fn is_final(&self, error: &StepError) -> bool {
         error.is_payload() || self.abort_on.matches(error)
     }

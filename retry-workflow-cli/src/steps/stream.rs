@@ -25,7 +25,7 @@ impl Excerpt {
         Self(bytes.min(Self::MOST) / 4)
     }
 
-    /// How much of the end of a successful output is kept, for both streams together.
+    /// Returns how much of the end of a successful output is kept, for both streams together.
     pub(crate) fn of_success(self) -> usize {
         const MOST: usize = 1024;
         self.0.saturating_mul(4).min(MOST)
@@ -43,7 +43,7 @@ impl Default for Excerpt {
     }
 }
 
-/// How many bytes more to keep, so that no character is cut in the middle.
+/// The number of further bytes to keep, so that no character is cut in the middle.
 const LONGEST_CHARACTER: usize = 4;
 
 /// The beginning and the end of a stream, each with a margin, so that half a secret is not mistaken

@@ -14,7 +14,7 @@ pub(crate) trait Tap: fmt::Debug + Send + Sync {
     fn sinks(&self, attempt: &ItemContext, is_begun: bool) -> [Vec<Sink>; 2];
 }
 
-/// What is needed to open the sinks.
+/// The values needed to open the sinks.
 #[derive(Debug)]
 pub(crate) struct Tapping {
     pub(crate) tap: Arc<dyn Tap>,

@@ -1,8 +1,8 @@
 //! The folder for the temporary files of this process, which may hold secret values. It exists once
 //! it is needed, and is removed at the end.
 //!
-//! A process that is killed leaves its folder behind. While it runs it holds a lock on the folder, so that
-//! other processes can recognise what is left over.
+//! A process that is killed leaves its folder behind. While it runs it holds a lock on the folder,
+//! so that other processes can recognise what is left over.
 
 use std::fs;
 use std::io;
@@ -76,7 +76,8 @@ impl Folder {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("{PREFIX}{}-{:x}{SUFFIX}", std::process::id(), now.as_nanos());
         let path = std::env::temp_dir().join(&name);
-        // Under another name until it is locked: other processes take one without a lock for left over.
+        // Under another name until it is locked: other processes take one without a lock for left
+        // over.
         let unlocked = std::env::temp_dir().join(format!(".{name}"));
         fs::DirBuilder::new().mode(0o700).create(&unlocked)?;
         let lock = fs::File::open(&unlocked);
@@ -126,7 +127,7 @@ pub(crate) fn remove_left_over() {
 #[cfg(not(unix))]
 pub(crate) fn remove_left_over() {}
 
-/// Whether a folder of this name may be one of ours: `retry-workflow-17-18cb2f.tmp`.
+/// Returns whether a folder of this name may be one of ours: `retry-workflow-17-18cb2f.tmp`.
 #[cfg(unix)]
 fn is_name(name: &str) -> bool {
     let middle = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));

@@ -68,8 +68,8 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// A text that two values share if they are equal, with the numbers in them by their value. `Err` has
-/// a number that is beyond the range of `f64`.
+/// A text that two values share if they are equal, with the numbers in them by their value. `Err`
+/// has a number that is beyond the range of `f64`.
 pub(crate) fn identity(value: &Value) -> Result<String, &Number> {
     Ok(match value {
         Value::Number(number) => {

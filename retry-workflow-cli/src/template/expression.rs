@@ -39,7 +39,7 @@ pub(crate) enum Comparison {
     AtLeast,
 }
 
-/// How the values of an input are typed.
+/// The typing of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Types {
     #[default]
@@ -167,7 +167,7 @@ impl Comparison {
     }
 }
 
-/// How two values are ordered, if they are of the same kind.
+/// Returns the order of two values, if they are of the same kind.
 pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {

@@ -70,7 +70,7 @@ impl EndOf {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapturedName {
     pub(crate) name: String,
-    /// Whether paths can lead into it.
+    /// Set if paths can lead into it.
     pub(crate) is_json: bool,
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum Part {
     Index(usize),
 }
 
-/// Which placeholders may be used in a text.
+/// The placeholders that may be used in a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, whatever the others are")]
 pub(crate) struct Offers<'a> {
@@ -99,9 +99,9 @@ pub(crate) struct Offers<'a> {
     pub(crate) error: bool,
     pub(crate) last: bool,
     pub(crate) captured: &'a [CapturedName],
-    /// Whether its step may come back later if it is not ready.
+    /// Set if its step may come back later if it is not ready.
     pub(crate) postpones: bool,
-    /// What messages call the text: "a step of `map`".
+    /// The noun for the text in messages: "a step of `map`".
     pub(crate) label: &'static str,
 }
 
@@ -242,7 +242,8 @@ fn captured_meaning(
     }
 }
 
-/// Why a placeholder of another tool is refused: a shell would expand it to nothing, or fail.
+/// Returns why a placeholder of another tool is refused: a shell would expand it to nothing, or
+/// fail.
 fn of_other_tools(inner: &str) -> Option<String> {
     let (word, rest) = inner.split_once(':')?;
     // `${file:-x}` is an expansion of the shell.
@@ -285,7 +286,7 @@ fn is_shells(name: &str, offers: Offers<'_>) -> bool {
 
 const ROOTS: [&str; 5] = ["item", "map", "error", "last", "shell"];
 
-/// Why this name cannot be used to capture an output.
+/// Returns why this name cannot be used to capture an output.
 pub(crate) fn misnamed(name: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if ROOTS.contains(&name) {
@@ -347,7 +348,7 @@ pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
     }
 }
 
-/// Whether a placeholder can refer to this key of an item.
+/// Returns whether a placeholder can refer to this key of an item.
 pub(crate) fn is_key(key: &str) -> bool {
     path(&format!(".{key}")).is_some_and(|path| path == [Part::Key(key.to_owned())])
 }

@@ -36,7 +36,7 @@ pub(crate) struct Script {
 struct Target {
     /// The index of the value.
     value: usize,
-    /// Whether more text follows it in the same word.
+    /// Set if more text follows it in the same word.
     goes_on: bool,
 }
 
@@ -48,8 +48,8 @@ impl Script {
         lexer::Lexer::new(text, offers).run()
     }
 
-    /// Whether `bash` would open a network connection if a redirection had the value with this
-    /// index as its target.
+    /// Returns whether `bash` would open a network connection if a redirection had the value with
+    /// this index as its target.
     pub(crate) fn connects(&self, number: usize, value: &str) -> bool {
         let is_this = |target: &&Target| target.value == number;
         self.targets.iter().filter(is_this).any(|target| {
@@ -71,7 +71,7 @@ pub(crate) fn variable(number: usize) -> String {
     format!("RETRY_WORKFLOW_VALUE_{}", number.saturating_add(1))
 }
 
-/// How the text refers to that variable.
+/// Returns the reference to that variable in the text.
 fn reference(number: usize) -> String {
     format!("${{{}}}", variable(number))
 }

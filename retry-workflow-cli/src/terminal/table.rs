@@ -7,7 +7,7 @@ use crate::terminal::text::{cut, one_line, width};
 const GAP: usize = 2;
 /// The width that a cut column keeps.
 const LEAST: usize = 16;
-/// A longer cell is cut, also where there is no terminal: a table is for people, and `--json` has
+/// A longer cell is cut, also without a terminal: a table is for people, and `--json` has
 /// everything. An id is never that long.
 const MOST: usize = 240;
 /// Without a terminal, cells are not padded to the width of a longer one.
@@ -22,7 +22,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Creates a table. A heading that begins with `>` is that of a right-aligned column.
+    /// Creates a table. A heading that begins with `>` belongs to a right-aligned column.
     pub(crate) fn new(headings: &[&'static str]) -> Self {
         Self {
             numbers: headings.iter().map(|heading| heading.starts_with('>')).collect(),

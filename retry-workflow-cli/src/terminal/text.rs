@@ -77,7 +77,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// How many have failed for good: `3 dead letters`, or `3 failed` if they are not items.
+/// Returns how many have failed for good: `3 dead letters`, or `3 failed` if they are not items.
 pub(crate) fn failed(number: u64, unit: Unit) -> String {
     match unit {
         Unit::Item => count(number, "dead letter"),

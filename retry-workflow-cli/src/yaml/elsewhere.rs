@@ -1,6 +1,5 @@
-//! What the keys of workflow files are called in other tools: GitHub Actions, GitLab, Ansible, make,
-//! GNU parallel, Argo and Airflow. None of these names is accepted; an error about one says what to
-//! write.
+//! The names of workflow keys in other tools: GitHub Actions, GitLab, Ansible, make, GNU parallel,
+//! Argo and Airflow. None of these names is accepted; an error about one names the key to write.
 
 use retry_rules::elsewhere::{BREAKER, Elsewhere, Is, Place, RETRY, instead};
 use retry_rules::suggest::nearest;
@@ -88,7 +87,7 @@ const OF_CURVES: &[Elsewhere] = &[
 pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<String> {
     let is_known =
         |instead: &str| instead.split(':').next().is_some_and(|name| known.contains(&name));
-    // What is known of retries, and of a step with retries.
+    // The names of retries, and of a step with retries.
     let of_library = [RETRY, BREAKER]
         .into_iter()
         .filter_map(|table| instead(key, written, table, Place::File))
@@ -109,7 +108,7 @@ pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<
     of_tools().or(of_library)
 }
 
-/// Whether this is a setting of how a step is retried.
+/// Returns whether this is a setting of how a step is retried.
 fn is_setting(instead: &str) -> bool {
     ["attempts", "backoff", "initial_delay", "max_delay", "jitter"]
         .iter()

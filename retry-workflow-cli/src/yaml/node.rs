@@ -124,7 +124,7 @@ impl Node {
         Some(Self { value: Value::Map(parts), span: self.span })
     }
 
-    /// Whether both have the same contents, regardless of location.
+    /// Returns whether both have the same contents, regardless of location.
     pub(crate) fn says_same(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::List(one), Value::List(two)) => {
@@ -224,7 +224,7 @@ impl Node {
 }
 
 impl Key {
-    /// Whether the key is ignored wherever keys are checked: `x-…` keys are for anchors.
+    /// Returns whether the key is ignored wherever keys are checked: `x-…` keys are for anchors.
     pub(crate) fn is_ignored(&self) -> bool {
         self.name.starts_with("x-")
     }
@@ -257,7 +257,8 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
     }
 }
 
-/// The line of the mistake with its text in quotes, if that makes it valid: `shell: 'echo note: x'`.
+/// The line of the mistake with its text in quotes, if that makes it valid: `shell: 'echo note:
+/// x'`.
 fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
     let line = text.get(span.start..)?.lines().next().unwrap_or_default().len();
     let begin = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
@@ -300,7 +301,7 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// Which limit of the YAML reader was exceeded.
+/// Returns the limit of the YAML reader that was exceeded.
 fn limit(breach: &BudgetBreach) -> String {
     match breach {
         BudgetBreach::Events { events: count } | BudgetBreach::Nodes { nodes: count } => {
@@ -386,8 +387,8 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// Suggests what to write for an unknown key with the value `written`: what it is called in other tools or
-/// libraries, or a known key that is like it, or all that are known.
+/// Suggests what to write for an unknown key with the value `written`: what it is called in other
+/// tools or libraries, or a known key that is like it, or all that are known.
 pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
     match key_of_others(key, written, known) {
         Some(instead) => format!(": did you mean `{instead}`?"),

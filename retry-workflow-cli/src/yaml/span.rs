@@ -37,7 +37,7 @@ pub(crate) struct Mistake {
     pub(crate) span: Option<SourceSpan>,
 }
 
-/// What is wrong with a workflow file, or with the input that it names.
+/// The mistakes in a workflow file, or in the input that it names.
 ///
 /// The formatted text is ready to be shown: each mistake with its location, the line itself and
 /// what to write instead. `{:#}` omits the first `error: `.
@@ -74,7 +74,7 @@ impl FileError {
         &self.source.path
     }
 
-    /// How many mistakes there are; at least 1.
+    /// Returns how many mistakes there are; at least 1.
     pub fn count(&self) -> usize {
         self.mistakes.len()
     }

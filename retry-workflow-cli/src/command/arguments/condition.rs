@@ -27,7 +27,7 @@ impl Condition {
         })
     }
 
-    /// Whether the condition holds for this item.
+    /// Returns whether the condition holds for this item.
     pub(crate) fn holds(&self, item: &ItemRecord) -> Result<bool, String> {
         // A purged item has no payload, and so no fields.
         let payload: Value = serde_json::from_str(&item.payload).unwrap_or_default();

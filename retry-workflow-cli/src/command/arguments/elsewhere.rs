@@ -1,5 +1,5 @@
-//! What people write who know other tools: their names of commands and options, and what is called
-//! so here. They are never accepted, so that scripts have one spelling.
+//! The names of commands and options in other tools, and the names here. They are never accepted,
+//! so that scripts have one spelling.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -169,7 +169,7 @@ mod tests {
             assert!(told.contains(tip), "{line}: {told}");
             assert_eq!(told.matches("tip:").count(), 1, "{line}: {told}");
         }
-        // What nobody knows is told as before.
+        // Unknown words get the usual message.
         assert!(!told("walk").contains("tip:"));
     }
 

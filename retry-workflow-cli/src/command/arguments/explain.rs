@@ -55,7 +55,8 @@ pub(crate) struct ExplainArguments {
     /// A different first wait: the curve then starts with the second
     #[arg(long, value_name = "DURATION")]
     pub(crate) first_delay: Option<String>,
-    /// How waits are spread: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3), 0ms..250ms, none
+    /// How waits are spread: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3),
+    /// 0ms..250ms, none
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) jitter: Option<String>,
     /// The share by which waits are spread, with a bare --jitter

@@ -19,20 +19,20 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::pages::Pages;
 
-/// How many connections there are at a time: fewer than the files that a process may have open, of
-/// which 1,024 is a common limit. Others wait. Streams of events take half of them at most.
+/// The largest number of connections at a time: fewer than the files that a process may have open,
+/// of which 1,024 is a common limit. Others wait. Streams of events take half of them at most.
 const MAX_CONNECTIONS: usize = 512;
 
-/// How long the head of a request may take. A connection on which none arrives is closed.
+/// The time limit of the head of a request. A connection without one is closed after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a request may take until its response begins, with the arrival of its body.
+/// The time limit until the response to a request begins, including the arrival of its body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may read nothing while there is more for it.
+/// The longest time without reading of a client for which data is waiting.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait after a connection could not be accepted, because there are too many files.
+/// The pause after a connection could not be accepted, because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(listener: TcpListener, pages: Arc<Pages>) {
@@ -57,7 +57,7 @@ pub(super) async fn serve(listener: TcpListener, pages: Arc<Pages>) {
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .serve_connection(TokioIo::new(Box::pin(stream)), service);
-            // A client that breaks off, or sends no request, is nobody's business.
+            // A client that disconnects, or sends no request, is not an error.
             let _broken = served.await;
             drop(place);
         });

@@ -89,7 +89,7 @@ async fn list(
     Ok(Exit::Success)
 }
 
-/// How long ago the item ended, or how long until it is due or its lease expires.
+/// Returns how long ago the item ended, or how long until it is due or its lease expires.
 fn when(item: &ItemRecord, now: Timestamp) -> String {
     match (item.ended, item.due) {
         (Some(ended), _) => format!("{} ago", age(now, ended)),

@@ -47,7 +47,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Whether the job has nothing left to run or, unless `or_dead`, to inspect.
+/// Returns whether the job has nothing left to run or, unless `or_dead`, to inspect.
 async fn is_done(store: &dyn Store, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
     if runner::is_unfinished(store, job).await? {
         return Ok(false);
@@ -55,7 +55,7 @@ async fn is_done(store: &dyn Store, job: &Job, or_dead: bool) -> Result<bool, Co
     Ok(or_dead || store.counts(&job.id).await?.dead == 0)
 }
 
-/// Why a job is not removed without `--force`.
+/// Returns why a job is not removed without `--force`.
 async fn why_kept(store: &dyn Store, job: &Job) -> Result<Option<String>, CommandError> {
     let counts = store.counts(&job.id).await?;
     Ok(if counts.leased > 0 {

@@ -13,7 +13,7 @@ use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::job::Request;
 use retry_workflow::{Job, Store};
 
-/// How often to poll a job that is expected to end.
+/// The interval at which a job that is expected to end is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) async fn pause(

@@ -1,4 +1,4 @@
-//! Which dead letters the arguments select.
+//! The dead letters that the arguments select.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ async fn check_class(letters: &DeadLetters, class: &str) -> Result<(), CommandEr
     }
 }
 
-/// How many items are inspected at a time.
+/// The number of items that are inspected at a time.
 const PAGE: usize = 500;
 
 impl FilterArguments {

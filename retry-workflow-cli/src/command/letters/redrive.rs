@@ -13,7 +13,7 @@ use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Filter, Redrive, Store};
 
-/// What to do after items have been re-driven.
+/// The action after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
@@ -222,7 +222,7 @@ async fn jobs(letters: &DeadLetters, filter: &Filter) -> Result<Vec<String>, Com
     }
 }
 
-/// How the user consents to a command that cannot be undone.
+/// The user's consent to a command that cannot be undone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Consent {
     pub(super) yes: bool,

@@ -7,7 +7,7 @@ use crate::terminal::text::{duration, lines, moment, one_line, thousands};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, work};
 
-/// Which command shows an item, and which items it finds without the name of their job.
+/// The commands that show an item, and the items that each finds without the name of their job.
 #[derive(Clone, Copy)]
 pub(crate) enum Shows {
     DeadLetters,

@@ -61,7 +61,7 @@ impl Joblog {
     }
 }
 
-/// What an existing file contains.
+/// The contents of an existing file.
 #[derive(Default)]
 struct Begun {
     lines: u64,

@@ -1,5 +1,5 @@
-//! Which job `run` works on: a new one, or one of the same file that has not ended; and what to do
-//! if another process is working on one.
+//! The choice of the job that `run` works on: a new one, or an unfinished one of the same file; and
+//! the action if another process is working on one.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, one_line};
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
-/// How often to check whether the other process is done.
+/// The interval at which the other process is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long this process has to start the job that it has reserved.
+/// The time in which this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
 /// The job of a `run`.
@@ -26,9 +26,9 @@ pub(super) enum Chosen {
     Ended(Job),
 }
 
-/// Chooses or creates the job of a `run`. `unfinished` is a job that
-/// has not ended although its record says so; jobs that are `closed` are not continued; `flag` names
-/// the store in hints; `tell` receives messages about what `run` is waiting for.
+/// Chooses or creates the job of a `run`. `unfinished` is a job that has not ended although its
+/// record says so; jobs that are `closed` are not continued; `flag` names the store in hints;
+/// `tell` receives messages about what `run` is waiting for.
 pub(super) async fn choose(
     store: &dyn Store,
     file: &WorkflowFile,

@@ -20,7 +20,7 @@ pub(crate) enum Role {
     Worker(WorkerTasks),
 }
 
-/// What a worker does beside its work.
+/// The tasks of a worker beside its work.
 pub(crate) struct WorkerTasks {
     #[cfg(target_os = "linux")]
     keeper: Option<rustix::process::Pid>,
@@ -62,7 +62,7 @@ mod linux {
 
     /// Tells the worker that its keeper has ended.
     const ORPHANED: Signal = Signal::USR2;
-    /// How often adopted processes that have ended are reaped.
+    /// The interval at which adopted processes that have ended are reaped.
     const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
     /// Starts this program once more as the worker, and watches it until it ends. If that is not

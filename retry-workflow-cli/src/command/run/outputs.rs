@@ -14,7 +14,7 @@ use crate::steps::private_file::for_owner;
 use crate::steps::tap::{Sink, Tap};
 use retry_workflow::ItemContext;
 
-/// Where the output of commands goes.
+/// The destinations of the output of commands.
 #[derive(Debug)]
 pub(super) struct Outputs {
     folder: Option<PathBuf>,

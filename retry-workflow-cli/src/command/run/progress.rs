@@ -20,17 +20,17 @@ use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, WaitReason};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) counts: Counts,
-    /// Whether all items are known.
+    /// Set if all items are known.
     pub(super) total_known: bool,
     /// The number of tasks, if the file defines it.
     pub(super) tasks: Option<Tasks>,
-    /// How many items this process is running.
+    /// The number of items this process is running.
     pub(super) running: usize,
-    /// What the job is waiting for.
+    /// The cause for which the job waits.
     pub(super) waits_for: Option<Waiting>,
 }
 
-/// What a job is waiting for.
+/// A cause for which a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     Job(WaitReason),
@@ -87,7 +87,7 @@ impl Waiting {
 }
 
 impl Progress {
-    /// What its items are called.
+    /// Returns the noun for its items.
     fn unit(&self) -> Unit {
         self.tasks.map_or(Unit::Item, Tasks::unit)
     }
@@ -96,7 +96,7 @@ impl Progress {
         self.total_known || self.tasks.is_some()
     }
 
-    /// How many have ended, and how many there are.
+    /// Returns how many have ended, and how many there are.
     fn ended_and_total(&self) -> (u64, u64) {
         match self.tasks {
             Some(tasks) => tasks.progress(&self.counts),
@@ -109,7 +109,7 @@ impl Progress {
 #[derive(Debug)]
 pub(super) struct ProgressReporter {
     output: Output,
-    /// The job that is expected, with its tasks and those of its `reduce`.
+    /// The expected job, with its tasks and the tasks of its `reduce`.
     expected: Expected,
     heard: Mutex<JobState>,
 }
@@ -121,7 +121,7 @@ enum Output {
     Lines,
 }
 
-/// What has happened in a job, and what was shown of it.
+/// The events of a job so far, and the part that was shown.
 #[derive(Debug, Default)]
 struct JobState {
     progress: Progress,
@@ -140,7 +140,7 @@ struct Since {
 /// The shortest time between two plain lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What is known of a job and its parts before it begins.
+/// The expected size of a job and its parts before it begins.
 #[derive(Debug, Default)]
 struct Expected {
     job: String,

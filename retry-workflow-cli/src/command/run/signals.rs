@@ -30,9 +30,9 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
 
 /// The requests to stop among the signals that arrive within a moment.
 ///
-/// A terminal sends its signal to the keeper and the worker, so that one that arrives directly and one that
-/// is forwarded are one request. `timeout` sends its signal to the keeper, and again to the whole
-/// group: of those that are forwarded beside direct ones, only as many count.
+/// A terminal sends its signal to the keeper and the worker, so that one that arrives directly and
+/// one that is forwarded are one request. `timeout` sends its signal to the keeper, and again to
+/// the whole group: of those that are forwarded beside direct ones, only as many count.
 #[cfg(unix)]
 #[derive(Debug, Default)]
 struct Requests {
@@ -40,7 +40,7 @@ struct Requests {
     since: Option<Instant>,
     direct: u32,
     forwarded: u32,
-    /// How many requests were found among them.
+    /// The number of requests were found among them.
     counted: u32,
 }
 
@@ -63,12 +63,12 @@ impl Requests {
         }
     }
 
-    /// Whether several were forwarded, and none has arrived directly.
+    /// Returns whether several were forwarded, and none has arrived directly.
     fn is_open(&self) -> bool {
         self.direct == 0 && self.forwarded > 1
     }
 
-    /// Whether there is one more request.
+    /// Returns whether there is one more request.
     fn is_new(&mut self) -> bool {
         let requests = if self.direct > 0 { self.direct } else { self.forwarded };
         let is_new = requests > self.counted;
@@ -181,8 +181,8 @@ async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-/// Whether this process was started with `nohup` or alike. Must be called before a handler is
-/// installed, because a handler ends the ignoring.
+/// Returns whether this process was started with `nohup` or alike. Must be called before a handler
+/// is installed, because a handler ends the ignoring.
 #[cfg(unix)]
 pub(crate) fn outlives_its_terminal() -> bool {
     use std::io::IsTerminal as _;

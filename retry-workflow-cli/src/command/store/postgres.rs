@@ -67,7 +67,7 @@ impl Server {
         Self { url: with(url, parameters.split('&').filter(|it| !is_schema(it))), schema }
     }
 
-    /// Whether an environment variable names this server.
+    /// Returns whether an environment variable names this server.
     pub(super) fn is_named_by(&self, variable: &str) -> bool {
         std::env::var(variable).is_ok_and(|text| Self::read(&text) == *self)
     }

@@ -12,8 +12,8 @@ pub(super) const EXIT_CODE: &str = "exit_code";
 const LIKE: [&str; 6] = ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
 
 impl Forms<'_> {
-    /// Takes the exit codes out of a list of matchers; returns the others, and the codes if there are
-    /// any.
+    /// Takes the exit codes out of a list of matchers; returns the others, and the codes if there
+    /// are any.
     pub(super) fn exit_codes<'a>(
         &mut self,
         list: &'a [Node],

@@ -1,5 +1,5 @@
-//! The keys that a type reads from a map, asked of the type itself: it is given a key that nobody
-//! knows, and names those that it knows.
+//! The keys that a type reads from a map, taken from the type itself: it receives an unknown key,
+//! and its error names the known ones.
 
 use std::fmt::{self, Display};
 use std::iter::once;
@@ -8,13 +8,13 @@ use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// Returns the keys that `T` knows in the map below these keys, with all their names. There are none
-/// where `T` reads something else.
+/// Returns the keys that `T` knows in the map below these keys, with all their names. There are
+/// none where `T` reads something else.
 pub(super) fn keys_of<T: DeserializeOwned>(below: &[&str]) -> &'static [&'static str] {
     T::deserialize(Probe(below)).err().map_or(&[], |Known(keys)| keys)
 }
 
-/// A map with one key: the next on the way, or one that nobody knows.
+/// A map with one key: the next one of the path, or an unknown one.
 #[derive(Clone, Copy)]
 struct Probe<'a>(&'a [&'a str]);
 

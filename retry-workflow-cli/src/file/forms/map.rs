@@ -128,7 +128,7 @@ impl Forms<'_> {
         Some(Input { from, format, span })
     }
 
-    /// Which values of the input are items, and in which order.
+    /// Reads which values of the input are items, and in which order.
     fn selection(&mut self, node: &Node) -> Selection {
         let filter = node.get("filter").and_then(|filter| {
             let text = self.text(filter)?;
@@ -163,7 +163,7 @@ impl Forms<'_> {
         }
     }
 
-    /// How urgent an item is: a text with a placeholder.
+    /// Reads the priority of an item: a text with a placeholder.
     fn priority(&mut self, node: &Node, item: Offers<'_>) -> Option<ItemPriority> {
         let offers = Offers { label: "the priority of an item", captured: &[], ..item };
         let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());

@@ -97,7 +97,7 @@ impl Forms<'_> {
     }
 }
 
-/// Whether a text is a command, rather than a keyword or a misspelt one.
+/// Returns whether a text is a command, rather than a keyword or a misspelt one.
 fn is_command(text: &str) -> bool {
     let is_word = text.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
     let lower = text.to_ascii_lowercase();

@@ -43,7 +43,7 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern of ours")
 });
 
-/// What other tools take for a placeholder: `$item.id`, `{{ item.id }}`. Each has one of [`SIGNS`].
+/// The placeholders of other tools: `$item.id`, `{{ item.id }}`. Each has one of [`SIGNS`].
 static OTHER_PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"\$(?P<shell>(?:item|map)\.[\w.]*\w)|\{\{\s*(?P<braces>(?:item|map)(?:\.\w+)*)\s*\}\}",
@@ -60,7 +60,7 @@ const PIPED: &str = "a shell reads its code from the output of this step, and a 
 const CODE: &str = "this is shell code, and a value in it would run as code: pass values as \
                     arguments, as in [sh, -c, 'echo \"$1\"', sh, \"${item.id}\"]";
 
-/// Which argument of a program is code, if the program is a shell.
+/// Returns which argument of a program is code, if the program is a shell.
 fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
     let name = program.rsplit('/').next().unwrap_or_default();
     if !["sh", "bash", "dash", "ksh", "zsh"].contains(&name) {
@@ -338,9 +338,9 @@ impl Forms<'_> {
         (read, codes)
     }
 
-    /// Reads the exit codes in a list of matchers, and puts the list of all others in `instead` of it. Also
-    /// returns whether there are no others: a word then stands for the codes, so that the rules see that
-    /// there is a list.
+    /// Reads the exit codes in a list of matchers, and puts the list of all others in `instead` of
+    /// it. Also returns whether there are no others: a word then stands for the codes, so that the
+    /// rules see that there is a list.
     fn code_matchers(
         &mut self,
         config: &Node,
@@ -425,7 +425,8 @@ impl Forms<'_> {
         self.unfaulted(node, text, parsed.map_err(|fault| vec![fault]))
     }
 
-    /// What to keep of the output. `true` keeps it for the next step only, which sees it anyway.
+    /// Reads the part of the output to keep. `true` keeps it for the next step only, which has it
+    /// anyway.
     fn capture(&mut self, node: &Node) -> Option<Capture> {
         let format = node.get("capture_format");
         let capture = self.either(node, "capture", "capture_output");

@@ -22,7 +22,7 @@ use crate::yaml::span::{Mistake, SourceSpan};
 /// A longer text is not a useful id.
 const LONGEST_ID: usize = 200;
 
-/// Where the ids of items come from.
+/// The source of the ids of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdRule {
     /// `map.item_id`.
@@ -57,7 +57,7 @@ pub(crate) struct Checks<'a> {
     has_own: bool,
     /// Hashes of ids, with the items' positions.
     ids: Vec<(u64, u64)>,
-    /// Items whose `id` is a text that is no id, where all before them have a usable one.
+    /// Items whose `id` is a text that is not an id, although all before them have a usable one.
     odd: Problem,
     empty: Problem,
     failed: Problem,
@@ -65,7 +65,7 @@ pub(crate) struct Checks<'a> {
     unranked: Problem,
 }
 
-/// What a step refers to, and which items lack it.
+/// A path that a step refers to, and the items that lack it.
 struct Wanted<'a> {
     placeholder: &'a Placeholder,
     path: &'a [Part],
@@ -125,7 +125,7 @@ impl<'a> Checks<'a> {
         self.total
     }
 
-    /// Why items are named by their positions, though all up to this one have an `id`.
+    /// Returns why items are named by their positions, although all up to this one have an `id`.
     pub(crate) fn odd_id(&self) -> Option<String> {
         let first = self.odd.first.as_ref()?;
         Some(format!(
@@ -222,7 +222,7 @@ impl<'a> Checks<'a> {
         (rule, suspects, mistakes)
     }
 
-    /// Where mistakes about ids are shown.
+    /// Returns where mistakes about ids are shown.
     pub(crate) fn id_span(template: Option<&ItemId>, input: SourceSpan) -> SourceSpan {
         template.map_or(input, |id| id.span)
     }
@@ -290,7 +290,7 @@ fn id_text(value: &Value) -> Option<String> {
     matches!(id, Value::String(_) | Value::Number(_)).then(|| as_text(id))
 }
 
-/// Why a text is not a usable id.
+/// Returns why a text is not a usable id.
 fn odd_id(id: &str) -> Option<String> {
     match id.len() {
         0 => Some("is empty".to_owned()),
@@ -330,7 +330,7 @@ pub(crate) fn describe(name: &str, item: &Item) -> String {
     format!("item {position} of {name} ({place}{id})")
 }
 
-/// Reports that this text is no priority.
+/// Reports that this text is not a priority.
 pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
     let (lowest, highest) = PRIORITIES.into_inner();
     format!(
@@ -355,7 +355,7 @@ pub(crate) fn missing(name: &str, item: &Item, path: &[Part]) -> String {
     )
 }
 
-/// How many of the other items lack it as well.
+/// Returns how many of the other items lack it as well.
 fn others(all: u64, more: u64) -> String {
     match (all, more) {
         (1, _) => String::new(),
@@ -387,7 +387,7 @@ fn written(path: &[Part]) -> String {
     text
 }
 
-/// How many parts of the path exist in the item.
+/// Returns how many parts of the path exist in the item.
 fn reach(item: &Value, path: &[Part]) -> usize {
     (0..path.len()).rev().find(|end| at(item, &path[..*end]).is_some()).unwrap_or(0)
 }
@@ -406,7 +406,7 @@ fn meant(item: &Value, path: &[Part]) -> Option<String> {
     like(missing, keys).map(|key| written(&with(key)))
 }
 
-/// How far the path leads, and what is there. `it` is what to call the item.
+/// Describes the part of the path that exists, and the value there. `it` is the noun for the item.
 fn has(item: &Value, path: &[Part], it: &str) -> String {
     let end = reach(item, path);
     let what = if end == 0 { it.to_owned() } else { format!("`{}`", written(&path[..end])) };

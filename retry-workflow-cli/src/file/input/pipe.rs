@@ -1,5 +1,5 @@
 //! [`Pipe`]: an input that can be read only once: stdin, or the output of a command. The command
-//! and everything that it has started are killed if nobody reads any further.
+//! and everything that it has started are killed if the input is not read any further.
 
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::template::placeholder::Scope;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake};
 
-/// How much of a command's stderr is kept: the last 4 KiB.
+/// The part of a command's stderr that is kept: the last 4 KiB.
 const LONGEST_TAIL: usize = 4 * 1024;
 
 /// An input that is being read; any clone of this can stop it.

@@ -71,7 +71,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 pub(crate) enum Halt {
     /// Everything that was asked for has been read.
     Enough,
@@ -86,14 +86,14 @@ pub(crate) struct Opened {
     pub(crate) reader: Box<dyn BufRead + Send>,
     /// The name of the input in messages.
     pub(crate) name: PathBuf,
-    /// Whether it can be read again.
+    /// Set if it can be read again.
     pub(crate) is_file: bool,
     pub(crate) format: Option<Format>,
 }
 
-/// What was found in a JSON document.
+/// The counts of a JSON document that was read.
 pub(crate) struct End {
-    /// Whether the path led to a list or a map.
+    /// Set if the path led to a list or a map.
     pub(crate) was_found: bool,
     /// The key of the first list in a map whose values are the items.
     pub(crate) list_inside: Option<String>,

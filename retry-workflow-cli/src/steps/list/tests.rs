@@ -106,7 +106,7 @@ commands:
     assert_eq!(runner.read("first"), "once\n");
 }
 
-/// A step that succeeds has no record, but its time is reported; so is that of a fallback.
+/// A step that succeeds has no record, but its time is reported, also the time of a fallback.
 #[tokio::test]
 async fn each_step_that_succeeds_says_how_long_it_took() {
     let text = r#"
@@ -548,7 +548,7 @@ async fn an_output_of_another_format_fails_its_step() {
     let text = "commands:\n- { shell: echo x, capture: n, capture_format: number }\n";
     let (message, _) = failure(&Runner::new().run(text).await);
     assert_eq!(message, "its output, to be captured as `n`, is not a number");
-    // The retries are those of the step.
+    // The step's own retries apply.
     let text = "commands:\n- { shell: 'echo x >> tries; wc -l < tries | grep 2 || echo x', capture: n, \
                 capture_format: number, retry_config: { attempts: 3, initial_delay: 1s } }\n";
     let (ended, waits) = Runner::new().run_through(text).await;

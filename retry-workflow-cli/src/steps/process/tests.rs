@@ -18,7 +18,7 @@ fn sh(script: &str) -> Invocation {
 
 fn is_alive(pid: &str) -> bool {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    // A zombie that nobody waits for (in a container without an init) counts as dead.
+    // A zombie without a waiting parent (in a container without an init) counts as dead.
     rustix::process::test_kill_process(pid).is_ok()
         && !std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .is_ok_and(|stat| stat.contains(") Z "))

@@ -1,4 +1,4 @@
-//! How the shell's builtins treat their words: which of them parse an argument as code, as
+//! The treatment of words by the shell's builtins: the builtins that parse an argument as code, as
 //! arithmetic, or as the name of a variable. This list is complete; how other programs treat their
 //! arguments is not known here.
 
@@ -12,7 +12,7 @@ const NEVER_A_COMMAND: &str =
 #[derive(Default)]
 pub(super) struct Effect {
     pub(super) refused: Vec<Refusal>,
-    /// Why no value is safe anywhere in this script.
+    /// The reason why no value is safe anywhere in this script.
     pub(super) makes_values_unsafe: Option<&'static str>,
 }
 
@@ -88,7 +88,7 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a st
     }
 }
 
-/// Why a value must not be an argument of this command.
+/// Returns why a value must not be an argument of this command.
 fn parses(name: &str) -> Option<String> {
     let instead = match name {
         "eval" | "trap" | "coproc" => "write the command itself",
@@ -105,7 +105,7 @@ fn parses(name: &str) -> Option<String> {
     Some(format!("`{name}` may parse the value, as code or as a name: {instead}"))
 }
 
-/// Why this command changes how values elsewhere in the script are treated.
+/// Returns why this command changes how values elsewhere in the script are treated.
 fn makes_values_unsafe(name: &str, arguments: &[Word]) -> Option<&'static str> {
     let options = || {
         arguments
@@ -191,7 +191,7 @@ fn printf(arguments: &[Word], verdict: &mut Effect) {
     verdict.refuse(values, why);
 }
 
-/// Whether a format contains `%n`, which writes to the variable that an argument names.
+/// Returns whether a format contains `%n`, which writes to the variable that an argument names.
 fn has_percent_n(format: &str) -> bool {
     format.split('%').skip(1).any(|part| {
         part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0'.*hlLjzt".contains(c))

@@ -32,14 +32,14 @@ pub(super) struct Commands {
     /// The first value in these commands.
     pub(super) first_value: Option<Value>,
     pub(super) faults: Vec<Fault>,
-    /// Why the quoting is uncertain from here on.
+    /// The reason why the quoting is uncertain from here on.
     pub(super) lost: Option<&'static str>,
-    /// Why no value is safe anywhere in the script.
+    /// The reason why no value is safe anywhere in the script.
     pub(super) spoiled: Option<&'static str>,
     pub(super) targets: Vec<Target>,
 }
 
-/// What surrounds a list of commands.
+/// The construct that surrounds a list of commands.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Within {
     #[default]
@@ -292,12 +292,12 @@ impl Commands {
         }
     }
 
-    /// Whether words of an unfinished command have been read.
+    /// Returns whether words of an unfinished command have been read.
     pub(super) fn has_words(&self) -> bool {
         !self.words.is_empty()
     }
 
-    /// Whether the current word may be the name of a command.
+    /// Returns whether the current word may be the name of a command.
     pub(super) fn names(&self) -> bool {
         let runs_others =
             |word: &Word| ["command", "builtin", "exec"].contains(&word.text.as_str());

@@ -31,9 +31,9 @@ pub(super) struct Lexer<'a> {
     faults: Vec<Fault>,
     stack: Vec<Context>,
     heredocs: Vec<Heredoc>,
-    /// Why the quoting is uncertain from here on.
+    /// The reason why the quoting is uncertain from here on.
     lost: Option<&'static str>,
-    /// Why no value is safe anywhere in the script.
+    /// The reason why no value is safe anywhere in the script.
     spoiled: Option<&'static str>,
 }
 
@@ -167,7 +167,7 @@ impl<'a> Lexer<'a> {
         self.lost.get_or_insert(why);
     }
 
-    /// Why the quoting is uncertain at the current position.
+    /// Returns why the quoting is uncertain at the current position.
     fn lost(&self) -> Option<&'static str> {
         self.lost.or_else(|| {
             self.stack.iter().find_map(|context| match context {

@@ -48,8 +48,8 @@ const HOSTILE: &[&str] = &[
     "\r\n\u{1b}[2J",
 ];
 
-/// The stdout of `sh`, which must equal that of `bash` if `bash` exists (on some systems it is
-/// `sh`).
+/// The stdout of `sh`, which must equal the stdout of `bash` if `bash` exists (on some systems it
+/// is `sh`).
 fn run(text: &str, item: &Value) -> String {
     let output = run_by("sh", text, item);
     if std::path::Path::new("/bin/bash").exists() {

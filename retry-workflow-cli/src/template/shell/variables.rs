@@ -1,7 +1,7 @@
 //! The variables that must not be set to a value: a shell or the dynamic loader reads them as code,
 //! or they change how the rest of the script is read.
 
-/// Whether `bash` or `dash` treats this variable as more than text.
+/// Returns whether `bash` or `dash` treats this variable as more than text.
 pub(crate) fn steers(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "IFS",
@@ -24,7 +24,7 @@ pub(crate) fn steers(name: &str) -> bool {
         || ["LD_", "DYLD_", "BASH", "EPOCH"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether this is a valid name of a variable.
+/// Returns whether this is a valid name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

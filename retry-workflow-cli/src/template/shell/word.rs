@@ -25,7 +25,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Whether the word is literal.
+    /// Returns whether the word is literal.
     pub(super) fn is_fixed(&self) -> bool {
         self.values.is_empty() && !self.expands && !self.splits()
     }
@@ -34,7 +34,7 @@ impl Word {
         self.is_fixed() && self.text == text
     }
 
-    /// Whether it may expand to several words, or to none.
+    /// Returns whether it may expand to several words, or to none.
     pub(super) fn splits(&self) -> bool {
         self.unquoted_expansion || self.pattern || self.braces
     }

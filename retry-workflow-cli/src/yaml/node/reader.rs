@@ -171,7 +171,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 pub(super) struct Only<'de> {
     pub(super) node: &'de Node,
     pub(super) keys: &'de [&'de str],
-    /// Values that replace those of some keys.
+    /// Values that replace the values of some keys.
     pub(super) instead: &'de [(&'de str, Node)],
 }
 

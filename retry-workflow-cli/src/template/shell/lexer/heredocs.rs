@@ -148,7 +148,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether all shells agree on the end of each substitution in the unquoted body of a
+/// Returns whether all shells agree on the end of each substitution in the unquoted body of a
 /// here-document, and no substitution contains a placeholder.
 fn is_certain(body: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.,:/+=%*@-".contains(c);

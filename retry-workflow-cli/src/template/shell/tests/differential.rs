@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::super::{Script, reference, variable};
 use super::HERE;
 
-/// How many commands one process runs.
+/// The number of commands that one process runs.
 const BATCH: usize = 250;
 
 /// The beginning of each script. `show` leaves a mark if it gets only part of a value.
@@ -469,7 +469,7 @@ impl Lab {
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let mut driver = PRELUDE.to_owned();
-        // Disable globbing, so that a pattern such as that of `eval *` does not find files named by
+        // Disable globbing, so that a pattern such as `eval *` does not find files named by
         // a value.
         driver += if values[0] == WHOLE { "" } else { "set -f\n" };
         for text in texts {
@@ -589,7 +589,7 @@ fn no_command_that_is_accepted_parses_a_value_or_takes_it_to_pieces() {
             {
                 continue;
             }
-            // What a script does with its own variables is its own doing.
+            // A script may do anything with its own variables.
             let parsed =
                 ["eval", "((", "[[", "$[", "let ", "declare", "trap", "alias", "sh -c", ". "];
             let own = ["$x", "$@", "$1", "$*"].iter().any(|own| text.contains(own));

@@ -117,7 +117,7 @@ pub struct Report {
 pub struct View {
     /// The hub's time.
     pub now: Duration,
-    /// The number of live members there are, if the beat was a heartbeat.
+    /// The number of live members, if the beat was a heartbeat.
     pub members: Option<u32>,
     /// Every breaker that the hub has a record of.
     pub breakers: Vec<(String, FleetBreaker)>,

@@ -115,7 +115,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from(percent).unwrap_or(100)
 }
 
-/// The number of items that ended per minute; `None` if there are none.
+/// The number of items that ended per minute, if there are any.
 fn rate(minutes: &[Minute], since: Timestamp, now: Timestamp) -> Option<f64> {
     let ended = minutes.iter().fold(0_u64, |sum, one| {
         sum.saturating_add(one.succeeded).saturating_add(one.dead).saturating_add(one.skipped)

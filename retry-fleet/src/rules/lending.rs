@@ -104,7 +104,7 @@ pub struct Grant {
     /// The part of the capacity that is neither lent nor filled: successes of members could fill
     /// it.
     pub room: u32,
-    /// The number of live members there are.
+    /// The number of live members.
     pub members: u32,
 }
 

@@ -680,7 +680,7 @@ impl Engine {
             .pace
             .as_ref()
             .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
-        // What waits in hand for a place of its key keeps no other item waiting.
+        // An item that waits in hand for a place of its key must not keep other items waiting.
         let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
         let Load { held, ready, running } = self.leases.load(self.tasks.len());
         let load = Load {

@@ -11,7 +11,7 @@ pub(crate) const LARGEST: &str = "1.8e308";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     is_negative: bool,
-    /// Where the point is: the value is 0.`digits` times ten to this power.
+    /// The place of the point: the value is 0.`digits` times ten to this power.
     power: i64,
     /// Neither the first nor the last one is a zero; there are none in a zero.
     digits: String,

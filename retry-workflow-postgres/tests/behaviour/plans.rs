@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, NewItem, Selection, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement, Start,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
@@ -257,6 +257,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("leaving out 50", "using claimable", 500.0);
     assert_eq!(store.make_due("job", 50, at(0)).await, Ok(50));
     of_the_job("making 50 due", "using claimable", 500.0);
+    assert_eq!(store.recall("job", 50, at(9)).await, Ok(0));
+    of_the_job("a recall", "using claimable", 500.0);
     assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
     of_the_job("an edit", "items_job_id_key", 1.0);
     let imported: Vec<_> = (0..1_000)
@@ -277,6 +279,11 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     assert_eq!(store.cas("key-7", 1, "x").await, Ok(true));
     store.get("key-7").await.unwrap();
     store.values("key-77").await.unwrap();
+    let change: Change = Box::new(|values| {
+        values.fill(Some("y".to_owned()));
+        Ok(())
+    });
+    store.update(["key-8", "key-9", "none"].map(String::from).to_vec(), change).await.unwrap();
     of_the_job("values", "vals_pkey", 200.0);
     assert_eq!(store.remove("job", 100, Vec::new()).await, Ok(100));
     of_the_job("removing 100", "items_pkey", 200.0);

@@ -15,7 +15,7 @@ use crate::job::rate::Rate;
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
-/// How many items are recalled in one transaction.
+/// The number of items that are recalled in one transaction.
 const RECALLED_AT_ONCE: usize = 5_000;
 
 /// The limits of a job. With limits by key, its rate is one that all items share, so that an item

@@ -3,10 +3,10 @@
 //!
 //! The store does not know the keys. A worker claims an item, finds out its keys, and asks whether
 //! they are free: it reads and changes the state of these keys in one step (`record`). If one of
-//! them is busy, the item goes back to the store until it is likely to be free, so that it keeps
-//! nobody waiting: neither a place nor the items of other keys. Two kinds of items stay in hand: one
-//! whose start is near, and one that waits for a place that this worker is going to free soon. The
-//! latter takes the place over without asking.
+//! them is busy, the item goes back to the store until the key is likely to be free. It then holds up
+//! neither a place nor the items of other keys. Two kinds of items stay in hand: one whose start is
+//! near, and one that waits for a place that this worker is going to free soon. The latter takes the
+//! place over without a question.
 
 mod record;
 
@@ -24,7 +24,7 @@ use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
 use crate::job::rate::Rate;
 
-/// How often to claim what waited for its key while other items are in hand.
+/// The time between two claims of items that waited for their keys, while other items are in hand.
 const CLAIM_EVERY: Duration = Duration::from_millis(50);
 /// The shortest time between two such claims.
 const CLAIM_AT_MOST: Duration = Duration::from_millis(2);
@@ -82,7 +82,7 @@ pub(in crate::engine) struct KeyLimits {
     freed: BTreeSet<Key>,
     /// Starts that were not used, which the store does not know yet.
     unused: Vec<(Key, Timestamp)>,
-    /// How long the last item of a key ran, if the store does not know it yet.
+    /// The time that the last item of a key took, if the store does not have it yet.
     took: BTreeMap<Key, Duration>,
     /// Until when the store grants this worker its places.
     until: Timestamp,
@@ -101,7 +101,7 @@ struct Keyed {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Whether its keys are free is to be asked, but not before then.
+    /// The store has to be asked about its keys, but not before then.
     Asks(Timestamp),
     /// It waits in hand for a place that this worker is going to free, since then.
     Queued(Timestamp),
@@ -112,7 +112,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// Whether the item holds the places and the starts of its keys.
+    /// Returns whether the item holds the places and the starts of its keys.
     fn has_places(self) -> bool {
         matches!(self, Self::Admitted { .. } | Self::Runs(_))
     }
@@ -161,7 +161,7 @@ impl KeyLimits {
         }
     }
 
-    /// When something can be done with an item: when it can start, or when to ask again.
+    /// The next time at which something can be done with an item: start it, or ask again.
     pub(in crate::engine) fn turn_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
         match self.items.get(&item).map(|keyed| keyed.stage) {
             Some(Stage::Asks(at)) => Some(at).filter(|at| *at > now),
@@ -275,7 +275,7 @@ impl KeyLimits {
         (!wants.is_empty() || has_news || is_late).then(|| self.asking(wants, held, now))
     }
 
-    /// What gives everything that this worker has back, because it leaves.
+    /// The question that gives back everything that this worker has, because it leaves.
     pub(in crate::engine) fn leaving(&mut self, now: Timestamp) -> Option<Question> {
         self.queue.clear();
         let items: Vec<_> = self.items.keys().copied().collect();
@@ -349,12 +349,12 @@ impl KeyLimits {
         self.until = self.until.max(until);
     }
 
-    /// How many items wait in hand for a place.
+    /// The number of items that wait in hand for a place.
     pub(in crate::engine) fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// How long to wait until the next claim of what waited for its key: less if what waits in hand
+    /// The time until the next claim of items that waited for their keys: shorter if the items in hand
     /// will have started by then.
     pub(in crate::engine) fn claim_every(&self) -> Duration {
         match u32::try_from(self.queue.len()) {
@@ -375,7 +375,7 @@ impl KeyLimits {
     }
 }
 
-/// Whether the limit of a key is about how many run at the same time.
+/// Returns whether the limit of a key is about how many run at the same time.
 fn has_places(limits: &[KeyLimit], key: Key) -> bool {
     matches!(bound(limits, key), Some(Bound::Concurrency(_)))
 }

@@ -41,7 +41,7 @@ pub(super) fn free_start(
     if next + DRIFT >= now { next } else { now }
 }
 
-/// How long before its time a start can be reserved.
+/// The time by which a start can be reserved early.
 pub(super) fn ahead(every: Duration) -> Duration {
     AHEAD.saturating_sub(every)
 }
@@ -57,7 +57,7 @@ pub(in crate::engine) struct Pace {
     reserved: VecDeque<Starts>,
     /// The end of the last reservation, and how many of its last starts were lost.
     last: Unused,
-    /// When to ask again, if no start could be reserved.
+    /// The time at which to ask again, if no start could be reserved.
     ask_at: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ pub(in crate::engine) struct Starts {
     first: Timestamp,
     used: u32,
     count: u32,
-    /// When this worker received them.
+    /// The time at which this worker received them.
     received: Timestamp,
 }
 
@@ -154,7 +154,7 @@ impl Pace {
         }
     }
 
-    /// What [`give_back`] has to know, if there is anything to give back.
+    /// The starts to [`give_back`], if there are any.
     pub(in crate::engine) fn unused(&self) -> Option<(Rate, Unused)> {
         let mut unused = self.last;
         if self.reserved.len() > 1 {
@@ -235,7 +235,7 @@ pub(in crate::engine) async fn reserve(
         let count = count.min(u32::try_from(near).unwrap_or(u32::MAX).saturating_add(1));
         let next = RateRecord { limit: rate, next: first + every * count };
         let text = serde_json::to_string(&next).map_err(StoreError::other)?;
-        // Another worker may have been quicker, which is not for ever.
+        // If another worker has reserved starts in the meantime, try again.
         if store.cas(&key, revision, &text).await? {
             return Ok(Reserved::Starts(Starts { first, used: 0, count, received: now }));
         }
@@ -372,7 +372,7 @@ mod tests {
         give_back(&store, "job", one.unused().unwrap()).await.unwrap();
         assert_eq!(next_in_store(&store).await, first + Duration::from_millis(20));
 
-        // What comes before the starts of another worker is not free.
+        // Starts before those of another worker are not free.
         let (mut one, mut other) = (pace("100/s"), pace("100/s"));
         ask(&store, &mut one, 3).await;
         ask(&store, &mut other, 3).await;

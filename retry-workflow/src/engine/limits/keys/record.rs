@@ -1,5 +1,5 @@
-//! What the workers of a job share of its limits by key, in the store: a value for each key, and one
-//! that says which workers hold places.
+//! The values by which the workers of a job share its limits by key: one for each key, and one with
+//! the workers that hold places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 const SOON: Duration = Duration::from_millis(150);
 /// An item that goes back to the store is due so long before its start: time to claim it.
 const EARLY: Duration = Duration::from_millis(100);
-/// How long an item is assumed to run at least, as long as none has ended.
+/// The shortest time that an item is assumed to run, until one has ended.
 const TAKES_AT_LEAST: Duration = Duration::from_millis(1);
 
 /// An item that asks whether its keys are free.
@@ -56,16 +56,16 @@ struct KeyState {
     /// The last start that an item was told to come back for.
     #[serde(default, skip_serializing_if = "is_default")]
     promised: Timestamp,
-    /// When the next item that finds the key busy should ask again.
+    /// The time at which the next item that finds the key busy should ask again.
     #[serde(default, skip_serializing_if = "is_default")]
     turn: Timestamp,
     /// The places of each worker. Those of a worker that is not in [`Workers`] are free.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     held: BTreeMap<String, u32>,
-    /// When an item was admitted last.
+    /// The time at which an item was admitted last.
     #[serde(default, skip_serializing_if = "is_default")]
     admitted: Timestamp,
-    /// How long items run, in microseconds; 0 if none has ended.
+    /// The time that items run, in microseconds; 0 if none has ended.
     #[serde(default, skip_serializing_if = "is_default")]
     takes: i64,
 }
@@ -112,14 +112,14 @@ impl KeyState {
         self.take_turn(every * 15 / 16, next + every)
     }
 
-    /// When it is an item's turn, from `first` on: those that wait for the same key take turns.
+    /// The turn of an item, from `first` on: items that wait for the same key take turns.
     fn take_turn(&mut self, every: Duration, first: Timestamp) -> Timestamp {
         let turn = first.max(self.turn);
         self.turn = turn + every;
         turn
     }
 
-    /// How long an item runs, as far as that is known.
+    /// The time that an item runs, as far as that is known.
     fn estimate(&self, now: Timestamp) -> Duration {
         match u64::try_from(self.takes) {
             Ok(0) | Err(_) => now.since(self.admitted).max(TAKES_AT_LEAST),
@@ -134,16 +134,16 @@ impl KeyState {
     }
 }
 
-/// What a worker asks the store.
+/// A question of a worker to the store.
 pub(in crate::engine) struct Question {
     pub(super) limits: Arc<[KeyLimit]>,
     pub(super) worker: Arc<str>,
     pub(super) wants: Vec<Want>,
     /// The places of this worker.
     pub(super) held: BTreeMap<Key, u32>,
-    /// How many more items it can keep in hand that wait for a place.
+    /// The number of further items that it can keep in hand while they wait for a place.
     pub(super) room: usize,
-    /// How many items with each key wait in hand: for a place, and for a start that is near.
+    /// The number of items with each key that wait in hand: for a place, and for a start that is near.
     pub(super) queued: BTreeMap<Key, u32>,
     pub(super) near: BTreeMap<Key, u32>,
     pub(super) freed: BTreeSet<Key>,
@@ -317,7 +317,7 @@ impl Round<'_> {
         self.states.get(&key).map_or(self.now, |state| state.next)
     }
 
-    /// What an item does whose next start cannot be reserved yet.
+    /// The answer to an item whose next start cannot be reserved yet.
     fn wait_for_start(&mut self, want: &Want) -> Option<Verdict> {
         let now = self.now;
         let near = |key: Key| self.near.get(&key).copied().unwrap_or(0);
@@ -343,7 +343,7 @@ impl Round<'_> {
         Some(Verdict::Defer { due })
     }
 
-    /// What an item does if a key of it has no free place.
+    /// The answer to an item that has a key without a free place.
     fn wait_for_place(&mut self, want: &Want) -> Option<Verdict> {
         let Self { question, states, room, queued, now, .. } = self;
         let (mut is_busy, mut due) = (false, None);

@@ -44,7 +44,7 @@ use crate::streams::Streams;
 #[derive(Clone)]
 #[must_use = "settings do nothing until pages are made with them"]
 pub struct Board {
-    /// How its settings are named in messages.
+    /// The names of its settings in messages.
     pub(crate) settings: SettingNames,
     pub(crate) allows_actions: bool,
     pub(crate) tokens: Vec<Token>,
@@ -65,7 +65,7 @@ pub struct Board {
 
 pub(crate) type Family = Arc<dyn Fn() -> Vec<Snapshot> + Send + Sync>;
 
-/// How the settings of a board are named in its messages.
+/// The names of a board's settings in its messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SettingNames {
     /// Methods of [`Board`], and options of the command `retry-workflow board`.
@@ -75,7 +75,7 @@ pub(crate) enum SettingNames {
 }
 
 impl SettingNames {
-    /// Returns the name of an option, and that of the method unless the command has made the board.
+    /// Returns the name of an option, or of the method unless the command has made the board.
     pub(crate) fn name(self, option: &str, method: &str) -> String {
         match self {
             Self::Both => format!("{option} or {method}"),

@@ -168,7 +168,7 @@ impl RunSettings {
     }
 }
 
-/// The signal by which a job is asked to stop.
+/// The signal that requests the stop of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
 
@@ -287,7 +287,7 @@ async fn awaited_succeeds(store: Arc<dyn Store>, waits: Arc<Job>) {
     }
 }
 
-/// The id of the job that this one has to wait for, unless that has succeeded with all of its
+/// The id of the job that this one has to wait for, unless that job has succeeded with all of its
 /// parts; `None` if there is none yet.
 pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
     match job.awaited(store).await? {
@@ -682,8 +682,8 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     ))
 }
 
-/// Why a file cannot resume a job that it started: commands that have succeeded, or steps that
-/// items have finished, were edited since. With `restarts`, such items start over.
+/// Returns why a file cannot resume a job that it started: commands that have succeeded, or steps
+/// that items have finished, were edited since. With `restarts`, such items start over.
 pub(crate) async fn changed(
     store: &dyn Store,
     job: &Job,

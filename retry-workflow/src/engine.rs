@@ -275,7 +275,7 @@ struct Engine {
     waiting: u64,
     /// No more are enqueued while this many wait.
     most_waiting: u64,
-    /// When this worker began, if items had succeeded before.
+    /// The time at which this worker began, if items had succeeded before.
     done_by: Option<Timestamp>,
     /// Items of the source that had.
     already_done: u64,

@@ -267,8 +267,8 @@ pub mod breaker {
     /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
     /// Default: each call waits for its own server's wait only; above 0.
     ///
-    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While calls
-    /// are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
+    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While
+    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
     /// neither a failure nor a success.
     pub type hold = Duration;
 }

@@ -348,7 +348,7 @@ Example:
     },
 }
 
-/// Which item is shown.
+/// The item to show.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArguments {
     /// The job's id; optional if only one job has an item with this id
@@ -358,7 +358,7 @@ pub(crate) struct ShowArguments {
     pub(crate) item: String,
 }
 
-/// Which part of a list is shown.
+/// The part of a list to show.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PageArguments {
     /// The number of entries to show
@@ -370,7 +370,7 @@ pub(crate) struct PageArguments {
     pub(crate) after: Option<Cursor>,
 }
 
-/// How a job is run.
+/// The options for running a job.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
@@ -539,7 +539,7 @@ impl PageArguments {
     }
 }
 
-/// Which dead letters are meant; each condition has to hold.
+/// The conditions of dead letters; each has to hold.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArguments {
     /// Of this job

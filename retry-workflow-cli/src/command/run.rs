@@ -166,7 +166,7 @@ impl Closing {
         screen: &mut Screen,
     ) -> Result<Ended, CommandError> {
         if self != Self::Finish && !is_shared {
-            // The input is already that of the next job.
+            // The input already belongs to the next job.
             Job::cut_short(&**store, &job.id).await?;
             if self == Self::NeverBegun {
                 runner::cancel(&**store, &job.id).await?;

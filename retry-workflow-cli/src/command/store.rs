@@ -96,7 +96,8 @@ impl Address {
         }
     }
 
-    /// Identifies the file that is there now; `None` if there is none, or the system cannot tell.
+    /// Identifies the file that is there now; `None` if it is missing, or the system does not
+    /// report it.
     #[cfg(feature = "board")]
     pub(super) fn file_id(&self) -> Option<FileId> {
         match self {

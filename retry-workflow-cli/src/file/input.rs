@@ -331,7 +331,7 @@ impl InputReader {
         format!("there is no file `{name}`{seen}{}{command}", meant.unwrap_or_default())
     }
 
-    /// The mistake that there is no such file, but one with a similar name.
+    /// Returns the mistake of a missing file, if a file with a similar name exists.
     pub(crate) fn misspelt(&self) -> Option<Mistake> {
         let path = self.path()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

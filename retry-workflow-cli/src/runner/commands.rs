@@ -52,9 +52,9 @@ pub(super) async fn number(store: &dyn Store, job: &str) -> Result<Option<u64>, 
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
-/// Why these steps cannot resume a chain that has started: commands that succeeded have changed, or
-/// steps inside the one that has begun. Commands that did not succeed may change, because that is
-/// how they are fixed.
+/// Returns why these steps cannot resume a chain that has started: commands that succeeded have
+/// changed, or steps inside the one that has begun. Commands that did not succeed may change,
+/// because that is how they are fixed.
 pub(super) async fn changed(
     store: &dyn Store,
     job: &str,

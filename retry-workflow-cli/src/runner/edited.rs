@@ -23,7 +23,7 @@ struct Recorded {
     id: StepId,
     /// A hash of everything in it.
     source: String,
-    /// What it runs.
+    /// The text that it runs.
     text: String,
 }
 
@@ -38,10 +38,11 @@ impl Record {
     }
 }
 
-/// How many items are read at a time.
+/// The number of items that are read at a time.
 const PAGE: usize = 500;
 
-/// Why items of a map cannot continue with these steps, if any cannot and may not start over.
+/// Returns why items of a map cannot continue with these steps, if any cannot and may not start
+/// over.
 pub(super) async fn changed(
     store: &dyn Store,
     job: &Job,
@@ -95,7 +96,7 @@ pub(super) async fn changed(
     }))
 }
 
-/// Why a step or a task cannot continue, if its item has begun.
+/// Returns why a step or a task cannot continue, if its item has begun.
 pub(super) fn changed_within(item: &ItemRecord, steps: &Steps) -> Option<String> {
     let misfit = misfit(item, steps)?;
     let what = format!("`{}` has finished {misfit}", OneLine(&item.id));
@@ -115,8 +116,8 @@ fn refusal(what: &str, job: &str) -> String {
     )
 }
 
-/// Records these steps as those of the job. Returns whether items that cannot continue with them
-/// start over, as they do from then on if `restarts` is set.
+/// Records these steps as the steps of the job. Returns whether items that cannot continue with
+/// them start over, as they do from then on if `restarts` is set.
 pub(super) async fn remember(
     store: &dyn Store,
     job: &str,

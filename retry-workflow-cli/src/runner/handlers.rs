@@ -49,9 +49,9 @@ async fn handled(
     }
 }
 
-/// How long to wait if a command cannot begin, because this machine lacks the resources.
+/// The wait if a command cannot begin, because this machine lacks the resources.
 const AFTER_SHORTAGE: Duration = Duration::from_secs(1);
-/// How many times in a row a command may be unable to begin.
+/// The number of times in a row that a command may be unable to begin.
 const MOST_SHORTAGES: u32 = 60;
 
 /// Runs steps with all their retries, whose waits are not stored.

@@ -83,7 +83,7 @@ pub(crate) struct PreparedCommand {
     pub(crate) hint: Option<String>,
 }
 
-/// How much of a command is shown, in characters: enough to recognise it.
+/// The length of a shown command, in characters: enough to recognise it.
 const EXCERPT: usize = 80;
 
 /// The beginning of a command, for a message.
@@ -104,7 +104,7 @@ impl Run {
         }
     }
 
-    /// What it runs, as written in the file.
+    /// Returns the command, as written in the file.
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Shell(script) => {

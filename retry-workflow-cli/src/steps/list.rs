@@ -105,7 +105,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What comes before the next attempt.
+/// The wait before the next attempt.
 #[derive(Clone, Copy, Debug)]
 enum Pause {
     /// The wait of a policy, or of a server, after a failure.
@@ -114,7 +114,7 @@ enum Pause {
     Postponed(Duration),
 }
 
-/// The exit status of a step that is not ready: that of a temporary failure, `EX_TEMPFAIL`.
+/// The exit status of a step that is not ready: the status of a temporary failure, `EX_TEMPFAIL`.
 const NOT_READY: i32 = 75;
 
 /// The end of a list in this attempt.
@@ -167,13 +167,13 @@ struct Attempt<'a> {
     shortage: Option<String>,
     began: Instant,
     terms: AttemptTerms,
-    /// How long the steps ran in earlier attempts.
+    /// The running time of the steps in earlier attempts.
     ran: Duration,
-    /// How long a step ran that was not ready.
+    /// The running time of a step that was not ready.
     uncounted: Duration,
 }
 
-/// What depends on where a list of steps is used.
+/// The terms that depend on the place of a list of steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AttemptTerms {
     /// The limit for the total run time of the steps.
@@ -372,8 +372,8 @@ impl Attempt<'_> {
         ListEnd::Done(list.scope)
     }
 
-    /// Runs a step of a list with everything that follows it, from where `inner` says. Returns how
-    /// the list ends, unless the next step follows.
+    /// Runs a step of a list with everything that follows it, from the place of `inner`. Returns
+    /// the end of the list, unless the next step follows.
     async fn run_step(
         &mut self,
         step: &Step,
@@ -480,8 +480,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Adds the place to a failure: that of the failed step, with all its attempts and repairs.
-    /// What contains a secret is not kept, so its step runs again.
+    /// Adds the place to a failure: the place of the failed step, with all its attempts and
+    /// repairs. What contains a secret is not kept, so its step runs again.
     fn placed(&self, end: ListEnd, list: ListState<'_>) -> ListEnd {
         let ListState { steps, at, scope, owners, .. } = list;
         let ListEnd::Failed(failure, reason, inner) = end else { return end };
@@ -961,7 +961,7 @@ pub(crate) struct Misfit {
     /// Its place, from 0.
     pub(crate) at: usize,
     pub(crate) was: StepId,
-    /// What runs at its place now, if anything does.
+    /// The command at its place now, if there is one.
     pub(crate) is: Option<String>,
 }
 

@@ -419,8 +419,8 @@ impl Invocation {
     }
 }
 
-/// How to get more of what this machine lacks, if that is why a call of the system has failed: the
-/// command is not to blame then.
+/// Returns the way to get more of the resource that this machine lacks, if a system call failed for
+/// it: the command is not to blame then.
 pub(crate) fn advice_on_shortage(error: &io::Error) -> Option<&'static str> {
     #[cfg(unix)]
     {

@@ -14,7 +14,7 @@ use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Placeholder, Template};
 use crate::template::shell::Script;
 
-/// How long an item may be postponed in a run, unless its step sets it.
+/// The time for which an item may be postponed in a run, unless its step sets it.
 const MAX_POSTPONED: Bound = Bound::Limited(Duration::from_secs(24 * 60 * 60));
 
 /// Steps, in order.
@@ -37,7 +37,7 @@ pub(crate) struct Step {
     pub(crate) timeout: Option<Duration>,
     /// The longest wait that a server may ask for.
     pub(crate) max_retry_after: Bound,
-    /// How long an item may be postponed in a run before this step has failed.
+    /// The time for which an item may be postponed in a run before this step has failed.
     pub(crate) max_postponed: Bound,
     /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
@@ -56,7 +56,7 @@ pub(crate) struct Step {
 pub(crate) struct StepText {
     /// Set if the step has a name of its own.
     pub(crate) is_named: bool,
-    /// What it runs: without its name, its retries, and the steps that follow it.
+    /// The command of the step: without its name, its retries, and the steps that follow it.
     pub(crate) command: String,
     /// The same, with the steps that follow its success.
     pub(crate) whole: String,
@@ -64,7 +64,7 @@ pub(crate) struct StepText {
     pub(crate) source: String,
 }
 
-/// What identifies a step that is done: the name that the file gives it, or else a hash of its
+/// The identity of a step that is done: the name that the file gives it, or else a hash of its
 /// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -40,7 +40,7 @@ pub(crate) fn remove() {
     }
 }
 
-/// The path of the folder, which is created if there is none.
+/// Returns the path of the folder, which is created if it is missing.
 pub(crate) fn folder() -> io::Result<PathBuf> {
     let mut folder = FOLDER.lock();
     // A cleaner of temporary files may have removed it.
@@ -111,7 +111,7 @@ pub(crate) fn remove_left_over() {
         if !entry.file_name().to_str().is_some_and(is_name) {
             continue;
         }
-        // Not that of a link.
+        // Not the metadata of a link.
         let is_own = |found: fs::Metadata| found.is_dir() && found.uid() == user;
         if !entry.metadata().is_ok_and(is_own) {
             continue;

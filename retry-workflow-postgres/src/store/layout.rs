@@ -303,8 +303,8 @@ $grants$;
 ///
 /// Who writes to the shards of `groups` from 16 on adds to the roll-up as well. For programs that
 /// had the store open before, and write to the others, a trigger does it; and another one for all,
-/// when a job is removed. They name the schema when they run, for it may have been renamed. As in a
-/// group, `first` and `last` stay when an item leaves.
+/// when a job is removed. They name the schema when they run, because it may have been renamed. As
+/// in a group, `first` and `last` stay when an item leaves.
 ///
 /// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
 /// group that is counted on does not move in it.

@@ -388,7 +388,7 @@ fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// Returns which of these were settled by an earlier attempt whose answer was lost. If the item
+/// Returns the settlements of an earlier attempt whose answer was lost. If the item
 /// still has the token but is no longer leased, that attempt settled it, because no other worker
 /// had the token. If the
 /// item was leased again, the history tells; a release leaves no row there, and is taken as done.

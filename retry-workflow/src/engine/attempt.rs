@@ -120,7 +120,7 @@ struct Checkpoint {
     /// The state of the policy's own retries of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
-    /// Where the next round starts, if not at the beginning.
+    /// The place where the next round starts, if not at the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<Box<RawValue>>,
     /// The number of times it has failed as a probe of the breaker and was put back.
@@ -395,7 +395,7 @@ impl Process {
         }
     }
 
-    /// How an item is settled that could not begin, or continue, because of a lack of resources.
+    /// Returns the settlement of an item that could not begin, or continue, for lack of resources.
     fn put_back(&self, reached: Option<Checkpoint>, last: Option<String>) -> Settled {
         let due = (self.clock)() + capacity::PAUSE;
         match reached {
@@ -437,7 +437,7 @@ impl Process {
             };
         }
         let is_lost = failure.class == "lost";
-        // What is not JSON cannot be stored: the item starts over.
+        // A place that is not JSON cannot be stored: the item starts over.
         let place = measured.resume_from.take().filter(|_| action == OnItemFailure::RetryStep);
         let place = place.and_then(|place| RawValue::from_string(place).ok());
         let mut stops = false;
@@ -591,7 +591,7 @@ impl Process {
 struct Measured {
     records: Vec<StepRecord>,
     step_times: Vec<StepTime>,
-    /// Where a failed item can continue.
+    /// The place where a failed item can continue.
     resume_from: Option<String>,
 }
 

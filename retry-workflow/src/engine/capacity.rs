@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long an item that could not begin waits. If none is running, nothing else starts meanwhile.
+/// The wait of an item that could not begin. If none is running, nothing else starts meanwhile.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 /// The job stops once nothing has begun for this long, and nothing is running.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the capacity grows again, by an eighth.
+/// The interval at which the capacity grows again, by an eighth.
 const GROW_EVERY: Duration = Duration::from_secs(5);
 
 /// The number of items that run at the same time.
 pub(super) struct Capacity {
     max: usize,
     limit: usize,
-    /// When the limit grows next, if it is below the maximum.
+    /// The time at which the limit grows next, if it is below the maximum.
     grow_at: Instant,
     /// Nothing starts before then.
     paused_until: Option<Instant>,
@@ -24,7 +24,7 @@ pub(super) struct Capacity {
     starved_since: Option<Instant>,
 }
 
-/// What follows from an item that could not begin.
+/// The consequence of an item that could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortage {
     /// Fewer items run from now on.

@@ -180,7 +180,7 @@ macro_rules! settings {
             self
         }
 
-        /// Limits how many attempts start per unit of time, of all processes that work on the job
+        /// Limits how many attempts start per unit of time, in all processes that work on the job
         /// together. Default: no limit.
         ///
         /// The rate is a [`Rate`](crate::Rate) or its text; `run` returns an error if the text is

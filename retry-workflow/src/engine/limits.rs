@@ -1,4 +1,4 @@
-//! What keeps an item from starting although a place for it is free: when the job may start
+//! The limits that keep an item from starting although a place for it is free: the start of the job
 //! (`schedule`), its rate (`pace`), and limits for items that share a key (`keys`).
 
 pub(crate) mod keys;

@@ -117,8 +117,8 @@ pub struct WorkItem<'a> {
     pub context: ItemContext,
     /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
     pub payload: &'a str,
-    /// What the last attempt left in [`WorkOutcome::Retry`] or [`WorkOutcome::Postponed`]: JSON;
-    /// `None` in the first attempt of a run.
+    /// The checkpoint of the last attempt, from [`WorkOutcome::Retry`] or
+    /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run.
     pub checkpoint: Option<String>,
     /// The sum of the waits of this run's [postponed](WorkOutcome::Postponed) attempts that left a
     /// record.
@@ -148,7 +148,7 @@ pub struct AttemptReport {
     pub step_times: Vec<StepTime>,
     /// The wait for which the job's breaker holds all items, if a server has asked for one.
     pub asked_wait: Option<AskedWait>,
-    /// Where a failed item continues if
+    /// The place where a failed item continues if
     /// [`OnItemFailure::RetryStep`](crate::OnItemFailure::RetryStep) decides so: JSON.
     pub resume_from: Option<String>,
 }
@@ -356,9 +356,9 @@ pub enum WorkOutcome {
     /// same time. The job reports [`JobEvent::NotBegun`](crate::JobEvent::NotBegun) once. If
     /// nothing can begin for a minute, it stops.
     NotBegun {
-        /// What is lacking.
+        /// The lacking resource.
         why: String,
-        /// What the next attempt needs to know, as in `Retry`, if this one has come to a point from
+        /// The checkpoint for the next attempt, as in `Retry`, if this one has come to a point from
         /// which another one continues. Without it, the last checkpoint stays, and the attempt is
         /// not counted.
         checkpoint: Option<String>,

@@ -585,7 +585,7 @@ pub struct Counts {
     pub dead: u64,
     /// Skipped.
     pub skipped: u64,
-    /// Rows of history written, except those of lost and postponed attempts.
+    /// Rows of history written, except the rows of lost and postponed attempts.
     pub attempts: u64,
     /// Leases of started items that expired unsettled.
     pub lost: u64,

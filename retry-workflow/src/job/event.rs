@@ -182,7 +182,7 @@ pub enum JobEvent<'a> {
     /// are those that follow it.
     #[non_exhaustive]
     NotBegun {
-        /// What is lacking.
+        /// The lacking resource.
         why: &'a str,
         /// The number of items run at the same time from now on. The number rises again later.
         max_parallel: usize,

@@ -48,7 +48,7 @@ impl From<Duration> for Moment {
     }
 }
 
-/// What `not_before` and `skip_after` take: a [`Moment`], a [`Timestamp`], a `Duration` since the
+/// A value for `not_before` and `skip_after`: a [`Moment`], a [`Timestamp`], a `Duration` since the
 /// job was created, or the text of one of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a moment",

@@ -102,7 +102,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What a limit takes as its rate: a [`Rate`], or the text of one, such as `"30/s"`.
+/// A value for the rate of a limit: a [`Rate`], or the text of one, such as `"30/s"`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a rate",
     label = "not a rate",

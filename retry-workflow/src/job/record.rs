@@ -218,7 +218,7 @@ pub enum StopReason {
     Deadline,
     /// For a minute, no item could begin, because the machine lacks the resources.
     NothingBegins {
-        /// What is lacking.
+        /// The lacking resource.
         why: String,
     },
     /// It was resumed from the store, and no process had read its input to the end.
@@ -645,8 +645,8 @@ impl Job {
         Self::newest_since(store, after, self.after_since).await
     }
 
-    /// Records in a job that another one has to succeed first. Nothing happens if there is no such
-    /// job. A process that runs the job waits only if it was told so as well:
+    /// Records in a job that another one has to succeed first. Nothing happens if the job does not
+    /// exist. A process that runs the job waits only if it has the setting as well:
     /// [`JobRunner::after`](crate::JobRunner::after).
     ///
     /// # Errors
@@ -801,7 +801,7 @@ impl Job {
     }
 
     /// Sends a request to the workers of a job. Each carries it out within seconds: nothing more is
-    /// started, and running items finish. It does not affect anyone who resumes the job later.
+    /// started, and running items finish. It does not affect a process that resumes the job later.
     /// Returns `false` if the job does not exist, or has no worker.
     ///
     /// ```

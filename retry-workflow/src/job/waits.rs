@@ -40,11 +40,11 @@ pub struct Waits {
     /// No item begins before this time, while it lies ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to succeed first, while it has not: its id, or its name if there is none
-    /// yet.
+    /// The job that has to succeed first, while it has not: its id, or its name if it does not
+    /// exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The earliest creation of that job that counts, if there is no such job yet.
+    /// The earliest creation of that job that counts, if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
     /// The time at which the next item can run.

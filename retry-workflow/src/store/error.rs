@@ -84,7 +84,7 @@ pub enum StoreError {
     },
     /// The id of an item or a job is longer than [`MAX_ID_BYTES`](crate::store::MAX_ID_BYTES).
     LongId {
-        /// How it begins.
+        /// Its beginning.
         begin: String,
         /// Its length.
         bytes: usize,

@@ -67,7 +67,7 @@ pub(crate) struct Closure<I, H, D, Kinds> {
     kinds: PhantomData<fn(I) -> Kinds>,
 }
 
-/// How long an item may be postponed in a run, unless it is set.
+/// The time for which an item may be postponed in a run, unless it is set.
 pub(crate) const MAX_POSTPONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl<I, H, D, Kinds> Closure<I, H, D, Kinds> {

@@ -1,6 +1,7 @@
 //! The project itself: its dependencies, its features, its plan, and its pages.
 
 mod beside;
+mod comments;
 mod dependencies;
 mod documents;
 mod features;

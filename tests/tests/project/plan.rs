@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-const CRATES: [&str; 8] = [
+pub(crate) const CRATES: [&str; 8] = [
     "retry-rules",
     "retry-macros",
     "retry-runtime",

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use retry_workflow::Job;
 use retry_workflow::job::InvalidName;
 
-/// Which job a `run` is.
+/// The choice of the job that a `run` works on.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BeginArguments {
     #[arg(
@@ -36,7 +36,7 @@ pub(crate) struct BeginArguments {
     pub(crate) if_ended: IfEnded,
 }
 
-/// What to do where the job that is meant has ended.
+/// The action if the chosen job has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum IfEnded {
@@ -46,7 +46,7 @@ pub(crate) enum IfEnded {
     Report,
 }
 
-/// What to do where another process works on a job of the file.
+/// The action if another process works on a job of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum IfRunning {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use http::HeaderName;
 
-/// Where the board is, and who may do what with it.
+/// The address of the board, and the rights of its visitors.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BoardArguments {
     /// The address and the port; port 0 for any that is free

@@ -37,7 +37,7 @@ pub(crate) struct ExplainArguments {
     /// fixed, linear, exponential, fibonacci or custom [default: exponential]
     #[arg(long, value_name = "CURVE")]
     pub(crate) backoff: Option<String>,
-    /// How much longer each wait is, for a linear backoff
+    /// The increase of each wait, for a linear backoff
     #[arg(long, value_name = "DURATION")]
     pub(crate) increment: Option<String>,
     /// The factor by which each wait grows, for an exponential backoff [default: 2]
@@ -55,7 +55,7 @@ pub(crate) struct ExplainArguments {
     /// A different first wait: the curve then starts with the second
     #[arg(long, value_name = "DURATION")]
     pub(crate) first_delay: Option<String>,
-    /// How waits are spread: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3),
+    /// The spread of waits: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3),
     /// 0ms..250ms, none
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) jitter: Option<String>,

@@ -58,7 +58,7 @@ impl Pages {
             return self.current.lock().app.clone();
         }
         let _opening = self.opening.lock().await;
-        // If there is no store, or none that can be used, the pages of the old one report it.
+        // If the store is missing or cannot be used, the pages of the old one report it.
         if !self.is_current()
             && let Ok(current) = Self::load(&self.board, &self.address, self.allow_actions).await
         {

@@ -169,7 +169,7 @@ fn said(failure: &Failure) -> String {
 }
 
 fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
-    // What the history has once another attempt has ended.
+    // The row that the history has once another attempt has ended.
     let history: Vec<_> = item.history.iter().cloned().chain(work::postponed(item)).collect();
     if history.is_empty() {
         return screen.line("no attempts recorded");

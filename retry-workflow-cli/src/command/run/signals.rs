@@ -36,7 +36,7 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
 #[cfg(unix)]
 #[derive(Debug, Default)]
 struct Requests {
-    /// When the first of them arrived.
+    /// The time at which the first of them arrived.
     since: Option<Instant>,
     direct: u32,
     forwarded: u32,
@@ -44,10 +44,10 @@ struct Requests {
     counted: u32,
 }
 
-/// How long signals belong together.
+/// The time within which signals belong together.
 #[cfg(unix)]
 const MOMENT: Duration = Duration::from_secs(1);
-/// How much later a signal to a whole group may arrive here than the one that the keeper forwards.
+/// The largest delay of a signal to a whole group after the one that the keeper forwards.
 #[cfg(unix)]
 const APART: Duration = Duration::from_millis(20);
 
@@ -77,7 +77,7 @@ impl Requests {
     }
 }
 
-/// How a signal arrives.
+/// The way in which a signal arrives.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {

@@ -11,7 +11,7 @@ use retry_workflow_postgres::{PostgresOptions, PostgresStore};
 
 use crate::terminal::text::one_line;
 
-/// How long operations wait for a server that cannot be reached or is being replaced.
+/// The time for which operations wait for a server that cannot be reached or is being replaced.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The first attempts of an operation fail in silence: conflicts end sooner than this one.

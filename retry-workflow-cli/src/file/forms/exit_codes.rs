@@ -8,7 +8,7 @@ use crate::yaml::node::{Node, Value};
 
 pub(super) const EXIT_CODE: &str = "exit_code";
 
-/// What the key is taken to be called.
+/// The other names of the key.
 const LIKE: [&str; 6] = ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
 
 impl Forms<'_> {

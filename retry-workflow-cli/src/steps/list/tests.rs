@@ -320,7 +320,7 @@ async fn a_step_whose_on_success_has_begun_is_done() {
     let (runner, ended) = edited(&step("a", WAITS), "commands:\n- shell: echo b\n").await;
     assert!(failure(&ended).0.contains("it has finished step 1, but"), "{ended:?}");
     assert_eq!(runner.read("log"), "a\nwaits\n");
-    // What follows it may change: it is not done.
+    // Its following steps may change: they are not done.
     let (runner, ended) = edited(&step("a", WAITS), &step("a", FIRST)).await;
     assert_eq!(output(&ended), "");
     assert_eq!(runner.read("log"), "a\nwaits\n1\n");

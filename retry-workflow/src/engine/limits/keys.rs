@@ -3,10 +3,10 @@
 //!
 //! The store does not know the keys. A worker claims an item, finds out its keys, and asks whether
 //! they are free: it reads and changes the state of these keys in one step (`record`). If one of
-//! them is busy, the item goes back to the store until the key is likely to be free. It then holds up
-//! neither a place nor the items of other keys. Two kinds of items stay in hand: one whose start is
-//! near, and one that waits for a place that this worker is going to free soon. The latter takes the
-//! place over without a question.
+//! them is busy, the item goes back to the store until the key is likely to be free. It then holds
+//! up neither a place nor the items of other keys. Two kinds of items stay in hand: one whose start
+//! is near, and one that waits for a place that this worker is going to free soon. The latter takes
+//! the place over without a question.
 
 mod record;
 
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// No more items wait in hand for a place.
 const MOST_QUEUED: usize = 256;
 
-/// What an item's key is taken from: its payload.
+/// The function that takes an item's key from its payload.
 pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
 /// A limit for items that share a key.
@@ -44,12 +44,12 @@ pub(crate) struct KeyLimit {
     pub(crate) bound: Bound,
 }
 
-/// What is limited for each key.
+/// The limit for each key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
-    /// How many start per unit of time.
+    /// The number of starts per unit of time.
     Rate(Rate),
-    /// How many run at the same time.
+    /// The number of items that run at the same time.
     Concurrency(u32),
 }
 
@@ -70,7 +70,7 @@ pub(in crate::engine) struct Key {
     digest: u64,
 }
 
-/// What a worker knows of the keys of the items that it holds.
+/// A worker's state of the keys of the items that it holds.
 pub(in crate::engine) struct KeyLimits {
     limits: Arc<[KeyLimit]>,
     worker: Arc<str>,
@@ -87,7 +87,7 @@ pub(in crate::engine) struct KeyLimits {
     /// Until when the store grants this worker its places.
     until: Timestamp,
     lease: Duration,
-    /// How long an item runs, on average.
+    /// The average running time of an item.
     takes: Duration,
 }
 
@@ -152,7 +152,7 @@ impl KeyLimits {
         }
     }
 
-    /// When an item can start; `None` if that is not known, or past.
+    /// Returns when an item can start; `None` if that is not known, or past.
     pub(in crate::engine) fn start_of(&self, item: i64, now: Timestamp) -> Option<Timestamp> {
         match self.items.get(&item).map(|keyed| keyed.stage) {
             None => Some(now),
@@ -227,8 +227,8 @@ impl KeyLimits {
         }
     }
 
-    /// Forgets what is no longer held, takes starts back that are late, because others may have come
-    /// meanwhile, and has items ask again that have waited for long.
+    /// Forgets what is no longer held, takes starts back that are late, because others may have
+    /// come meanwhile, and has items ask again that have waited for long.
     pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
         let lost: Vec<_> = self.items.keys().copied().filter(|item| !is_held(*item)).collect();
         for item in lost {
@@ -255,8 +255,8 @@ impl KeyLimits {
         });
     }
 
-    /// What to ask the store, if there is anything to ask: for up to `most` of the items that are
-    /// ready, in their order.
+    /// Returns the query to the store, if one is needed: for up to `most` of the ready items, in
+    /// their order.
     pub(in crate::engine) fn question(
         &mut self,
         ready: impl Iterator<Item = i64>,
@@ -354,8 +354,8 @@ impl KeyLimits {
         self.queue.len()
     }
 
-    /// The time until the next claim of items that waited for their keys: shorter if the items in hand
-    /// will have started by then.
+    /// The time until the next claim of items that waited for their keys: shorter if the items in
+    /// hand will have started by then.
     pub(in crate::engine) fn claim_every(&self) -> Duration {
         match u32::try_from(self.queue.len()) {
             Ok(0) | Err(_) => CLAIM_EVERY,
@@ -363,7 +363,7 @@ impl KeyLimits {
         }
     }
 
-    /// How many places this worker holds for each key.
+    /// Returns how many places this worker holds for each key.
     fn held(&self) -> BTreeMap<Key, u32> {
         let mut held = BTreeMap::new();
         for keyed in self.items.values().filter(|keyed| keyed.stage.has_places()) {

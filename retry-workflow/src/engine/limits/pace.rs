@@ -21,8 +21,8 @@ pub(super) const AHEAD: Duration = Duration::from_millis(250);
 /// A start that is later than this is lost. Otherwise a worker that was stopped for a moment would
 /// make up for it in a burst.
 pub(super) const LATE: Duration = Duration::from_millis(50);
-/// A start that is reserved no later than this keeps its time, so that the time that the store needs
-/// to answer does not slow the job down.
+/// A start that is reserved no later than this keeps its time, so that the time that the store
+/// needs to answer does not slow the job down.
 const DRIFT: Duration = Duration::from_millis(25);
 /// A start whose reservation has taken longer than [`LATE`] can be used for this long.
 const GRACE: Duration = Duration::from_millis(10);
@@ -79,8 +79,8 @@ pub(in crate::engine) enum Reserved {
     AskAt(Timestamp),
 }
 
-/// The starts before this time that were reserved and not used. They are free again if no worker has
-/// reserved any after them.
+/// The starts before this time that were reserved and not used. They are free again if no worker
+/// has reserved any after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) struct Unused {
     end: Timestamp,
@@ -117,13 +117,13 @@ impl Pace {
         Some(*first + self.every() * *used)
     }
 
-    /// How many items make sense to hold beside those that run.
+    /// Returns how many items make sense to hold beside those that run.
     pub(in crate::engine) fn most_ready(&self) -> usize {
         usize::try_from(self.at_once()).unwrap_or(usize::MAX)
     }
 
-    /// How many starts to reserve now: no more than there are free places, because others could use
-    /// what this worker cannot.
+    /// Returns how many starts to reserve now: no more than there are free places, because others
+    /// could use what this worker cannot.
     pub(in crate::engine) fn missing(&mut self, free: usize, now: Timestamp) -> Option<u32> {
         self.forget_late(now);
         if self.ask_at.is_some_and(|at| at > now) {
@@ -134,10 +134,10 @@ impl Pace {
         (left <= wanted / 2 && left < wanted).then(|| wanted - left)
     }
 
-    /// What [`reserve`] has to know.
+    /// Returns the arguments of [`reserve`].
     pub(in crate::engine) fn reservation(&mut self, count: u32) -> Reservation {
         self.ask_at = None;
-        // What is left of the last reservation is still this worker's.
+        // The rest of the last reservation still belongs to this worker.
         let lost = if self.reserved.is_empty() { self.last.count } else { 0 };
         let unused = Unused { count: lost, ..self.last };
         Reservation { rate: self.rate, count, unused }
@@ -203,7 +203,7 @@ impl Pace {
     }
 }
 
-/// How many starts to reserve, at which rate.
+/// A number of starts to reserve, and their rate.
 #[derive(Clone, Copy)]
 pub(in crate::engine) struct Reservation {
     rate: Rate,
@@ -372,7 +372,7 @@ mod tests {
         give_back(&store, "job", one.unused().unwrap()).await.unwrap();
         assert_eq!(next_in_store(&store).await, first + Duration::from_millis(20));
 
-        // Starts before those of another worker are not free.
+        // Starts before another worker's starts are not free.
         let (mut one, mut other) = (pace("100/s"), pace("100/s"));
         ask(&store, &mut one, 3).await;
         ask(&store, &mut other, 3).await;

@@ -8,12 +8,12 @@ use crate::item::record::Lease;
 use crate::job::moment::Moment;
 use crate::words::moment;
 
-/// When the items of a job may begin.
+/// The times at which the items of a job may begin.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Schedule {
     /// No item begins before.
     not_before: Option<Timestamp>,
-    /// Whether something else has to happen first.
+    /// Set if something else has to happen first.
     waits_to_start: bool,
     /// Items that have not begun by then are skipped.
     skip_after: Option<Timestamp>,
@@ -34,18 +34,18 @@ impl Schedule {
         self.waits_to_start = false;
     }
 
-    /// Whether items may begin.
+    /// Returns whether items may begin.
     pub(in crate::engine) fn is_open(&self, now: impl Fn() -> Timestamp) -> bool {
         self.closed_for(now).is_none()
     }
 
-    /// How long until items may begin, zero if that is not known; `None` if they may.
+    /// Returns how long until items may begin, zero if that is not known; `None` if they may.
     pub(in crate::engine) fn closed_for(&self, now: impl Fn() -> Timestamp) -> Option<Duration> {
         let wait = self.not_before.map(|at| at.since(now())).filter(|wait| !wait.is_zero());
         wait.or_else(|| self.waits_to_start.then_some(Duration::ZERO))
     }
 
-    /// Why an item that was claimed is skipped: it has not begun, and it is too late.
+    /// Returns why an item that was claimed is skipped: it has not begun, and it is too late.
     pub(in crate::engine) fn too_late(
         &self,
         lease: &Lease,

@@ -30,7 +30,7 @@ struct EndRecord {
     number: u64,
     /// The job, or the part of it that ended last.
     part: String,
-    /// Which end of that part it is.
+    /// The number of the end of that part.
     end: u64,
     /// The steps have run to their end.
     is_done: bool,

@@ -259,8 +259,8 @@ impl Worker {
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<Touched, Undone> {
         let Self { path, connection, access, names, clock, clock_kept, identity, patience, .. } =
             self;
-        // What is written to a deleted file is gone with its last reader, and what is read from it
-        // is no longer what others see.
+        // Data written to a deleted file is gone with its last reader, and other processes no
+        // longer see the data read from it.
         if !identity.is_at(path) {
             return Err(Undone::NotBegun(StoreError::Replaced { path: path.clone() }));
         }

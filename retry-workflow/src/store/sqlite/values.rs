@@ -55,7 +55,7 @@ pub(super) fn find_or_insert(
     Ok(Ok((key, found.map_or(value, |(_, value)| value))))
 }
 
-/// The outer result is the transaction's, the inner one is that of `change`.
+/// The outer result is the transaction's, the inner one is the result of `change`.
 pub(super) fn update(
     tx: &mut Transaction<'_>,
     keys: &[String],

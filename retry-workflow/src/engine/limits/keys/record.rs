@@ -14,7 +14,7 @@ use crate::item::clock::{Timestamp, micros};
 use crate::job::rate_record::RateRecord;
 use crate::store::{Store, StoreError};
 
-/// An item whose start is no further away is kept until then.
+/// An item whose start is at most this far away is kept until then.
 const SOON: Duration = Duration::from_millis(150);
 /// An item that goes back to the store is due so long before its start: time to claim it.
 const EARLY: Duration = Duration::from_millis(100);
@@ -53,7 +53,7 @@ struct KeyState {
     /// The next free start.
     #[serde(default, skip_serializing_if = "is_default")]
     next: Timestamp,
-    /// The last start that an item was told to come back for.
+    /// The last start that was promised to an item.
     #[serde(default, skip_serializing_if = "is_default")]
     promised: Timestamp,
     /// The time at which the next item that finds the key busy should ask again.
@@ -75,8 +75,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl KeyState {
-    /// The state under this limit: another one counts from the last start, and nothing else that was
-    /// said about the future holds.
+    /// The state under this limit: another one counts from the last start, and nothing else that
+    /// was said about the future holds.
     fn under(mut self, limit: Bound, now: Timestamp) -> Self {
         let (bound, every) = match limit {
             Bound::Rate(rate) => (micros(rate.every()).unsigned_abs(), Some(rate.every())),
@@ -101,8 +101,8 @@ impl KeyState {
         self
     }
 
-    /// The start that an item should come back for which found this key busy until `next`: that one,
-    /// if no other item has been told to come back for it, or else the item's turn.
+    /// The start that an item should come back for which found this key busy until `next`: that
+    /// one, if no other item has been told to come back for it, or else the item's turn.
     fn take_start(&mut self, every: Duration, next: Timestamp) -> Timestamp {
         if self.promised < next {
             self.promised = next;
@@ -143,7 +143,8 @@ pub(in crate::engine) struct Question {
     pub(super) held: BTreeMap<Key, u32>,
     /// The number of further items that it can keep in hand while they wait for a place.
     pub(super) room: usize,
-    /// The number of items with each key that wait in hand: for a place, and for a start that is near.
+    /// The number of items with each key that wait in hand: for a place, and for a start that is
+    /// near.
     pub(super) queued: BTreeMap<Key, u32>,
     pub(super) near: BTreeMap<Key, u32>,
     pub(super) freed: BTreeSet<Key>,
@@ -187,8 +188,8 @@ impl Question {
         Ok(std::mem::take(&mut *answer.lock()))
     }
 
-    /// Answers from the values of these keys, and that of the job if there is one more, and changes
-    /// them.
+    /// Answers from the values of these keys, and from the value of the job if there is one more,
+    /// and changes them.
     fn answer(
         &self,
         keys: &BTreeSet<Key>,

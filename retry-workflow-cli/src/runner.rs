@@ -33,8 +33,8 @@ use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
     ItemPriority, KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile,
 };
-use crate::steps::descriptors;
 use crate::steps::list::{AttemptTerms, ItemSteps};
+use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::job::{Moment, Unit};

@@ -2,7 +2,6 @@
 //! that stops this process stopped them as well, and how a list of them runs as attempts of one
 //! call; how many files this process needs to have open for them; and what the user should know.
 
-pub(crate) mod private_file;
 pub(crate) mod temporary;
 pub(crate) mod mask;
 pub(crate) mod environment;
@@ -10,7 +9,6 @@ pub(crate) mod descendants;
 pub(crate) mod tap;
 pub(crate) mod notices;
 pub(crate) mod stream;
-pub(crate) mod descriptors;
 pub(crate) mod process;
 pub(crate) mod exit_codes;
 pub(crate) mod interruption;

@@ -1,6 +1,8 @@
 //! Runs one command to its end: in its own process group, with a time limit, draining both pipes
 //! and keeping as much of the output as is useful.
 
+pub(crate) mod descriptors;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io;

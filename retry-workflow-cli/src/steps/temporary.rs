@@ -11,7 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::steps::private_file::for_owner;
+/// Options that create files for their owner alone, as the store itself: they have data of items, which
+/// may be secret.
+pub(crate) fn for_owner() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
 
 /// The folder, if this process has one.
 static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);

@@ -15,7 +15,8 @@ use retry_runtime::{Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Breaker, Options, capacity};
+use super::{Breaker, Options};
+use crate::engine::limits::capacity;
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{
     AttemptReport, AttemptTimer, BoxFuture, DynWork, StepRecord, WorkItem, WorkOutcome,

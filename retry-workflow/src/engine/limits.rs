@@ -1,6 +1,8 @@
 //! The limits that keep an item from starting although a place for it is free: the start of the job
-//! (`schedule`), its rate (`pace`), and limits for items that share a key (`keys`).
+//! (`schedule`), its rate (`pace`), limits for items that share a key (`keys`), and the number of
+//! items that the machine can run (`capacity`).
 
+pub(super) mod capacity;
 pub(crate) mod keys;
 pub(super) mod pace;
 pub(super) mod schedule;

@@ -7,7 +7,7 @@ use std::path::Path;
 use parking_lot::Mutex;
 
 use crate::command::outcome::CommandError;
-use crate::steps::private_file::for_owner;
+use crate::steps::temporary::for_owner;
 use crate::terminal::text::one_line;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::progress::ProgressReporter;
 use crate::command::arguments::RunArguments;
-use crate::steps::private_file::for_owner;
 use crate::steps::tap::{Sink, Tap};
+use crate::steps::temporary::for_owner;
 use retry_workflow::ItemContext;
 
 /// The destinations of the output of commands.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The wait of an item that could not begin. If none is running, nothing else starts meanwhile.
-pub(super) const PAUSE: Duration = Duration::from_secs(1);
+pub(in crate::engine) const PAUSE: Duration = Duration::from_secs(1);
 /// The job stops once nothing has begun for this long, and nothing is running.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval at which the capacity grows again, by an eighth.
 const GROW_EVERY: Duration = Duration::from_secs(5);
 
 /// The number of items that run at the same time.
-pub(super) struct Capacity {
+pub(in crate::engine) struct Capacity {
     max: usize,
     limit: usize,
     /// The time at which the limit grows next, if it is below the maximum.
@@ -26,7 +26,7 @@ pub(super) struct Capacity {
 
 /// The consequence of an item that could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shortage {
+pub(in crate::engine) enum Shortage {
     /// Fewer items run from now on.
     Limited,
     /// Nothing has begun for a long time.
@@ -34,28 +34,28 @@ pub(super) enum Shortage {
 }
 
 impl Capacity {
-    pub(super) fn new(max: usize) -> Self {
+    pub(in crate::engine) fn new(max: usize) -> Self {
         let grow_at = Instant::now();
         Self { max, limit: max, grow_at, paused_until: None, starved_since: None }
     }
 
     /// Returns how many items run at the same time.
-    pub(super) fn limit(&self) -> usize {
+    pub(in crate::engine) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Returns whether it is below the maximum.
-    pub(super) fn is_limited(&self) -> bool {
+    pub(in crate::engine) fn is_limited(&self) -> bool {
         self.limit < self.max
     }
 
     /// Returns when something may start again, if nothing may now.
-    pub(super) fn paused_until(&self) -> Option<Instant> {
+    pub(in crate::engine) fn paused_until(&self) -> Option<Instant> {
         self.paused_until
     }
 
     /// Raises the limit, and ends a pause, if it is time.
-    pub(super) fn update(&mut self, now: Instant) {
+    pub(in crate::engine) fn update(&mut self, now: Instant) {
         self.paused_until = self.paused_until.filter(|until| *until > now);
         if self.is_limited() && self.grow_at <= now {
             self.limit = self.limit.saturating_add((self.limit / 8).max(1)).min(self.max);
@@ -64,12 +64,12 @@ impl Capacity {
     }
 
     /// Notes that an item has ended that had begun.
-    pub(super) fn begun(&mut self) {
+    pub(in crate::engine) fn begun(&mut self) {
         self.starved_since = None;
     }
 
     /// Notes that an item could not begin while this many were running.
-    pub(super) fn not_begun(&mut self, running: usize, now: Instant) -> Shortage {
+    pub(in crate::engine) fn not_begun(&mut self, running: usize, now: Instant) -> Shortage {
         // Some air, because the process itself needs resources too.
         self.limit = self.limit.min(running - running / 8).max(1);
         self.grow_at = now + GROW_EVERY;

@@ -49,7 +49,7 @@ async fn handled(
     }
 }
 
-/// The wait if a command cannot begin, because this machine lacks the resources.
+/// The wait after a command could not begin, because this machine lacks the resources.
 const AFTER_SHORTAGE: Duration = Duration::from_secs(1);
 /// The number of times in a row that a command may be unable to begin.
 const MOST_SHORTAGES: u32 = 60;

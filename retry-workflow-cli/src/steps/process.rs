@@ -421,8 +421,8 @@ impl Invocation {
     }
 }
 
-/// Returns the way to get more of the resource that this machine lacks, if a system call failed for
-/// it: the command is not to blame then.
+/// Returns how to get more of a resource, if a call of the system has failed because this machine
+/// lacks it: the command is not to blame then.
 pub(crate) fn advice_on_shortage(error: &io::Error) -> Option<&'static str> {
     #[cfg(unix)]
     {

@@ -266,7 +266,7 @@ fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
     let (key, value) = line.split_once(": ")?;
     let value = value.trim();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    // A value in brackets, or on further lines, is more than a text.
+    // A value in brackets, or one that follows on other lines, is more than a text.
     if !key.chars().all(is_word) || value.starts_with(['{', '[', '|', '>']) {
         return None;
     }

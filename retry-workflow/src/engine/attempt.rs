@@ -396,7 +396,7 @@ impl Process {
         }
     }
 
-    /// Returns the settlement of an item that could not begin, or continue, for lack of resources.
+    /// Settles an item that could not begin, or continue, because of a lack of resources.
     fn put_back(&self, reached: Option<Checkpoint>, last: Option<String>) -> Settled {
         let due = (self.clock)() + capacity::PAUSE;
         match reached {

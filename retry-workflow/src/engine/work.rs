@@ -356,10 +356,10 @@ pub enum WorkOutcome {
     /// same time. The job reports [`JobEvent::NotBegun`](crate::JobEvent::NotBegun) once. If
     /// nothing can begin for a minute, it stops.
     NotBegun {
-        /// The lacking resource.
+        /// The missing resource, such as a descriptor.
         why: String,
-        /// The checkpoint for the next attempt, as in `Retry`, if this one has come to a point from
-        /// which another one continues. Without it, the last checkpoint stays, and the attempt is
+        /// The checkpoint for the next attempt, as in `Retry`, if this one has come to a point
+        /// from which another one continues. Without it, the last checkpoint stays, and the attempt is
         /// not counted.
         checkpoint: Option<String>,
     },

@@ -182,9 +182,9 @@ pub enum JobEvent<'a> {
     /// are those that follow it.
     #[non_exhaustive]
     NotBegun {
-        /// The lacking resource.
+        /// The missing resource, such as a descriptor.
         why: &'a str,
-        /// The number of items run at the same time from now on. The number rises again later.
+        /// The number of items that run at the same time from now on. It rises again later.
         max_parallel: usize,
     },
     /// No further item is started; running ones finish.

@@ -218,7 +218,7 @@ pub enum StopReason {
     Deadline,
     /// For a minute, no item could begin, because the machine lacks the resources.
     NothingBegins {
-        /// The lacking resource.
+        /// The missing resource, such as a descriptor.
         why: String,
     },
     /// It was resumed from the store, and no process had read its input to the end.

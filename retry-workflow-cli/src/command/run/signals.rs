@@ -36,18 +36,18 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
 #[cfg(unix)]
 #[derive(Debug, Default)]
 struct Requests {
-    /// The time at which the first of them arrived.
+    /// The arrival of the first of them.
     since: Option<Instant>,
     direct: u32,
     forwarded: u32,
-    /// The number of requests were found among them.
+    /// The number of requests among them so far.
     counted: u32,
 }
 
-/// The time within which signals belong together.
+/// The time for which signals belong together.
 #[cfg(unix)]
 const MOMENT: Duration = Duration::from_secs(1);
-/// The largest delay of a signal to a whole group after the one that the keeper forwards.
+/// The longest delay of a signal to a whole group behind the one that the keeper forwards.
 #[cfg(unix)]
 const APART: Duration = Duration::from_millis(20);
 

@@ -8,7 +8,7 @@ use crate::yaml::node::{Node, Value};
 
 pub(super) const EXIT_CODE: &str = "exit_code";
 
-/// The other names of the key.
+/// Other names that are written for the key.
 const LIKE: [&str; 6] = ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
 
 impl Forms<'_> {

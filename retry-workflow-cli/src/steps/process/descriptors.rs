@@ -1,5 +1,5 @@
-//! The number of files that this process may have open, which limits how many commands run at the
-//! same time.
+//! The number of files that this process may have open, which limits the number of commands that
+//! run at the same time.
 
 /// The descriptors that a running command occupies in this process: the ends of its two pipes, and
 /// one by which its end is noticed.

@@ -2,7 +2,7 @@
 
 use super::support::Place;
 
-/// How many attempts a step makes that always ends like this.
+/// The number of attempts of a step that always ends like this.
 #[track_caller]
 fn attempts(command: &str, lists: &str) -> usize {
     let place = Place::with(&format!(
@@ -65,7 +65,7 @@ fn a_temporary_failure_and_the_timeout_of_gnu_are_transient_and_no_other_code_is
     assert_eq!([75, 124].map(|code| is_retried(code, classes)), [true, false]);
     let classes = "retry_on: [timeout]";
     assert_eq!([75, 124].map(|code| is_retried(code, classes)), [false, true]);
-    // What the program says counts as well.
+    // The text of the failure counts as well.
     assert_eq!(attempts("shell: 'echo connection refused >&2; exit 75'", "retry_on: [network]"), 2);
 }
 

@@ -1,5 +1,5 @@
-//! [`Capacity`]: how many items run at the same time on a machine that lacks the resources to run
-//! all of `max_parallel`.
+//! [`Capacity`]: the number of items that run at the same time on a machine that lacks the resources
+//! to run all of `max_parallel`.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const GROW_EVERY: Duration = Duration::from_secs(5);
 pub(in crate::engine) struct Capacity {
     max: usize,
     limit: usize,
-    /// The time at which the limit grows next, if it is below the maximum.
+    /// The time of the next growth, if the limit is below the maximum.
     grow_at: Instant,
     /// Nothing starts before then.
     paused_until: Option<Instant>,
@@ -39,7 +39,7 @@ impl Capacity {
         Self { max, limit: max, grow_at, paused_until: None, starved_since: None }
     }
 
-    /// Returns how many items run at the same time.
+    /// Returns the number of items that may run at the same time.
     pub(in crate::engine) fn limit(&self) -> usize {
         self.limit
     }
@@ -49,7 +49,7 @@ impl Capacity {
         self.limit < self.max
     }
 
-    /// Returns when something may start again, if nothing may now.
+    /// Returns the time at which something may start again, if nothing may now.
     pub(in crate::engine) fn paused_until(&self) -> Option<Instant> {
         self.paused_until
     }

@@ -20,8 +20,8 @@ pub(crate) struct CodeMatchers {
 }
 
 impl ExitCodes {
-    /// Returns whether the command ended with one of these codes. One that a signal has killed counts as a
-    /// shell reports it: 137 for SIGKILL.
+    /// Returns whether the command ended with one of these codes. One that a signal has killed
+    /// counts as a shell reports it: 137 for SIGKILL.
     pub(crate) fn matches(&self, error: &StepError) -> bool {
         let code = match *error.status() {
             Status::Exit(code) => code,

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// Options that create files for their owner alone, as the store itself: they have data of items, which
-/// may be secret.
+/// Options that create files for their owner alone, as the store itself: they have data of items,
+/// which may be secret.
 pub(crate) fn for_owner() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]

@@ -358,8 +358,8 @@ pub enum WorkOutcome {
     NotBegun {
         /// The missing resource, such as a descriptor.
         why: String,
-        /// The checkpoint for the next attempt, as in `Retry`, if this one has come to a point
-        /// from which another one continues. Without it, the last checkpoint stays, and the attempt is
+        /// The checkpoint for the next attempt, as in `Retry`, if this one has come to a point from
+        /// which another one continues. Without it, the last checkpoint stays, and the attempt is
         /// not counted.
         checkpoint: Option<String>,
     },

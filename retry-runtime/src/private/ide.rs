@@ -151,9 +151,9 @@ pub mod abort_on {
     /// Matches failures whose request was certainly not sent: a refused connection, a failed name
     /// lookup, a client that failed while it connected.
     ///
-    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so files
-    /// and the attribute reject the pair. A request that must not be made twice, such as a POST, may retry
-    /// these.
+    /// [`network`] matches these too, and more: beside it in one list, `connect` has no effect, so
+    /// files and the attribute reject the pair. A request that must not be made twice, such as a
+    /// POST, may retry these.
     pub mod connect {}
 
     /// Matches operations that took too long, including attempts that the policy's `timeout` cut
@@ -242,13 +242,13 @@ pub mod breaker {
     /// Sets how many probes may run at a time while half-open. Default 3.
     pub type half_open_requests = u32;
 
-    /// Sets the time after which a half-open breaker closes although fewer than
-    /// `success_threshold` probes have succeeded: at least one has, and none has failed. For breakers
-    /// that are seldom called. Default none; above 0.
+    /// Sets the time after which a half-open breaker closes although fewer than `success_threshold`
+    /// probes have succeeded: at least one has, and none has failed. For breakers that are seldom
+    /// called. Default none; above 0.
     pub type half_open_for = Duration;
 
-    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them that
-    /// grows. Default `probes`.
+    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them
+    /// that grows. Default `probes`.
     pub mod half_open {
         pub use retry_rules::HalfOpen::{Gradual as gradual, Probes as probes};
     }
@@ -257,8 +257,8 @@ pub mod breaker {
     /// Default a tenth of the open `timeout`; above 0.
     pub type stage_time = Duration;
 
-    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off by
-    /// a limit of the caller. Default: such calls say nothing, unless they are slow.
+    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off
+    /// by a limit of the caller. Default: such calls say nothing, unless they are slow.
     ///
     /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
     /// call reads the clock.
@@ -268,8 +268,8 @@ pub mod breaker {
     /// Default: each call waits for its own server's wait only; above 0.
     ///
     /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While
-    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls is
-    /// neither a failure nor a success.
+    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls
+    /// is neither a failure nor a success.
     pub type hold = Duration;
 }
 

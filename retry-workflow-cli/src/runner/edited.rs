@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::steps::list::Misfit;
 use crate::steps::step::{StepId, Steps};
 use crate::terminal::text::count;
+use retry_workflow::job::WorkerRecord;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{Filter, ItemRecord, ItemState, Job, Store, StoreError, work};
 
@@ -54,8 +55,11 @@ pub(super) async fn changed(
     if before.as_ref() == Some(&Record::new(steps, false).steps) {
         return Ok(None);
     }
+    // This process may have reserved the job already.
+    let is_other =
+        |worker: &&WorkerRecord| worker.is_live(store.now()) && !worker.is_of_this_process();
     if before.is_some()
-        && let Some(worker) = job.workers.iter().find(|worker| worker.is_live(store.now()))
+        && let Some(worker) = job.workers.iter().find(is_other)
     {
         return Ok(Some(format!(
             "{} is running with the steps as they were before an edit, in process {}: wait until \

@@ -329,16 +329,7 @@ impl Process {
             checkpoint: work.as_ref().or(place.as_ref()).map(|work| work.get().to_owned()),
             postponed: postponed_for,
         };
-        let report = match catch_panic(self.work.attempt_boxed(given)).await {
-            Ok(report) => report,
-            Err(panic) => AttemptReport::failed(timer, panicked(&*panic), Reason::NotRetryable),
-        };
-        let AttemptReport { outcome, records, step_times, asked_wait, resume_from } = report;
-        let measured = Measured { records, step_times, resume_from };
-        if let Some(permit) = permit {
-            tell(permit, &outcome, asked_wait);
-            self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
-        }
+        let (outcome, measured) = self.attempt(given, permit, timer).await;
         match outcome {
             WorkOutcome::Succeeded(output) => {
                 if let Some(rounds) = &rounds {
@@ -394,6 +385,26 @@ impl Process {
                 self.failed(item, &payload, rounds, failure, measured).await
             }
         }
+    }
+
+    /// Runs an attempt, and reports its outcome to the breaker of the job.
+    async fn attempt(
+        &self,
+        given: WorkItem<'_>,
+        permit: Option<Permit<'_>>,
+        timer: AttemptTimer,
+    ) -> (WorkOutcome, Measured) {
+        let report = match catch_panic(self.work.attempt_boxed(given)).await {
+            Ok(report) => report,
+            Err(panic) => AttemptReport::failed(timer, panicked(&*panic), Reason::NotRetryable),
+        };
+        let AttemptReport { outcome, records, step_times, asked_wait, resume_from } = report;
+        let measured = Measured { records, step_times, resume_from };
+        if let Some(permit) = permit {
+            tell(permit, &outcome, asked_wait);
+            self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
+        }
+        (outcome, measured)
     }
 
     /// Settles an item that could not begin, or continue, because of a lack of resources.

@@ -50,7 +50,7 @@ impl WorkerRecord {
     }
 
     /// Returns whether it is a worker of this process.
-    pub(crate) fn is_of_this_process(&self) -> bool {
+    pub fn is_of_this_process(&self) -> bool {
         let this = Self::new("", self.until);
         (self.process, &self.machine, self.started) == (this.process, &this.machine, this.started)
     }

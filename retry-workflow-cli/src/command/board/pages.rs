@@ -1,15 +1,22 @@
 //! [`Pages`]: the board of a store, opened again once another file is in the place of the store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use parking_lot::Mutex;
 use retry_board::Board;
 
-use super::serve::in_time;
 use crate::command::outcome::CommandError;
 use crate::command::store::{Address, FileId};
+
+/// The time limit until the response to a request begins, including the arrival of its body.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pages of a board.
 pub(super) struct Pages {
@@ -71,4 +78,15 @@ impl Pages {
         let file = self.address.file_id();
         file.is_none() || self.current.lock().file == file
     }
+}
+
+/// Ends requests that take too long, and refusals with their connection.
+async fn in_time(request: Request, next: Next) -> Response {
+    let answered = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
+    let mut response = answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response());
+    // A client that is refused a stream must not keep its connection for nothing.
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

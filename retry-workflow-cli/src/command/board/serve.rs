@@ -3,11 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, Request};
-use axum::http::StatusCode;
-use axum::http::header::{CONNECTION, HeaderValue};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -25,9 +21,6 @@ const MAX_CONNECTIONS: usize = 512;
 
 /// The time limit of the head of a request. A connection without one is closed after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The time limit until the response to a request begins, including the arrival of its body.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest time without reading of a client for which data is waiting.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,15 +55,4 @@ pub(super) async fn serve(listener: TcpListener, pages: Arc<Pages>) {
             drop(place);
         });
     }
-}
-
-/// Ends requests that take too long, and refusals with their connection.
-pub(super) async fn in_time(request: Request, next: Next) -> Response {
-    let answered = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
-    let mut response = answered.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response());
-    // A client that is refused a stream must not keep its connection for nothing.
-    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
 }

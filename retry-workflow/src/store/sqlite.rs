@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::clock::StoreClock;
+use self::layout::{LAYOUT, Layout};
 use self::thread::Thread;
 use self::thread::patience::Patience;
 use self::transaction::{Access, Transaction};
@@ -190,11 +191,7 @@ impl SqliteStore {
     /// Those of [`open_existing`](Self::open_existing).
     pub fn migrate(path: impl AsRef<Path>) -> StoreResult<(u32, u32)> {
         let options = Self::options().must_exist(true);
-        let path = file::located(path.as_ref(), true)?;
-        let (_, before) = file::open_any_to_look(&path, &options)?;
-        file::open_to_write(&path, &options)?;
-        let number = |layout| u32::try_from(layout).unwrap_or(u32::MAX);
-        Ok((number(before), number(layout::VERSION)))
+        file::migrate(&file::located(path.as_ref(), true)?, &options)
     }
 
     /// Checks the whole store in this file, whatever its layout, without changing it.
@@ -299,6 +296,7 @@ pub struct SqliteOptions {
     read_only: bool,
     max_bytes: Option<u64>,
     must_exist: bool,
+    layout: &'static Layout,
 }
 
 impl Default for SqliteOptions {
@@ -309,6 +307,7 @@ impl Default for SqliteOptions {
             read_only: false,
             max_bytes: None,
             must_exist: false,
+            layout: &LAYOUT,
         }
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::Result;
 
 use super::claim::queue;
-use super::layout::{NEW, PURGED, code, place};
+use super::layout::{NEW, PURGED, claim_rank, code};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
@@ -14,7 +14,7 @@ use crate::store::tally::{minute_of, moved};
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const INSERT_STATE: &str = "INSERT INTO states \
-     (item, job, state, due, token, run, attempt, lost, ended, output, checkpoint, suspect) \
+     (item, job, state, due, token, run, attempt, lost, ended, output, checkpoint, claim_rank) \
      VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8, ?9, ?10)";
 
 pub(super) fn enqueue(
@@ -29,14 +29,14 @@ pub(super) fn enqueue(
     let job = tx.job(job)?;
     let mut insert_item = tx.prepare(INSERT_ITEM)?;
     let mut insert_state = tx.prepare(
-        "INSERT INTO states (item, job, state, due, token, run, attempt, lost, suspect) \
+        "INSERT INTO states (item, job, state, due, token, run, attempt, lost, claim_rank) \
          VALUES (?1, ?2, 0, ?3, 0, 0, 0, 0, ?4)",
     )?;
     let mut added = 0_u64;
     let mut priorities = Priorities::default();
     for NewItem { id, payload, correlation, priority } in items {
         if insert_item.execute((job, id, correlation, payload))? == 1 {
-            let place = place(NEW, priorities.add(*priority));
+            let place = claim_rank(NEW, priorities.add(*priority));
             insert_state.execute((tx.last_number(), job, due.as_micros(), place))?;
             added += 1;
         }
@@ -74,7 +74,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
             time(item.ended),
             &item.output,
             &item.checkpoint,
-            place(queue, item.priority),
+            claim_rank(queue, item.priority),
         ))?;
         let mut priorities = Priorities::default();
         priorities.add(item.priority);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Result};
 
-use super::layout::{PURGED, ROLLUP_SINCE, SUCCEEDED, SUMMARIES_SINCE, VERSION, code};
+use super::layout::{PURGED, SUCCEEDED, code};
 use super::transaction::columns::state;
 use super::{SqliteOptions, file, sqlite_error};
 use crate::item::clock::Timestamp;
@@ -23,19 +23,15 @@ pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCh
     // All queries see the same snapshot.
     let transaction = connection.unchecked_transaction().map_err(named)?;
     let bytes = file::bytes(&transaction).map_err(named)?;
-    let mut check = StoreCheck::new(number(layout), number(VERSION), bytes);
-    look(&transaction, &mut check).map_err(named)?;
-    if layout >= SUMMARIES_SINCE {
-        look_at_summaries(&transaction, &mut check).map_err(named)?;
-    }
-    if layout >= ROLLUP_SINCE {
-        look_at_rollup(&transaction, &mut check).map_err(named)?;
+    let mut check = StoreCheck::new(number(layout), number(options.layout.version()), bytes);
+    for look in [look_at_counts, look_at_summaries, look_at_rollup] {
+        look(&transaction, &mut check).map_err(named)?;
     }
     Ok(check)
 }
 
-/// Checks what every layout has.
-fn look(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
+/// Checks the file, and whether the counts of each job match its items.
+fn look_at_counts(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
     check.damage = connection
         .prepare(&format!("PRAGMA quick_check({MOST_DAMAGE})"))?
         .query_map((), |row| row.get(0))?

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Result, Row};
 
-use super::layout::{BEGUN, LEASED, NEW, SUSPECT, outcome_code, place};
+use super::layout::{BEGUN, LEASED, NEW, SUSPECT, claim_rank, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::priority::Priorities;
@@ -13,7 +13,7 @@ use crate::store::tally::moved;
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
     lease: Lease,
-    /// The value of `suspect` with which it waited.
+    /// The value of `claim_rank` with which it waited.
     place: i64,
     before: Option<Before>,
 }
@@ -45,7 +45,7 @@ pub(super) fn claim(
     let worker = tx.worker(worker)?;
     let mut lease_item = tx.prepare(
         "UPDATE states SET state = 1, due = ?2, token = ?3, attempt = ?4, lost = ?5, \
-         dropped = ?6, suspect = (suspect & -4) + ?7, worker = ?8, started = ?9 WHERE item = ?1",
+         dropped = ?6, claim_rank = (claim_rank & -4) + ?7, worker = ?8, started = ?9 WHERE item = ?1",
     )?;
     let mut leases = Vec::with_capacity(due.len());
     for Claimed { lease, before, .. } in due {
@@ -89,9 +89,9 @@ fn find_due(
     // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
         "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.started, s.due, \
-                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped, s.suspect \
+                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped, s.claim_rank \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
-         WHERE s.job = ?1 AND s.suspect = ?2 AND s.due <= ?3 \
+         WHERE s.job = ?1 AND s.claim_rank = ?2 AND s.due <= ?3 \
          ORDER BY s.due, s.item LIMIT ?4 OFFSET ?5",
     )?;
     // An item due at the end of time never is.
@@ -106,7 +106,7 @@ fn find_due(
             if taken.len() >= max || bytes >= MAX_CLAIM_BYTES {
                 break;
             }
-            let place = place(queue, priority);
+            let place = claim_rank(queue, priority);
             let taken_there = taken.iter().filter(|item| item.place == place).count();
             let most = limit(max - taken.len());
             let values = (job, place, now_or_before, most, limit(taken_there));
@@ -201,13 +201,13 @@ pub(super) fn expire(
     tx.touch(job);
     let mut expired: u64 = 0;
     let mut expire = tx.prepare(
-        "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect = ?4 AND due > ?3 \
+        "UPDATE states SET due = ?3 WHERE job = ?1 AND claim_rank = ?4 AND due > ?3 \
          AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
     )?;
     for priority in tx.priorities(job)?.highest_first() {
         for queue in [NEW, SUSPECT, BEGUN] {
             for worker in workers {
-                let values = (job, worker, now.as_micros(), place(queue, priority));
+                let values = (job, worker, now.as_micros(), claim_rank(queue, priority));
                 let changed = expire.execute(values)?;
                 expired = expired.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
             }
@@ -228,11 +228,11 @@ pub(super) fn recall(
     let mut recalled: u64 = 0;
     let mut recall = tx.prepare(
         "UPDATE states SET due = ?3 WHERE item IN (SELECT item FROM states INDEXED BY claimable \
-         WHERE job = ?1 AND suspect = ?2 AND due > ?3 AND state = 0 AND worker IS NULL LIMIT ?4)",
+         WHERE job = ?1 AND claim_rank = ?2 AND due > ?3 AND state = 0 AND worker IS NULL LIMIT ?4)",
     )?;
     for priority in tx.priorities(job)?.highest_first() {
         for queue in [SUSPECT, BEGUN] {
-            let values = (job, place(queue, priority), now.as_micros(), max - recalled);
+            let values = (job, claim_rank(queue, priority), now.as_micros(), max - recalled);
             let changed = recall.execute(values)?;
             recalled = recalled.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
         }
@@ -251,11 +251,11 @@ pub(super) fn next_due(
 ) -> Result<Option<Timestamp>> {
     let mut next = tx.prepare(
         "SELECT due FROM states INDEXED BY claimable \
-         WHERE job = ?1 AND suspect = ?2 AND due < ?3 ORDER BY due LIMIT 1",
+         WHERE job = ?1 AND claim_rank = ?2 AND due < ?3 ORDER BY due LIMIT 1",
     )?;
     let mut first: Option<i64> = None;
     for priority in priorities.highest_first() {
-        let values = (job, place(queue, priority), i64::MAX);
+        let values = (job, claim_rank(queue, priority), i64::MAX);
         let due = next.query_row(values, |row| row.get(0)).optional()?;
         first = first.into_iter().chain(due).min();
     }
@@ -271,13 +271,13 @@ pub(super) fn waiting(
 ) -> Result<u64> {
     let mut count = tx.prepare(
         "SELECT count(*) FROM (SELECT 1 FROM states INDEXED BY claimable \
-         WHERE job = ?1 AND suspect = ?2 AND due IS NOT NULL AND state = 0 AND run = 0 \
+         WHERE job = ?1 AND claim_rank = ?2 AND due IS NOT NULL AND state = 0 AND run = 0 \
          AND attempt = 0 LIMIT ?3)",
     )?;
     let mut waiting: u64 = 0;
     for priority in priorities.highest_first() {
         let most = i64::try_from(most - waiting).unwrap_or(i64::MAX);
-        let values = (job, place(NEW, priority), most);
+        let values = (job, claim_rank(NEW, priority), most);
         waiting += count.query_row(values, |row| row.get::<_, u64>(0))?;
     }
     Ok(waiting)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::layout::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, place};
+use super::layout::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
 use super::selection::{Selection, Summed};
 use super::settle::write_failure;
 use super::summary;
@@ -123,13 +123,13 @@ pub(super) fn make_due(
     let mut update = tx.prepare(
         "UPDATE states SET due = ?3 WHERE item IN (\
              SELECT item FROM states INDEXED BY claimable \
-             WHERE job = ?1 AND suspect = ?2 AND due > ?3 AND state = 0 LIMIT ?4)",
+             WHERE job = ?1 AND claim_rank = ?2 AND due > ?3 AND state = 0 LIMIT ?4)",
     )?;
     let priorities = tx.priorities(job)?;
     for queue in [BEGUN, NEW, SUSPECT] {
         for priority in priorities.highest_first() {
             let most = i64::try_from(max - made).unwrap_or(i64::MAX);
-            made += update.execute((job, place(queue, priority), now.as_micros(), most))?;
+            made += update.execute((job, claim_rank(queue, priority), now.as_micros(), most))?;
         }
     }
     Ok(u64::try_from(made).unwrap_or(u64::MAX))
@@ -154,7 +154,7 @@ pub(super) fn skip(
     for &item in &numbers {
         tx.prepare(
             "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
-             suspect = suspect & -4, checkpoint = NULL WHERE item = ?1",
+             claim_rank = claim_rank & -4, checkpoint = NULL WHERE item = ?1",
         )?
         .execute((item, SKIPPED, now.as_micros()))?;
         write_failure(tx, (job, ItemState::Skipped), item, why, now)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, STEPS, VERSION, columns, missing_columns};
+use super::layout::{APPLICATION, LAYOUT, Layout, UNRELEASED, columns};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -64,7 +64,7 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
 
 /// Opens the connection that writes; afterwards the store exists and has its tables.
 pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
-    refuse_others(path)?;
+    refuse_others(path, options.layout)?;
     let named = |error| sqlite_error::store_error(path, &error);
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
@@ -114,7 +114,7 @@ pub(super) fn open_to_look(
         return Ok(None);
     }
     let (connection, layout) = open_any_to_look(path, options)?;
-    Ok((layout == VERSION).then_some(connection))
+    Ok((layout == options.layout.version()).then_some(connection))
 }
 
 /// Opens a read-only connection to a store of any layout, and returns that layout.
@@ -122,7 +122,7 @@ pub(super) fn open_any_to_look(
     path: &Path,
     options: &SqliteOptions,
 ) -> StoreResult<(Connection, usize)> {
-    refuse_others(path)?;
+    refuse_others(path, options.layout)?;
     let open = |path: &Path, more| {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let connection = Connection::open_with_flags(path, flags)?;
@@ -143,7 +143,7 @@ pub(super) fn open_any_to_look(
         opened => opened,
     };
     let (connection, marks) = opened.map_err(|error| sqlite_error::store_error(path, &error))?;
-    let layout = marks.fitting_layout(path)?;
+    let layout = marks.fitting_layout(path, options.layout)?;
     if layout == 0 {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
@@ -218,9 +218,10 @@ impl Marks {
 
     /// Returns the layout of the store; 0 if it is empty. A store whose tables do not fit its
     /// layout is refused, before anything is changed or left out.
-    fn fitting_layout(&self, path: &Path) -> StoreResult<usize> {
-        let layout = self.layout(path)?;
-        let columns = missing_columns(&self.columns, layout)
+    fn fitting_layout(&self, path: &Path, known: &Layout) -> StoreResult<usize> {
+        let layout = self.layout(path, known)?;
+        let columns = known
+            .missing_columns(&self.columns, layout)
             .map_err(|error| sqlite_error::store_error(path, &error))?;
         if columns.is_empty() {
             return Ok(layout);
@@ -230,8 +231,13 @@ impl Marks {
     }
 
     /// The layout that the file says it has; 0 if there is nothing yet.
-    fn layout(&self, path: &Path) -> StoreResult<usize> {
+    fn layout(&self, path: &Path, known: &Layout) -> StoreResult<usize> {
         let path = || path.to_path_buf();
+        if self.application == UNRELEASED {
+            let why = "a program from before the first release wrote it: finish its jobs with that \
+                       program, or name another file to start again. Nothing was changed";
+            return Err(StoreError::access(path(), why));
+        }
         if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
             return Err(StoreError::Foreign { path: path() });
         }
@@ -239,9 +245,9 @@ impl Marks {
             return Ok(0);
         }
         match usize::try_from(self.version) {
-            Ok(layout) if (1..=VERSION).contains(&layout) => Ok(layout),
+            Ok(layout) if (1..=known.version()).contains(&layout) => Ok(layout),
             Ok(1..) => {
-                let known = i64::try_from(VERSION).unwrap_or(i64::MAX);
+                let known = i64::try_from(known.version()).unwrap_or(i64::MAX);
                 Err(StoreError::Newer { path: path(), found: self.version, known })
             }
             // No version of this program wrote that.
@@ -257,7 +263,7 @@ impl Marks {
 ///
 /// Goes through SQLite instead of reading the file: closing the file by other means would release
 /// the locks that this process may hold on it.
-fn refuse_others(path: &Path) -> StoreResult<()> {
+fn refuse_others(path: &Path, known: &Layout) -> StoreResult<()> {
     if !path.exists() {
         return Ok(());
     }
@@ -267,7 +273,7 @@ fn refuse_others(path: &Path) -> StoreResult<()> {
     let marks = Connection::open_with_flags(as_uri(path), flags)
         .and_then(|connection| Marks::at_once(&connection));
     match marks {
-        Ok(marks) => marks.layout(path).map(drop),
+        Ok(marks) => marks.layout(path, known).map(drop),
         Err(Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::NotADatabase => {
             Err(StoreError::Foreign { path: path.to_path_buf() })
         }
@@ -299,12 +305,12 @@ fn as_uri(path: &Path) -> String {
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);
-    let layout = Marks::at_once(connection).map_err(named)?.fitting_layout(path)?;
+    let layout = Marks::at_once(connection).map_err(named)?.fitting_layout(path, options.layout)?;
     if layout == 0 && options.must_exist {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
-    if layout < VERSION {
-        migrate(path, connection)?;
+    if layout < options.layout.version() {
+        add_steps(path, connection, options.layout)?;
     }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
@@ -330,9 +336,16 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     set().map_err(named)
 }
 
-/// Migrates a store, or an empty file, to the layout of this program, as a whole or not at all.
-/// Returns the layout that it had.
-pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<usize> {
+/// Migrates the store in this file. Returns the layout that it had, and the one that it has now.
+pub(super) fn migrate(path: &Path, options: &SqliteOptions) -> StoreResult<(u32, u32)> {
+    let (_, before) = open_any_to_look(path, options)?;
+    open_to_write(path, options)?;
+    let number = |layout| u32::try_from(layout).unwrap_or(u32::MAX);
+    Ok((number(before), number(options.layout.version())))
+}
+
+/// Migrates a store, or an empty file, to the last layout, as a whole or not at all.
+fn add_steps(path: &Path, connection: &mut Connection, known: &Layout) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);
     // Has no effect on a file that already has pages.
     connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
@@ -340,17 +353,14 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<u
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(named)?;
     // Another process may have been faster.
-    let layout = Marks::read(&transaction).map_err(named)?.fitting_layout(path)?;
-    if layout < VERSION {
-        for step in STEPS.iter().skip(layout) {
-            transaction.execute_batch(step).map_err(named)?;
-        }
-        transaction
-            .execute_batch(&marked(VERSION))
-            .and_then(|()| transaction.commit())
-            .map_err(named)?;
+    let layout = Marks::read(&transaction).map_err(named)?.fitting_layout(path, known)?;
+    for step in known.steps.iter().skip(layout) {
+        transaction.execute_batch(step).map_err(named)?;
     }
-    Ok(layout)
+    transaction
+        .execute_batch(&marked(known.version()))
+        .and_then(|()| transaction.commit())
+        .map_err(named)
 }
 
 /// The statements that mark a file as a store of a layout.
@@ -360,11 +370,10 @@ fn marked(layout: usize) -> String {
 
 /// The statements that migrate a store to this program's layout, layout by layout.
 pub(super) fn sql() -> String {
-    let step = |(number, step): (usize, &&str)| {
-        let layout = number + 1;
+    let step = |(layout, step): (usize, &&str)| {
         format!("-- Layout {layout}\nBEGIN IMMEDIATE;{step}{}COMMIT;\n", marked(layout))
     };
-    STEPS.iter().enumerate().map(step).collect::<Vec<_>>().join("\n")
+    (1..).zip(LAYOUT.steps).map(step).collect::<Vec<_>>().join("\n")
 }
 
 /// Lets others read while one writes. SQLite does not wait by itself when several processes want to

@@ -1,28 +1,71 @@
 //! The tables of a store, and what marks a file as one.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, Result};
 
 use crate::item::record::{AttemptOutcome, ItemState};
 
-/// `rtry` in ASCII: marks a file as a store (`PRAGMA application_id`).
-pub(super) const APPLICATION: i64 = 0x7274_7279;
+/// `rtwf` in ASCII: marks a file as a store (`PRAGMA application_id`).
+pub(super) const APPLICATION: i64 = 0x7274_7766;
 
-/// The layout that is written and read (`PRAGMA user_version`): the last of the steps.
-pub(super) const VERSION: usize = STEPS.len();
+/// `rtry` in ASCII: the mark of programs from before the first release.
+pub(super) const UNRELEASED: i64 = 0x7274_7279;
 
-/// The first layout that has summaries.
-pub(super) const SUMMARIES_SINCE: usize = 3;
+/// The layout that this program reads and writes.
+pub(super) static LAYOUT: Layout = Layout::new(&[TABLES]);
 
-/// The first layout that has a roll-up.
-pub(super) const ROLLUP_SINCE: usize = 7;
+/// The tables of a store, as the steps that lead to them.
+pub(super) struct Layout {
+    /// Each step migrates a store to the layout with its number (`PRAGMA user_version`), counted
+    /// from 1; the first one starts from an empty file. Released steps never change: a change of
+    /// the tables is one more step.
+    pub(super) steps: &'static [&'static str],
+    /// The columns before the first step, and after each one.
+    columns: OnceLock<Vec<BTreeSet<String>>>,
+}
 
-/// Each step migrates a store to the layout with its number, counted from 1; the first one starts
-/// from an empty file. Released steps never change: a change of the layout is one more step.
-pub(super) const STEPS: &[&str] =
-    &[LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5, LAYOUT_6, LAYOUT_7];
+impl Layout {
+    const fn new(steps: &'static [&'static str]) -> Self {
+        Self { steps, columns: OnceLock::new() }
+    }
+
+    /// The number of the last step.
+    pub(super) fn version(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The columns that a file with this number of steps should have, and that are not among those
+    /// found in it.
+    pub(super) fn missing_columns(
+        &self,
+        found: &BTreeSet<String>,
+        number: usize,
+    ) -> Result<Vec<String>> {
+        let expected = match self.columns.get() {
+            Some(expected) => expected,
+            None => {
+                let empty = Connection::open_in_memory()?;
+                let mut after_steps = vec![BTreeSet::new()];
+                for step in self.steps {
+                    empty.execute_batch(step)?;
+                    after_steps.push(columns(&empty)?);
+                }
+                self.columns.get_or_init(|| after_steps)
+            }
+        };
+        let Some(expected) = expected.get(number) else { return Ok(Vec::new()) };
+        Ok(expected.difference(found).cloned().collect())
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Layout").field(&self.version()).finish()
+    }
+}
 
 /// The columns of all tables in a file, as `table.column`.
 pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
@@ -35,35 +78,28 @@ pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
         .collect()
 }
 
-/// The columns that a file of this layout should have, and that are not among those found in it.
-pub(super) fn missing_columns(found: &BTreeSet<String>, layout: usize) -> Result<Vec<String>> {
-    // Only once in a process: the steps say it, if they are taken.
-    static EXPECTED: OnceLock<Vec<BTreeSet<String>>> = OnceLock::new();
-    let expected = match EXPECTED.get() {
-        Some(expected) => expected,
-        None => {
-            let empty = Connection::open_in_memory()?;
-            let mut of_layouts = vec![BTreeSet::new()];
-            for step in STEPS {
-                empty.execute_batch(step)?;
-                of_layouts.push(columns(&empty)?);
-            }
-            EXPECTED.get_or_init(|| of_layouts)
-        }
-    };
-    let Some(expected) = expected.get(layout) else { return Ok(Vec::new()) };
-    Ok(expected.difference(found).cloned().collect())
-}
-
 /// Columns that are written once (`items`) are kept apart from columns that change with each
-/// attempt (`states`): a claim rewrites a few numbers, however large the payload is.
+/// attempt (`states`): a claim rewrites a few numbers, however large the payload is. Times and
+/// durations are in microseconds; a failure is JSON, beside the columns that it is searched by.
 ///
-/// `due` is when a pending item is due, and when the lease of a leased one expires, so that one
-/// index (`claimable`) finds both; an item that has ended has none, and leaves the index.
-///
-/// Times and durations are in microseconds; a failure is JSON, beside the columns that it is
-/// searched by.
-const LAYOUT_1: &str = "
+/// - `jobs`: a job is there as soon as its record exists. `priorities` has one bit for each
+///   priority that its items have: a claim goes through these.
+/// - `states`: `due` is when a pending item is due, and when the lease of a leased one expires, so
+///   that one index (`claimable`) finds both; an item that has ended has none, and leaves the
+///   index. `claim_rank` is the queue of an item (`NEW`, `SUSPECT` or `BEGUN`; for a leased one,
+///   the queue that it enters if its lease expires) and four times its priority. It is a column
+///   because an expression in the index would make each update slower. An item that has ended keeps
+///   its priority there.
+/// - `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
+///   counts what happened in each minute. Reading them needs no scan of all items. A re-drive or a
+///   purge changes the groups, but not the minutes.
+/// - `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
+///   their duration is in. An attempt as a whole has the step `''`. Only the last minutes are kept.
+/// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
+///   many jobs. Triggers keep it. As in a group, `first` and `last` stay when an item leaves.
+/// - The index `across` finds the jobs that have failures of a kind, those of the last hour first.
+///   Counting on a group does not move it there.
+const TABLES: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -75,7 +111,8 @@ CREATE TABLE jobs (
     attempts INTEGER NOT NULL DEFAULT 0,
     lost INTEGER NOT NULL DEFAULT 0,
     worked INTEGER NOT NULL DEFAULT 0,
-    waited INTEGER NOT NULL DEFAULT 0
+    waited INTEGER NOT NULL DEFAULT 0,
+    priorities INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE workers (
     worker INTEGER PRIMARY KEY,
@@ -99,12 +136,14 @@ CREATE TABLE states (
     attempt INTEGER NOT NULL,
     lost INTEGER NOT NULL,
     worker INTEGER,
-    claimed INTEGER,
+    started INTEGER,
     ended INTEGER,
     checkpoint TEXT,
-    output TEXT
+    output TEXT,
+    dropped INTEGER NOT NULL DEFAULT 0,
+    claim_rank INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;
+CREATE INDEX claimable ON states (job, claim_rank, due) WHERE due IS NOT NULL;
 CREATE INDEX failed ON states (job) WHERE state >= 3;
 CREATE TABLE history (
     item INTEGER NOT NULL,
@@ -119,6 +158,7 @@ CREATE TABLE history (
     outcome INTEGER NOT NULL,
     step TEXT,
     failure TEXT,
+    output TEXT,
     PRIMARY KEY (item, token, part)
 ) WITHOUT ROWID;
 CREATE TABLE failures (
@@ -134,37 +174,12 @@ CREATE TABLE vals (
     revision INTEGER NOT NULL,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
-";
-
-/// `started` is when a leased item was started, which layout 1 did not know.
-///
-/// `suspect` says of a pending item that it is a suspect, and of a leased one that it becomes one
-/// if its lease expires unsettled. It is a column for the index, because an expression in the index
-/// would make each update slower.
-const LAYOUT_2: &str = "
-DROP INDEX claimable;
-ALTER TABLE states RENAME COLUMN claimed TO started;
-ALTER TABLE states ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE states ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
-UPDATE states SET started = NULL, lost = 0;
 CREATE TABLE clock (
     one INTEGER PRIMARY KEY,
     time INTEGER NOT NULL,
     running INTEGER NOT NULL,
     boot TEXT
 );
-CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
-";
-
-/// The summaries, filled from the existing items, so that reading them needs no scan of all items:
-/// `groups` counts failures that are alike, by the hour in which their items ended; `minutes`
-/// counts what happened in each minute. A re-drive or a purge changes the groups, but not the
-/// minutes.
-///
-/// A job is in `jobs` as soon as its record exists. `-9223372033254775808` is an hour after the
-/// beginning of time, so that no hour begins before that.
-const LAYOUT_3: &str = "
-ALTER TABLE history ADD COLUMN output TEXT;
 CREATE TABLE groups (
     job INTEGER NOT NULL,
     state INTEGER NOT NULL,
@@ -187,51 +202,6 @@ CREATE TABLE minutes (
     failed INTEGER NOT NULL,
     PRIMARY KEY (job, minute)
 ) WITHOUT ROWID;
-INSERT INTO groups
-    SELECT s.job, s.state, f.class, f.signature,
-        max(s.ended, -9223372033254775808)
-            - (max(s.ended, -9223372033254775808) % 3600000000 + 3600000000) % 3600000000,
-        count(*), min(s.ended), max(s.ended), min(s.item)
-    FROM failures f JOIN states s ON s.item = f.item
-    WHERE s.state IN (3, 4) AND s.ended IS NOT NULL
-    GROUP BY 1, 2, 3, 4, 5;
-INSERT INTO minutes
-    SELECT job, time - (time % 60000000 + 60000000) % 60000000 AS minute, sum(succeeded),
-        sum(dead), sum(skipped), sum(attempts), sum(failed)
-    FROM (
-        SELECT job, max(ended, -9223372033254775808) AS time, state = 2 AS succeeded,
-            state = 3 AS dead, state >= 4 AS skipped, 0 AS attempts, 0 AS failed
-        FROM states WHERE state >= 2 AND ended IS NOT NULL
-        UNION ALL
-        SELECT s.job, CAST(max(h.started + h.duration, -9223372033254775808) AS INTEGER),
-            0, 0, 0, 1, h.outcome = 1
-        FROM history h JOIN states s ON s.item = h.item WHERE h.outcome <> 2
-    ) GROUP BY job, minute;
-INSERT INTO jobs (name)
-    SELECT substr(key, 5) FROM vals WHERE key >= 'job/' AND key < 'job0'
-    ORDER BY CASE WHEN json_valid(value) THEN json_extract(value, '$.created') END
-    ON CONFLICT DO NOTHING;
-";
-
-/// `suspect` says where an item waits, or will wait if its lease expires unsettled: `NEW`,
-/// `SUSPECT` or `BEGUN`. The name is from when there was nothing else to say; programs that had the
-/// store open before go on with it, and what they write is put right by the next claim.
-const LAYOUT_4: &str = "
-UPDATE states SET suspect = 2 WHERE suspect = 0 AND attempt > 0 AND due IS NOT NULL;
-";
-
-/// Priorities. In `suspect`, four times the item's priority is added to the number that says where
-/// it waits, so that neither a further column nor a further index is needed. It is kept there when
-/// the item has ended. `priorities` has one bit for each priority that the items of a job have: a
-/// claim goes through these. Programs that had the store open before claim only priority 0.
-const LAYOUT_5: &str = "
-ALTER TABLE jobs ADD COLUMN priorities INTEGER NOT NULL DEFAULT 0;
-";
-
-/// `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
-/// their duration is in. An attempt as a whole has the step `''`. The table begins with what is
-/// settled from now on: only the last minutes are of interest, and older ones are deleted.
-const LAYOUT_6: &str = "
 CREATE TABLE durations (
     job INTEGER NOT NULL,
     minute INTEGER NOT NULL,
@@ -240,15 +210,6 @@ CREATE TABLE durations (
     count INTEGER NOT NULL,
     PRIMARY KEY (job, minute, step, bucket)
 ) WITHOUT ROWID;
-";
-
-/// `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with many
-/// jobs. Triggers keep it: they see each change of a group, even by programs that had the
-/// store open before. As in a group, `first` and `last` stay when an item leaves.
-///
-/// The index `across` finds the jobs that have failures of a kind, those of the last hour first. A
-/// group that is counted on does not move in it.
-const LAYOUT_7: &str = "
 CREATE TABLE rollup (
     state INTEGER NOT NULL,
     class TEXT NOT NULL,
@@ -259,9 +220,6 @@ CREATE TABLE rollup (
     last INTEGER NOT NULL,
     PRIMARY KEY (state, class, signature, hour)
 ) WITHOUT ROWID;
-INSERT INTO rollup
-    SELECT state, class, signature, hour, sum(count), min(first), max(last)
-    FROM groups GROUP BY 1, 2, 3, 4;
 CREATE INDEX across ON groups (class, signature, hour);
 CREATE TRIGGER rollup_adds AFTER INSERT ON groups BEGIN
     INSERT INTO rollup (state, class, signature, hour, count, first, last)
@@ -285,14 +243,14 @@ CREATE TRIGGER rollup_removes AFTER DELETE ON groups BEGIN
 END;
 ";
 
-/// Returns the value of the column `suspect` for an item of this priority that waits in this queue.
-pub(super) fn place(queue: i64, priority: i8) -> i64 {
+/// Returns the value of the column `claim_rank` for an item of this priority that waits in this queue.
+pub(super) fn claim_rank(queue: i64, priority: i8) -> i64 {
     4 * i64::from(priority) + queue
 }
 
-/// The priority in the column `suspect`.
-pub(super) fn priority(place: i64) -> i8 {
-    i8::try_from(place.div_euclid(4)).unwrap_or_default()
+/// The priority in the column `claim_rank`.
+pub(super) fn priority(claim_rank: i64) -> i8 {
+    i8::try_from(claim_rank.div_euclid(4)).unwrap_or_default()
 }
 
 /// The queue of items that were not claimed in their present run, or released.
@@ -349,5 +307,87 @@ pub(super) fn outcome_code(outcome: AttemptOutcome) -> i64 {
         AttemptOutcome::Failed => 1,
         AttemptOutcome::Lost => 2,
         AttemptOutcome::Postponed => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::item::clock::Timestamp;
+    use crate::item::record::NewItem;
+    use crate::store::sqlite::{SqliteOptions, check, file};
+    use crate::store::{SqliteStore, Store, StoreError};
+
+    /// A later program, with a step that exists only here.
+    static NEXT: Layout =
+        Layout::new(&[TABLES, "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT 'ada';"]);
+
+    fn later(layout: &'static Layout) -> SqliteOptions {
+        SqliteOptions { layout, ..SqliteOptions::default() }
+    }
+
+    async fn store_of_this_layout(path: &Path) {
+        let items = vec![NewItem::new("a", "1"), NewItem::new("b", "2")];
+        let store = SqliteStore::open(path).unwrap();
+        assert_eq!(store.enqueue("job", items, Timestamp::default()).await, Ok(2));
+    }
+
+    fn owner(path: &Path) -> Result<String> {
+        Connection::open(path)?.query_row("SELECT owner FROM jobs", (), |row| row.get(0))
+    }
+
+    #[tokio::test]
+    async fn second_step_migrates_a_store_and_keeps_its_items() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        store_of_this_layout(&path).await;
+        let before = std::fs::read(&path).unwrap();
+        let check = || check::check(&path, &later(&NEXT).read_only(true)).unwrap();
+        assert_eq!((check().layout, check().newest, check().items), (1, 2, 2));
+        assert!(std::fs::read(&path).unwrap() == before, "a check changes nothing");
+
+        // Opening for reading only migrates too.
+        let store = later(&NEXT).read_only(true).open(&path).unwrap();
+        assert_eq!(store.counts("job").await.unwrap().pending, 2);
+        drop(store);
+        assert_eq!(owner(&path).unwrap(), "ada");
+        assert_eq!((check().layout, check().items, check().is_sound()), (2, 2, true));
+
+        // The program that knows only the first step refuses the file.
+        let refused = StoreError::Newer { path: path.clone(), found: 2, known: 1 };
+        assert_eq!(SqliteStore::open(&path).unwrap_err(), refused);
+        assert_eq!(SqliteStore::check(&path).unwrap_err(), refused);
+    }
+
+    #[tokio::test]
+    async fn concurrent_migrations_take_each_step_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        store_of_this_layout(&path).await;
+        let migrated: Vec<_> = std::thread::scope(|scope| {
+            let one = || scope.spawn(|| file::migrate(&path, &later(&NEXT)).unwrap());
+            [one(), one(), one()].map(|thread| thread.join().unwrap()).into()
+        });
+        assert!(migrated.iter().all(|(from, to)| [1, 2].contains(from) && *to == 2));
+        assert!(migrated.contains(&(1, 2)), "{migrated:?}");
+        assert_eq!(file::migrate(&path, &later(&NEXT)), Ok((2, 2)));
+    }
+
+    #[tokio::test]
+    async fn failed_step_leaves_the_store_as_it_was() {
+        static FAILS: Layout = Layout::new(&[
+            TABLES,
+            "ALTER TABLE jobs ADD COLUMN owner TEXT; CREATE UNIQUE INDEX one ON items (job);",
+        ]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        store_of_this_layout(&path).await;
+        let error = later(&FAILS).open(&path).unwrap_err();
+        assert!(error.to_string().contains("UNIQUE constraint failed"), "{error}");
+        assert!(owner(&path).is_err(), "the first statement of the step was rolled back");
+        let check = SqliteStore::check(&path).unwrap();
+        assert_eq!((check.layout, check.items, check.is_sound()), (1, 2, true));
     }
 }

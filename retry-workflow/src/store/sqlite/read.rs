@@ -21,7 +21,7 @@ const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
-     s.checkpoint, s.suspect";
+     s.checkpoint, s.claim_rank";
 
 pub(super) fn overview(tx: &mut Transaction<'_>, job: &str, most_waiting: u64) -> Result<Overview> {
     let Some(job) = tx.find_job(job)? else { return Ok(Overview::default()) };

@@ -76,7 +76,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
         Settled::Released => {
             tx.prepare(
                 "UPDATE states SET state = 0, due = ?2, started = NULL, \
-                 suspect = (suspect & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 \
+                 claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 \
                  WHEN attempt > 1 THEN 2 ELSE 0 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
@@ -88,7 +88,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
             tx.prepare(
                 "UPDATE states SET state = 0, due = ?2, started = NULL, worker = NULL, \
                  checkpoint = ?4, \
-                 suspect = (suspect & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
+                 claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
             .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint))?;
@@ -97,7 +97,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
     };
     tx.prepare(
         "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, dropped = 0, \
-         suspect = (suspect & -4) + CASE WHEN ?2 = 0 THEN 2 ELSE 0 END, checkpoint = ?5, output = ?6 \
+         claim_rank = (claim_rank & -4) + CASE WHEN ?2 = 0 THEN 2 ELSE 0 END, checkpoint = ?5, output = ?6 \
          WHERE item = ?1",
     )?
     .execute((item, state, due, ended, checkpoint, output))?;

@@ -4,7 +4,7 @@
 //! make the decisions, with the row of the breaker or the quota locked.
 
 mod change;
-mod layout;
+pub(crate) mod layout;
 mod lend;
 mod poll;
 
@@ -21,6 +21,8 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
+use self::layout::LAYOUT;
+use crate::migration::LayoutError;
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server, quoted};
@@ -57,7 +59,6 @@ pub struct PostgresHub(Arc<HubTables>);
 
 struct HubTables {
     server: Arc<Server>,
-    /// The schema, quoted for SQL.
     schema: String,
     /// Set once its tables exist.
     ready: OnceCell<()>,
@@ -129,7 +130,7 @@ impl PostgresHub {
     /// ```
     pub fn on(server: &Arc<Server>, schema: &str) -> Self {
         let server = Arc::clone(server);
-        Self(Arc::new(HubTables { server, schema: quoted(schema), ready: OnceCell::new() }))
+        Self(Arc::new(HubTables { server, schema: schema.to_owned(), ready: OnceCell::new() }))
     }
 
     /// Returns the statements that create the tables in this schema, and let `role` work with
@@ -140,7 +141,7 @@ impl PostgresHub {
     /// assert!(sql.contains("\"retry_fleet\"") && sql.contains("\"worker\""));
     /// ```
     pub fn sql(schema: &str, role: &str) -> String {
-        layout::script(&quoted(schema), &quoted(role))
+        LAYOUT.script(schema, role)
     }
 
     async fn run<A, T>(&self, arguments: A, work: Work<A, T>) -> HubResult<T>
@@ -150,7 +151,12 @@ impl PostgresHub {
     {
         let ready = self.0.ready.get_or_try_init(async || {
             self.attempt((), |client, (inner, ()), _| {
-                Box::pin(layout::create(client, &inner.schema))
+                Box::pin(async move {
+                    LAYOUT.open(client, &inner.schema, false).await.map_err(|error| match error {
+                        LayoutError::Server(error) => error,
+                        error => PostgresError::other(error),
+                    })
+                })
             })
             .await
         });
@@ -179,7 +185,7 @@ fn hub_error(error: PostgresError) -> HubError {
         SqlState::INVALID_CATALOG_NAME,
         SqlState::UNDEFINED_COLUMN,
     ];
-    if error.code().is_some_and(|code| refused.contains(code)) || layout::is_newer(&error) {
+    if error.code().is_some_and(|code| refused.contains(code)) || error.is::<LayoutError>() {
         HubError::refused(error)
     } else {
         HubError::unavailable(error)
@@ -199,7 +205,7 @@ impl HubTables {
     /// A statement on the tables of this hub: `@` stands for their schema, `$now` for the server's
     /// time.
     fn sql(&self, text: &str) -> String {
-        text.replace("$now", NOW).replace('@', &format!("{}.", self.schema))
+        text.replace("$now", NOW).replace('@', &format!("{}.", quoted(&self.schema)))
     }
 }
 

@@ -87,9 +87,18 @@
 
 // Bottom-up: each module imports from those above it.
 pub mod server;
+mod migration;
 mod store;
 #[cfg(feature = "fleet")]
 mod hub;
+
+// The server of the tests in `tests/behaviour`, which name this crate.
+#[cfg(test)]
+extern crate self as retry_workflow_postgres;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in this crate need a part of it")]
+#[path = "../tests/behaviour/fixture.rs"]
+mod fixture;
 
 #[cfg(feature = "fleet")]
 pub use hub::PostgresHub;

@@ -8,7 +8,7 @@ mod check;
 mod claim;
 mod clock;
 mod dead;
-mod layout;
+pub(crate) mod layout;
 mod place;
 mod read;
 mod remove;
@@ -276,13 +276,12 @@ impl PostgresOptions {
         let schema = crate::server::quoted(&self.schema);
         let server = Server::new(self, url);
         let server = server.map_err(|error| error.into_store_error("postgres"))?;
-        let opening =
-            (schema.clone(), self.schema.clone(), self.must_exist, server.name().to_owned());
+        let opening = (self.schema.clone(), self.must_exist, server.name().to_owned());
         let begun = std::sync::atomic::AtomicBool::new(false);
         let opened = server.attempts(PATIENCE, &begun, &opening, |client, opening, _| {
             Box::pin(async move {
-                let (schema, plain, must_exist, name) = opening;
-                layout::migrate::open(client, schema, plain, *must_exist, name).await?;
+                let (schema, must_exist, name) = opening;
+                layout::open(client, schema, *must_exist, name).await?;
                 clock::measure(client).await
             })
         });
@@ -301,7 +300,7 @@ impl PostgresOptions {
     /// assert!(sql.contains("TO \"worker\""));
     /// ```
     pub fn sql(&self, role: &str) -> String {
-        layout::migrate::script(&crate::server::quoted(&self.schema), &crate::server::quoted(role))
+        layout::LAYOUT.script(&self.schema, role)
     }
 }
 

@@ -137,7 +137,7 @@ WITH known AS MATERIALIZED (
         AS w(item, job, state, due, run, attempt, ended, output, checkpoint, class, signature,
             failure, attempts, lost, worked, waited, priority)
 ), stated AS (
-    INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint, suspect)
+    INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint, claim_rank)
     SELECT item, job, state, due, run, attempt, ended, output, checkpoint,
         4 * priority + CASE WHEN due IS NOT NULL AND attempt > 0 THEN 2 ELSE 0 END
     FROM known

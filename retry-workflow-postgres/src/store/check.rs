@@ -3,14 +3,14 @@
 use retry_workflow::store::{StoreCheck, Summary};
 use retry_workflow::{ItemState, Timestamp};
 
-use super::layout::{self, VERSION};
+use super::layout::{self, LAYOUT};
 use super::shared::Shared;
 use super::summary;
 use crate::server::columns::{column, text, unsigned};
 use crate::server::{PooledClient, PostgresError};
 
-const LAYOUT: &str = "\
-SELECT (SELECT max(version) FROM @layout), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+const SIZE: &str = "\
+SELECT (SELECT max(version) FROM @store_layout), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c
 WHERE c.relkind = 'r' AND c.relnamespace =
     (SELECT t.relnamespace FROM pg_class t WHERE t.oid = to_regclass($1))";
@@ -68,12 +68,12 @@ pub(crate) async fn check(
     client: &PooledClient,
     shared: &Shared,
 ) -> Result<StoreCheck, PostgresError> {
-    let table = shared.sql("@layout");
-    let rows = shared.query(client, LAYOUT, &[&table]).await?;
+    let table = shared.sql("@store_layout");
+    let rows = shared.query(client, SIZE, &[&table]).await?;
     let Some(row) = rows.first() else { return Ok(StoreCheck::new(0, 0, 0)) };
     let number = |layout: i32| u32::try_from(layout).unwrap_or(0);
     let bytes = u64::try_from(column::<i64>(row, 1)?).unwrap_or(0);
-    let mut check = StoreCheck::new(number(column(row, 0)?), number(VERSION), bytes);
+    let mut check = StoreCheck::new(number(column(row, 0)?), number(LAYOUT.version()), bytes);
     for row in shared.query(client, COUNTS, &[]).await? {
         let job: String = column(&row, 0)?;
         for (place, state) in ItemState::ALL.into_iter().enumerate() {

@@ -32,7 +32,7 @@ SELECT @TURN AS turn, q.* FROM levels l CROSS JOIN LATERAL (
     SELECT l.level, s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started,
         s.checkpoint, s.lost, s.dropped
     FROM @states s
-    WHERE s.job = $1 AND s.suspect = 4 * l.priority + # AND s.due IS NOT NULL AND s.due <= $2
+    WHERE s.job = $1 AND s.claim_rank = 4 * l.priority + # AND s.due IS NOT NULL AND s.due <= $2
         AND (s.due, s.item) > (@AFTER)
     ORDER BY s.due, s.item LIMIT @MOST
     FOR UPDATE SKIP LOCKED) q LIMIT @MOST";
@@ -56,7 +56,8 @@ WITH @LEVELS, @QUEUES, sized AS (
 ), leased AS (
     UPDATE @states s SET state = 1, due = $3::bigint, token = t.token + 1,
         attempt = least(t.attempt + 1, 4294967295), lost = t.lost, dropped = t.dropped,
-        suspect = (s.suspect & -4) + CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
+        claim_rank = (s.claim_rank & -4)
+            + CASE WHEN t.lost::bigint + t.dropped >= 1 THEN 1 ELSE 2 END,
         worker = $4::bigint, started = CASE WHEN t.place <= $5::bigint THEN $6::bigint END
     FROM taken t WHERE s.item = t.item
 ), written AS (
@@ -134,7 +135,7 @@ const CLAIMED_AT: &str = "\
 SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
 FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
-WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due = $2 AND s.worker = $3 AND s.state = 1
+WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due = $2 AND s.worker = $3 AND s.state = 1
 ORDER BY s.item LIMIT $4::bigint";
 
 /// The terms of a claim: the items that it leases, and for how long.
@@ -316,7 +317,7 @@ static RECALL: LazyLock<String> = LazyLock::new(|| RECALLED.replace("@PLACES", &
 const RECALLED: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.suspect & 3 <> 0 AND s.due > $2
+    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.claim_rank & 3 <> 0 AND s.due > $2
         AND s.state = 0 AND s.worker IS NULL
     ORDER BY s.item LIMIT $3::bigint FOR UPDATE
 )
@@ -344,7 +345,7 @@ pub(crate) async fn expire(
     let workers: Vec<_> = workers.iter().map(|worker| encode(worker)).collect();
     let now = now.as_micros();
     let sql = format!(
-        "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect = ANY ({}) \
+        "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.claim_rank = ANY ({}) \
          AND s.due > $3 AND s.state = 1 \
          AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
         *PLACES

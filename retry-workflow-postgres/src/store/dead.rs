@@ -84,7 +84,8 @@ pub(crate) async fn redrive(
          placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
-             UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, suspect = s.suspect & -4, \
+             UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, \
+                 claim_rank = s.claim_rank & -4, \
                  run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = NULL, \
                  due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
                      9223372036854775807), 9223372036854775807)::bigint \
@@ -122,7 +123,7 @@ pub(crate) async fn purge(
 const MAKE_DUE: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due > $2::bigint AND s.state = 0
+    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due > $2::bigint AND s.state = 0
     LIMIT $3::bigint FOR UPDATE
 ), moved AS (
     UPDATE @states s SET due = $2::bigint FROM meant m WHERE s.item = m.item
@@ -145,10 +146,10 @@ pub(crate) async fn make_due(
 const SKIP: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.suspect = ANY (@PLACES) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
+    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
 ), skipped AS (
     UPDATE @states s SET state = 4, due = NULL, ended = $3::bigint, lost = 0, dropped = 0,
-        suspect = s.suspect & -4, checkpoint = NULL
+        claim_rank = s.claim_rank & -4, checkpoint = NULL
     FROM meant m WHERE s.item = m.item
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)

@@ -21,11 +21,11 @@ const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i.id, i.payload, \
      i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
-     s.checkpoint, s.suspect";
+     s.checkpoint, s.claim_rank";
 
 /// Selects when the next waiting item can be claimed: new (0), a suspect (1), or begun (2).
 const NEXT: &str = "(SELECT min(n.due) FROM levels l CROSS JOIN LATERAL (\
-     SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = 4 * l.priority + # \
+     SELECT s.due FROM @states s WHERE s.job = $1 AND s.claim_rank = 4 * l.priority + # \
      AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1) n)";
 
 pub(crate) async fn overview(
@@ -38,7 +38,7 @@ pub(crate) async fn overview(
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
     let sql = format!(
         "WITH {LEVELS} SELECT {SUMS}, least({}, {}), {}, (SELECT count(*) FROM (\
-             SELECT 1 FROM levels l JOIN @states s ON s.suspect = 4 * l.priority \
+             SELECT 1 FROM levels l JOIN @states s ON s.claim_rank = 4 * l.priority \
              WHERE s.job = $1 AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 \
              AND s.attempt = 0 LIMIT $2::bigint) w) \
          FROM @counts WHERE job = $1 HAVING count(*) > 0",

@@ -222,7 +222,7 @@ WITH wanted AS MATERIALIZED (
         output = CASE WHEN h.is_back THEN s.output ELSE h.output END,
         lost = CASE WHEN h.is_back THEN s.lost ELSE 0 END,
         dropped = CASE WHEN h.is_back THEN s.dropped ELSE 0 END,
-        suspect = (s.suspect & -4) + CASE
+        claim_rank = (s.claim_rank & -4) + CASE
             WHEN h.is_back AND s.lost::bigint + s.dropped >= 2 THEN 1
             WHEN h.is_deferred OR h.is_back AND s.attempt > 1
                 OR h.due IS NOT NULL AND NOT h.is_back THEN 2

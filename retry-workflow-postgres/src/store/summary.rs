@@ -13,7 +13,7 @@ use futures_core::Stream as _;
 use retry_workflow::store::{Group, HourCount, Minute};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
-use super::layout::{ROLLS_UP, SHARDS};
+use super::layout::SHARDS;
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, read_json, text, unsigned};
 use crate::server::text::encode;
@@ -60,7 +60,7 @@ fn changed(source: &str, count: &str, rest: &str, shard: &str) -> String {
          grouped AS (\
              INSERT INTO @groups AS g \
                  (job, alike, hour, state, shard, class, signature, count, first, last, example) \
-             SELECT k.job, k.alike, k.hour, k.state, {ROLLS_UP} + mod(pg_backend_pid(), {SHARDS}), \
+             SELECT k.job, k.alike, k.hour, k.state, mod(pg_backend_pid(), {SHARDS}), \
                  k.class, k.signature, k.count, k.first, k.last, k.item \
              FROM kinds k \
              ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET \

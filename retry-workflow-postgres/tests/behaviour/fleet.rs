@@ -1,6 +1,6 @@
 //! The hub of fleets: its contract, also with a role of minimal privileges.
 
-use retry_fleet::{Change, Fleet, Hub as _, HubError, MemberId};
+use retry_fleet::{Fleet, HubError};
 use retry_workflow_postgres::{PostgresHub, PostgresOptions};
 
 use super::fixture::{Place, execute};
@@ -50,44 +50,48 @@ async fn the_first_members_create_the_tables_together() {
     assert_eq!(fleets[0].members().await.expect("listed").len(), 8);
 }
 
-#[tokio::test]
-async fn a_schema_of_another_layout_is_refused() {
-    let Some(place) = Place::new() else { return };
-    let schema = &place.schema;
-    let options = PostgresOptions::default().schema(schema).pool_size(1);
-    execute(&place.url, &PostgresHub::sql(schema, "postgres")).await;
-    execute(&place.url, &format!("UPDATE {schema}.layout SET version = 99")).await;
+/// Returns why a hub is refused in this schema.
+async fn refused(place: &Place) -> String {
+    let options = PostgresOptions::default().schema(&place.schema).pool_size(1);
     let hub = PostgresHub::with_options(&place.url, &options).expect("an address");
     let error = Fleet::join(hub, "billing").await.expect_err("refused");
     assert!(matches!(error, HubError::Refused(_)), "{error:?}");
-    let why = std::error::Error::source(&error).expect("a source").to_string();
-    assert!(why.contains("have layout 99, but this program knows layout 3"), "{why}");
+    std::error::Error::source(&error).expect("a source").to_string()
 }
 
 #[tokio::test]
-async fn tables_of_earlier_layouts_are_migrated_and_keep_their_records() {
-    for layout in [1, 2] {
+async fn a_schema_of_a_newer_layout_is_refused() {
+    let Some(place) = Place::new() else { return };
+    let schema = &place.schema;
+    execute(&place.url, &PostgresHub::sql(schema, "postgres")).await;
+    execute(&place.url, &format!("UPDATE {schema}.hub_layout SET version = 99")).await;
+    let why = refused(&place).await;
+    assert!(why.contains("have layout 99, but this program knows layout 1"), "{why}");
+}
+
+#[tokio::test]
+async fn a_hub_from_before_the_first_release_is_refused_with_what_to_do() {
+    for layout in [1, 3] {
         let Some(place) = Place::new() else { return };
         let schema = &place.schema;
-        execute(&place.url, &PostgresHub::sql(schema, "postgres")).await;
-        let more = match layout {
-            1 => format!("ALTER TABLE {schema}.shares DROP COLUMN granted, DROP COLUMN returned;"),
-            _ => String::new(),
-        };
         let older = format!(
-            "ALTER TABLE {schema}.breakers DROP COLUMN held_until;
-             INSERT INTO {schema}.breakers (fleet, breaker, epoch) VALUES ('billing', 'db', 7);
-             UPDATE {schema}.layout SET version = {layout}; {more}"
+            "CREATE SCHEMA {schema}; CREATE TABLE {schema}.shares (fleet text NOT NULL); \
+             CREATE TABLE {schema}.layout (version int4 NOT NULL); \
+             INSERT INTO {schema}.layout (version) VALUES ({layout})"
         );
         execute(&place.url, &older).await;
-        let options = PostgresOptions::default().schema(schema).pool_size(1);
-        let hub = PostgresHub::with_options(&place.url, &options).expect("an address");
-        let wait = std::time::Duration::from_secs(60);
-        let change = Change::Hold { wait };
-        let changed = hub.change("billing", "db", &MemberId::new(), change).await.expect("changed");
-        let held_until = Some(changed.now.saturating_add(wait));
-        assert_eq!((changed.record.epoch, changed.record.held_until), (7, held_until));
+        let why = refused(&place).await;
+        assert!(why.contains("a program from before the first release wrote the tables"), "{why}");
+        assert!(why.contains("then drop the schema, or name another one"), "{why}");
     }
+}
+
+#[tokio::test]
+async fn a_store_in_the_schema_is_refused_by_its_name() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open().await);
+    let why = refused(&place).await;
+    assert!(why.contains("the schema holds the tables of a store of jobs"), "{why}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! How a schema becomes a store: by which role, from which layout, and what is left alone.
 
-use retry_workflow::store::{NewItem, Selection};
-use retry_workflow::{Filter, Store, StoreError, Timestamp};
+use retry_workflow::store::NewItem;
+use retry_workflow::{Store, StoreError, Timestamp};
 
 use super::fixture::{Place, execute};
 
@@ -30,7 +30,8 @@ async fn a_newer_layout_is_refused_and_left_as_it_is() {
     let Some((store, place)) = super::fixture::store().await else { return };
     assert_eq!(store.cas("k", 0, "one").await, Ok(true));
     let schema = &place.schema;
-    execute(&place.url, &format!("INSERT INTO {schema}.layout (version) VALUES (1000)")).await;
+    execute(&place.url, &format!("INSERT INTO {schema}.store_layout (version) VALUES (1000)"))
+        .await;
     let error = place.options().connect(&place.url).await.unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 1000, .. }), "{error:?}");
     assert!(error.to_string().contains(schema), "{error}");
@@ -88,48 +89,38 @@ async fn an_address_that_is_none_is_told_of_without_its_password() {
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
-/// There is a dump with a job for each layout.
 #[tokio::test]
-async fn a_store_of_each_layout_opens() {
-    for dump in [
-        include_str!("../data/layout-1.sql"),
-        include_str!("../data/layout-2.sql"),
-        include_str!("../data/layout-3.sql"),
-        include_str!("../data/layout-5.sql"),
-    ] {
+async fn schemas_from_before_the_first_release_are_refused_with_what_to_do() {
+    for layout in [1, 6] {
         let Some(place) = Place::new() else { return };
-        execute(&place.url, &dump.replace("the_schema", &place.schema)).await;
-        let store = place.open().await;
-        let counts = store.counts("orders-1").await.unwrap();
-        let states = (counts.pending, counts.leased, counts.succeeded, counts.dead, counts.skipped);
-        assert_eq!((states, counts.attempts), ((1, 1, 1, 1, 1), 3));
-        let dead = store.item("orders-1", "d").await.unwrap().unwrap();
-        assert_eq!((dead.history.len(), dead.failure.unwrap().message.as_str()), (1, "no \"d\""));
-        let check = store.check().await.unwrap();
-        assert!(check.is_sound() && check.layout == check.newest, "{check:?}");
-        // The stored summaries agree with the items.
-        let failed = Filter::job("orders-1");
-        let groups = store.stats(&failed).await.unwrap();
-        let looked = failed.since(Timestamp::from_micros(0));
-        assert_eq!((groups.len(), Ok(&groups)), (1, store.stats(&looked).await.as_ref()));
-        let minutes = store.minutes("orders-1", Timestamp::from_micros(0)).await.unwrap();
-        let [minute] = minutes[..] else { panic!("{minutes:?}") };
-        assert_eq!((minute.succeeded, minute.dead, minute.skipped), (1, 1, 1));
-        assert_eq!((minute.attempts, minute.failed), (3, 2));
-        // How long attempts take is kept from now on; the last layout has it already.
-        let durations = store.durations("orders-1", Timestamp::from_micros(0)).await.unwrap();
-        let has_it = dump.contains("INSERT INTO the_schema.durations");
-        assert_eq!(durations.steps().len(), if has_it { 2 } else { 0 }, "{durations:?}");
-        // What was begun then comes before what is new.
-        let new = vec![NewItem::new("new", "1")];
-        assert_eq!(store.enqueue("orders-1", new, Timestamp::from_micros(1)).await, Ok(1));
-        let now = Timestamp::from_micros(5);
-        let lease = std::time::Duration::from_secs(1);
-        let leases = store
-            .claim("orders-1", "new", now, Selection::Items { max: 9, starts: 9 }, lease)
-            .await
-            .unwrap();
-        assert_eq!(leases.iter().map(|lease| &*lease.id).collect::<Vec<_>>(), ["b", "new"]);
-        assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
+        let schema = &place.schema;
+        let older = format!(
+            "CREATE SCHEMA {schema}; CREATE TABLE {schema}.states (item bigint PRIMARY KEY); \
+             CREATE TABLE {schema}.layout (version integer PRIMARY KEY); \
+             INSERT INTO {schema}.layout SELECT generate_series(1, {layout})"
+        );
+        execute(&place.url, &older).await;
+        let why = place.options().connect(&place.url).await.unwrap_err().to_string();
+        let text = format!(
+            "(schema {schema}) cannot be used: a program from before the first release wrote the \
+             tables in this schema: finish its work with that program, then drop the schema, or \
+             name another one. Nothing was changed"
+        );
+        assert!(why.ends_with(&text), "{why}");
+        // Nothing was created.
+        execute(&place.url, &format!("DROP TABLE {schema}.layout, {schema}.states")).await;
+        execute(&place.url, &format!("DROP SCHEMA {schema}")).await;
     }
+}
+
+#[cfg(feature = "fleet")]
+#[tokio::test]
+async fn a_hub_in_the_schema_is_refused_by_its_name() {
+    let Some(place) = Place::new() else { return };
+    let hub = retry_workflow_postgres::PostgresHub::sql(&place.schema, "postgres");
+    execute(&place.url, &hub).await;
+    let why = place.options().connect(&place.url).await.unwrap_err().to_string();
+    let text = "the schema holds the tables of a hub of fleets: name another schema. Nothing was \
+                changed";
+    assert!(why.ends_with(text), "{why}");
 }

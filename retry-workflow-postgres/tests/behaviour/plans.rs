@@ -43,6 +43,10 @@ async fn fill(store: &PostgresStore, url: &str) {
          INSERT INTO retry.groups \
              SELECT 9 + n, md5('like 1')::uuid, -3600000000, 3, 0, 'other', 'like 1', 1, 0, 0, 1 \
              FROM generate_series(1, 20000) n; \
+         INSERT INTO retry.rollup \
+             SELECT alike, hour, state, mod(job, 16), class, signature, sum(count), min(first), \
+                 max(last) \
+             FROM retry.groups GROUP BY 1, 2, 3, 4, 5, 6; \
          INSERT INTO retry.minutes \
              SELECT 9, n, 0, 1, 1, 1, 1, 1 FROM generate_series(1, 20000) n; \
          INSERT INTO retry.durations \

@@ -9,6 +9,8 @@
 pub mod contract;
 mod changes;
 mod check;
+#[doc(hidden)]
+pub mod codes;
 mod error;
 mod imported;
 mod memory;

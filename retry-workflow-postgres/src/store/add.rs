@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
 
+use retry_workflow::store::codes::{PURGED, state_code};
 use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
-use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
 use super::shared::{Shared, Values};
 use super::summary::durations::Imported;
@@ -107,7 +107,7 @@ impl<'a> Columns<'a> {
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         self.item.push(number);
         self.job.push(job);
-        self.state.push(if is_purged { PURGED } else { code(item.state) });
+        self.state.push(if is_purged { PURGED } else { state_code(item.state) });
         self.due.push(item.due.map(Timestamp::as_micros));
         self.run.push(item.run.into());
         self.attempt.push(item.attempt.into());

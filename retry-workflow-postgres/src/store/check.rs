@@ -1,9 +1,10 @@
 //! Checking a whole store: its layout, its size, and whether its counts match its items.
 
+use retry_workflow::store::codes;
 use retry_workflow::store::{StoreCheck, Summary};
 use retry_workflow::{ItemState, Timestamp};
 
-use super::layout::{self, LAYOUT};
+use super::layout::LAYOUT;
 use super::shared::Shared;
 use super::summary;
 use crate::server::columns::{column, text, unsigned};
@@ -83,14 +84,14 @@ pub(crate) async fn check(
     }
     for row in shared.query(client, &groups(), &[]).await? {
         let code = column(&row, 1)?;
-        let Some(state) = layout::state(code) else { continue };
+        let Some(state) = codes::state(code) else { continue };
         let hour = Timestamp::from_micros(column(&row, 4)?);
         let summary = Summary::Group { class: text(&row, 2)?, signature: text(&row, 3)?, hour };
         let (counted, found) = (unsigned(&row, 5)?, unsigned(&row, 6)?);
         check.compare_summary(&text(&row, 0)?, state, summary, counted, found);
     }
     for row in shared.query(client, ROLLUP, &[]).await? {
-        let Some(state) = layout::state(column(&row, 0)?) else { continue };
+        let Some(state) = codes::state(column(&row, 0)?) else { continue };
         let hour = Timestamp::from_micros(column(&row, 3)?);
         let summary = Summary::AllJobs { class: text(&row, 1)?, signature: text(&row, 2)?, hour };
         check.compare_summary("", state, summary, unsigned(&row, 4)?, unsigned(&row, 5)?);

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use retry_workflow::store::{AttemptOutcome, PRIORITIES};
-use retry_workflow::{ItemState, StoreError};
+use retry_workflow::StoreError;
+use retry_workflow::store::PRIORITIES;
+use retry_workflow::store::codes::{BEGUN, NEW, SUSPECT, claim_rank};
 use tokio_postgres::error::SqlState;
 
 use crate::migration::{Layout, LayoutError, STORE};
@@ -251,67 +252,8 @@ const _: () = assert!(*PRIORITIES.start() == -9 && *PRIORITIES.end() == 9);
 
 /// The values of the column `claim_rank` for an item that has not ended, as an array.
 pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
-    let places =
-        PRIORITIES.flat_map(|priority| (0..3).map(move |queue| claim_rank(queue, priority)));
+    let ranks = |priority| [NEW, SUSPECT, BEGUN].map(|queue| claim_rank(queue, priority));
+    let places = PRIORITIES.flat_map(ranks);
     let places: Vec<_> = places.map(|place| place.to_string()).collect();
     format!("'{{{}}}'::smallint[]", places.join(","))
 });
-
-/// Returns the value of the column `claim_rank` for an item of this priority that waits in this queue.
-pub(crate) fn claim_rank(queue: i16, priority: i8) -> i16 {
-    4 * i16::from(priority) + queue
-}
-
-/// The priority in the column `claim_rank`.
-pub(crate) fn priority(claim_rank: i16) -> i8 {
-    i8::try_from(claim_rank.div_euclid(4)).unwrap_or_default()
-}
-
-pub(crate) const PENDING: i16 = 0;
-pub(crate) const SUCCEEDED: i16 = 2;
-pub(crate) const DEAD: i16 = 3;
-pub(crate) const SKIPPED: i16 = 4;
-/// Skipped and purged: there is nothing left to run again.
-pub(crate) const PURGED: i16 = 5;
-
-/// The state that the column `state` holds; `None` if this program does not know the code.
-pub(crate) fn state(code: i16) -> Option<ItemState> {
-    Some(match code {
-        PENDING => ItemState::Pending,
-        1 => ItemState::Leased,
-        SUCCEEDED => ItemState::Succeeded,
-        DEAD => ItemState::Dead,
-        SKIPPED | PURGED => ItemState::Skipped,
-        _ => return None,
-    })
-}
-
-/// The code in the column `state` of an item that is not purged.
-pub(crate) fn code(state: ItemState) -> i16 {
-    match state {
-        ItemState::Pending => PENDING,
-        ItemState::Leased => 1,
-        ItemState::Succeeded => SUCCEEDED,
-        ItemState::Dead => DEAD,
-        ItemState::Skipped => SKIPPED,
-    }
-}
-
-pub(crate) fn outcome(code: i16) -> Option<AttemptOutcome> {
-    Some(match code {
-        0 => AttemptOutcome::Succeeded,
-        1 => AttemptOutcome::Failed,
-        2 => AttemptOutcome::Lost,
-        3 => AttemptOutcome::Postponed,
-        _ => return None,
-    })
-}
-
-pub(crate) fn outcome_code(outcome: AttemptOutcome) -> i16 {
-    match outcome {
-        AttemptOutcome::Succeeded => 0,
-        AttemptOutcome::Failed => 1,
-        AttemptOutcome::Lost => 2,
-        AttemptOutcome::Postponed => 3,
-    }
-}

@@ -5,11 +5,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_core::Stream as _;
+use retry_workflow::store::codes;
 use retry_workflow::store::{AttemptRecord, Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page};
 use retry_workflow::{Counts, Filter, ItemRecord, Timestamp};
 use tokio_postgres::Row;
 
-use super::layout::{self, LEVELS};
+use super::layout::LEVELS;
 use super::selection::Selection;
 use super::shared::{Shared, Values};
 use crate::server::columns::{column, limit, read_json, small, text, text_opt, unsigned};
@@ -201,8 +202,8 @@ fn record(row: &Row) -> Result<ItemRecord, PostgresError> {
         item.correlation = own;
     }
     let code = column(row, 5)?;
-    item.state = layout::state(code).ok_or_else(|| unknown("state", code))?;
-    item.priority = layout::priority(column(row, 13)?);
+    item.state = codes::state(code).ok_or_else(|| unknown("state", code))?;
+    item.priority = codes::priority(column(row, 13)?);
     item.run = small(row, 6)?;
     item.attempt = small(row, 7)?;
     item.due = column::<Option<i64>>(row, 8)?.map(Timestamp::from_micros);
@@ -216,7 +217,7 @@ fn record(row: &Row) -> Result<ItemRecord, PostgresError> {
 /// The row of history that starts in this column, if there is one.
 fn attempt(row: &Row, from: usize) -> Result<Option<AttemptRecord>, PostgresError> {
     let Some(code) = column::<Option<i16>>(row, from + 7)? else { return Ok(None) };
-    let outcome = layout::outcome(code).ok_or_else(|| unknown("outcome", code))?;
+    let outcome = codes::outcome(code).ok_or_else(|| unknown("outcome", code))?;
     let started = Timestamp::from_micros(column(row, from + 2)?);
     let mut attempt = AttemptRecord::new(text(row, from + 5)?, started, outcome);
     attempt.run = small(row, from)?;

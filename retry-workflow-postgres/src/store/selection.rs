@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
+use retry_workflow::store::codes::{DEAD, PURGED, SKIPPED, state_code};
 use retry_workflow::{Filter, ItemState, Timestamp};
 use tokio_postgres::types::ToSql;
 
-use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::shared::Shared;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
@@ -225,7 +225,7 @@ impl Selection {
 /// The codes of the states that a filter selects.
 pub(crate) fn codes(filter: &Filter) -> Vec<i16> {
     let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
-    let mut codes: Vec<_> = states.map(code).collect();
+    let mut codes: Vec<_> = states.map(state_code).collect();
     if codes.contains(&SKIPPED) {
         codes.push(PURGED);
     }

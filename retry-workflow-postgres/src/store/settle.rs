@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
+use retry_workflow::store::codes::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start};
 use retry_workflow::{Failure, Timestamp};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values};
 use super::summary::durations::{self, Sums};
 use super::summary::{self, rollup};

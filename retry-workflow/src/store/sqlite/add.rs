@@ -3,12 +3,12 @@
 use rusqlite::Result;
 
 use super::claim::queue;
-use super::layout::{NEW, PURGED, claim_rank, code};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
+use crate::store::codes::{NEW, PURGED, claim_rank, state_code};
 use crate::store::tally::{minute_of, moved};
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
@@ -61,7 +61,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         tx.touch(job);
         let number = tx.last_number();
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
-        let state = if is_purged { PURGED } else { code(item.state) };
+        let state = if is_purged { PURGED } else { state_code(item.state) };
         let queue = if item.state.is_final() { NEW } else { queue(0, item.attempt) };
         let time = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
         tx.prepare(INSERT_STATE)?.execute((

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use rusqlite::{Connection, Result};
 
-use super::layout::{PURGED, SUCCEEDED, code};
 use super::transaction::columns::state;
 use super::{SqliteOptions, file, sqlite_error};
 use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
+use crate::store::codes::{PURGED, SUCCEEDED, state_code};
 use crate::store::{StoreCheck, StoreResult, Summary};
 
 /// The largest number of problems with the file that are reported.
@@ -50,8 +50,8 @@ fn look_at_counts(connection: &Connection, check: &mut StoreCheck) -> Result<()>
     while let Some(row) = rows.next()? {
         let (job, name): (_, String) = (row.get(0)?, row.get(1)?);
         for (column, state) in ItemState::ALL.into_iter().enumerate() {
-            let mut of = |code| found.remove(&(job, code)).unwrap_or(0);
-            let mut there = of(code(state));
+            let mut of = |code: i16| found.remove(&(job, code.into())).unwrap_or(0);
+            let mut there = of(state_code(state));
             if state == ItemState::Skipped {
                 there += of(PURGED);
             }

@@ -2,19 +2,19 @@
 
 use rusqlite::{OptionalExtension, Result, Row};
 
-use super::layout::{BEGUN, LEASED, NEW, SUSPECT, claim_rank, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
+use crate::store::codes::{BEGUN, LEASED, NEW, SUSPECT, claim_rank, outcome_code};
 use crate::store::tally::moved;
 
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
     lease: Lease,
     /// The value of `claim_rank` with which it waited.
-    place: i64,
+    place: i16,
     before: Option<Before>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn claim(
 }
 
 /// Returns where an item waits that has so many losses and attempts.
-pub(super) const fn queue(losses: u32, attempt: u32) -> i64 {
+pub(super) const fn queue(losses: u32, attempt: u32) -> i16 {
     match attempt {
         _ if losses >= SUSPECT_AFTER => SUSPECT,
         0 => NEW,
@@ -101,7 +101,7 @@ fn find_due(
     let mut bytes: usize = 0;
     let mut taken = Vec::<Claimed>::new();
     // Takes from a queue until `max` are taken in all.
-    let mut take = |queue: i64, max: usize| -> Result<usize> {
+    let mut take = |queue: i16, max: usize| -> Result<usize> {
         for priority in priorities.highest_first() {
             if taken.len() >= max || bytes >= MAX_CLAIM_BYTES {
                 break;
@@ -137,7 +137,7 @@ fn find_due(
 }
 
 fn claimed(row: &Row<'_>) -> Result<Claimed> {
-    let was_leased = row.get::<_, i64>(1)? == LEASED;
+    let was_leased = row.get::<_, i16>(1)? == LEASED;
     let token: u64 = row.get(2)?;
     let attempt: u32 = row.get(3)?;
     let before = if was_leased {
@@ -247,7 +247,7 @@ pub(super) fn next_due(
     tx: &Transaction<'_>,
     job: i64,
     priorities: Priorities,
-    queue: i64,
+    queue: i16,
 ) -> Result<Option<Timestamp>> {
     let mut next = tx.prepare(
         "SELECT due FROM states INDEXED BY claimable \

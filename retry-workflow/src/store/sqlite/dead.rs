@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::layout::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
 use super::selection::{Selection, Summed};
 use super::settle::write_failure;
 use super::summary;
@@ -17,6 +16,7 @@ use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{Filter, ItemState};
 use crate::item::summary::{Group, HourCount};
+use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::tally::moved;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {

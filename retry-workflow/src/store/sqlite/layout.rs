@@ -6,8 +6,6 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, Result};
 
-use crate::item::record::{AttemptOutcome, ItemState};
-
 /// `rtwf` in ASCII: marks a file as a store (`PRAGMA application_id`).
 pub(super) const APPLICATION: i64 = 0x7274_7766;
 
@@ -242,73 +240,6 @@ CREATE TRIGGER rollup_removes AFTER DELETE ON groups BEGIN
         AND hour = old.hour AND count <= 0;
 END;
 ";
-
-/// Returns the value of the column `claim_rank` for an item of this priority that waits in this queue.
-pub(super) fn claim_rank(queue: i64, priority: i8) -> i64 {
-    4 * i64::from(priority) + queue
-}
-
-/// The priority in the column `claim_rank`.
-pub(super) fn priority(claim_rank: i64) -> i8 {
-    i8::try_from(claim_rank.div_euclid(4)).unwrap_or_default()
-}
-
-/// The queue of items that were not claimed in their present run, or released.
-pub(super) const NEW: i64 = 0;
-/// The queue of items that may have killed their workers, and run alone.
-pub(super) const SUSPECT: i64 = 1;
-/// The queue of items that were claimed before in their present run, and are no suspects.
-pub(super) const BEGUN: i64 = 2;
-
-pub(super) const PENDING: i64 = 0;
-pub(super) const LEASED: i64 = 1;
-pub(super) const SUCCEEDED: i64 = 2;
-pub(super) const DEAD: i64 = 3;
-pub(super) const SKIPPED: i64 = 4;
-/// Skipped and purged: there is nothing left to run again.
-pub(super) const PURGED: i64 = 5;
-
-/// The state that the column `state` holds; `None` if this program does not know the code.
-pub(super) fn state(code: i64) -> Option<ItemState> {
-    Some(match code {
-        PENDING => ItemState::Pending,
-        LEASED => ItemState::Leased,
-        SUCCEEDED => ItemState::Succeeded,
-        DEAD => ItemState::Dead,
-        SKIPPED | PURGED => ItemState::Skipped,
-        _ => return None,
-    })
-}
-
-/// The code in the column `state` of an item that is not purged.
-pub(super) fn code(state: ItemState) -> i64 {
-    match state {
-        ItemState::Pending => PENDING,
-        ItemState::Leased => LEASED,
-        ItemState::Succeeded => SUCCEEDED,
-        ItemState::Dead => DEAD,
-        ItemState::Skipped => SKIPPED,
-    }
-}
-
-pub(super) fn outcome(code: i64) -> Option<AttemptOutcome> {
-    Some(match code {
-        0 => AttemptOutcome::Succeeded,
-        1 => AttemptOutcome::Failed,
-        2 => AttemptOutcome::Lost,
-        3 => AttemptOutcome::Postponed,
-        _ => return None,
-    })
-}
-
-pub(super) fn outcome_code(outcome: AttemptOutcome) -> i64 {
-    match outcome {
-        AttemptOutcome::Succeeded => 0,
-        AttemptOutcome::Failed => 1,
-        AttemptOutcome::Lost => 2,
-        AttemptOutcome::Postponed => 3,
-    }
-}
 
 #[cfg(test)]
 mod tests {

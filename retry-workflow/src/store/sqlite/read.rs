@@ -6,7 +6,6 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::claim;
-use super::layout::{self, BEGUN, NEW, SUSPECT};
 use super::selection::Selection;
 use super::transaction::Transaction;
 use super::transaction::columns::{Json, counts as counted, state};
@@ -15,6 +14,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::{JobRow, Overview};
 use crate::store::MAX_ROWS_SCANNED;
+use crate::store::codes::{self, BEGUN, NEW, SUSPECT};
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
@@ -130,7 +130,7 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
         correlation: correlation.unwrap_or_else(|| format!("{job}/{id}")),
         job,
         id,
-        priority: layout::priority(row.get(13)?),
+        priority: codes::priority(row.get(13)?),
         state: state(row, 5)?,
         run: row.get(6)?,
         attempt: row.get(7)?,
@@ -164,8 +164,8 @@ fn attempt(row: &Row<'_>) -> Result<AttemptRecord> {
         wait: Duration::from_micros(row.get(4)?),
         worker: row.get(5)?,
         step: row.get(6)?,
-        outcome: layout::outcome(outcome)
-            .ok_or(rusqlite::Error::IntegralValueOutOfRange(7, outcome))?,
+        outcome: codes::outcome(outcome)
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(7, outcome.into()))?,
         failure: failure(row, 8)?,
         output: row.get(9)?,
     })

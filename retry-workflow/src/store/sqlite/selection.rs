@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
 
-use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::transaction::Transaction;
 use crate::item::record::{Filter, ItemState};
+use crate::store::codes::{DEAD, PURGED, SKIPPED, state_code};
 
 /// The items that a filter selects.
 pub(super) struct Selection {
@@ -55,7 +55,7 @@ impl Selection {
         Ok(selection)
     }
 
-    fn new(filter: &Filter, job: Option<i64>, codes: &[i64], numbers: Option<Vec<i64>>) -> Self {
+    fn new(filter: &Filter, job: Option<i64>, codes: &[i16], numbers: Option<Vec<i64>>) -> Self {
         // `CROSS` keeps the order of the tables, which is also the order of the result.
         let (tables, number) = if filter.signature.is_some() && numbers.is_none() && job.is_some() {
             ("failures f INDEXED BY alike CROSS JOIN states s ON s.item = f.item", "f.item")
@@ -225,9 +225,9 @@ impl Summed {
 }
 
 /// The codes of the states that a filter selects.
-fn codes(filter: &Filter) -> Vec<i64> {
+fn codes(filter: &Filter) -> Vec<i16> {
     let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
-    let mut codes: Vec<_> = states.map(code).collect();
+    let mut codes: Vec<_> = states.map(state_code).collect();
     if codes.contains(&SKIPPED) {
         codes.push(PURGED);
     }

@@ -2,7 +2,6 @@
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::transaction::Transaction;
 use super::transaction::columns::Json;
 use crate::item::clock::{Timestamp, micros};
@@ -10,6 +9,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
 };
+use crate::store::codes::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use crate::store::tally::{moved, wrote};
 
 pub(super) fn settle(

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::item::record::{Counts, ItemState};
-use crate::store::sqlite::layout;
+use crate::store::codes;
 
 /// Reads the counts of a job from this column on.
 pub(in crate::store::sqlite) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
@@ -27,8 +27,8 @@ pub(in crate::store::sqlite) fn counts(row: &Row<'_>, from: usize) -> Result<Cou
 
 /// Reads the state of an item from a column.
 pub(in crate::store::sqlite) fn state(row: &Row<'_>, column: usize) -> Result<ItemState> {
-    let code = row.get(column)?;
-    layout::state(code).ok_or(Error::IntegralValueOutOfRange(column, code))
+    let code: i16 = row.get(column)?;
+    codes::state(code).ok_or(Error::IntegralValueOutOfRange(column, code.into()))
 }
 
 /// A value that a column stores as JSON.

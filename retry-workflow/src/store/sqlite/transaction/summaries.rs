@@ -11,7 +11,7 @@ use crate::item::durations::Durations;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, ItemState, StepTime};
 use crate::item::summary::Minute;
-use crate::store::sqlite::layout::code;
+use crate::store::codes::state_code;
 
 /// The changes of one transaction.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(in crate::store::sqlite) struct Summaries {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     job: i64,
-    state: i64,
+    state: i16,
     hour: Timestamp,
     class: String,
     signature: String,
@@ -48,7 +48,7 @@ impl Summaries {
         (class, signature): (String, String),
         ended: Timestamp,
     ) -> &mut Change {
-        let key = Key { job, state: code(state), hour: ended.hour(), class, signature };
+        let key = Key { job, state: state_code(state), hour: ended.hour(), class, signature };
         self.groups.entry(key).or_insert(Change {
             count: 0,
             first: Timestamp::NEVER,

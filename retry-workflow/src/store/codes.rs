@@ -1,0 +1,94 @@
+//! The numbers by which stores in SQL keep states, outcomes and places in a queue, the same in all
+//! of them. Statements have some of them as literals.
+
+use crate::item::record::{AttemptOutcome, ItemState};
+
+/// The queue of items that were not claimed in their present run, or released.
+pub const NEW: i16 = 0;
+/// The queue of items that may have killed their workers, and run alone.
+pub const SUSPECT: i16 = 1;
+/// The queue of items that were claimed before in their present run, and are no suspects.
+pub const BEGUN: i16 = 2;
+
+/// Returns the value of the column `claim_rank` for an item of this priority in this queue.
+pub fn claim_rank(queue: i16, priority: i8) -> i16 {
+    4 * i16::from(priority) + queue
+}
+
+/// Returns the priority in the column `claim_rank`.
+pub fn priority(claim_rank: i16) -> i8 {
+    i8::try_from(claim_rank.div_euclid(4)).unwrap_or_default()
+}
+
+pub const PENDING: i16 = 0;
+pub const LEASED: i16 = 1;
+pub const SUCCEEDED: i16 = 2;
+pub const DEAD: i16 = 3;
+pub const SKIPPED: i16 = 4;
+/// Skipped and purged: there is nothing left to run again.
+pub const PURGED: i16 = 5;
+
+/// Returns the state that the column `state` holds; `None` if this program does not know the code.
+pub fn state(code: i16) -> Option<ItemState> {
+    if code == PURGED {
+        return Some(ItemState::Skipped);
+    }
+    ItemState::ALL.into_iter().find(|state| state_code(*state) == code)
+}
+
+/// Returns the code in the column `state` of an item that is not purged.
+pub fn state_code(state: ItemState) -> i16 {
+    match state {
+        ItemState::Pending => PENDING,
+        ItemState::Leased => LEASED,
+        ItemState::Succeeded => SUCCEEDED,
+        ItemState::Dead => DEAD,
+        ItemState::Skipped => SKIPPED,
+    }
+}
+
+/// Returns the outcome that the column `outcome` holds; `None` if this program does not know the
+/// code.
+pub fn outcome(code: i16) -> Option<AttemptOutcome> {
+    Some(match code {
+        0 => AttemptOutcome::Succeeded,
+        1 => AttemptOutcome::Failed,
+        2 => AttemptOutcome::Lost,
+        3 => AttemptOutcome::Postponed,
+        _ => return None,
+    })
+}
+
+/// Returns the code in the column `outcome`.
+pub fn outcome_code(outcome: AttemptOutcome) -> i16 {
+    match outcome {
+        AttemptOutcome::Succeeded => 0,
+        AttemptOutcome::Failed => 1,
+        AttemptOutcome::Lost => 2,
+        AttemptOutcome::Postponed => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::priority::PRIORITIES;
+
+    #[test]
+    fn each_code_is_read_as_what_was_written() {
+        for written in ItemState::ALL {
+            assert_eq!(state(state_code(written)), Some(written));
+        }
+        assert_eq!((state(PURGED), state(6), state(-1)), (Some(ItemState::Skipped), None, None));
+        for code in 0..4 {
+            assert_eq!(outcome(code).map(outcome_code), Some(code));
+        }
+        assert_eq!((outcome(4), outcome(-1)), (None, None));
+        for level in PRIORITIES {
+            for queue in [NEW, SUSPECT, BEGUN] {
+                let rank = claim_rank(queue, level);
+                assert_eq!((priority(rank), rank & 3), (level, queue));
+            }
+        }
+    }
+}

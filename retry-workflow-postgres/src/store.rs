@@ -3,22 +3,18 @@
 //! Each method is one statement, and so one atomic round trip, except those that have to decide
 //! something in between.
 
-mod add;
 mod check;
-mod claim;
 mod clock;
-mod dead;
 pub(crate) mod layout;
 mod place;
 mod read;
-mod remove;
 mod selection;
-mod settle;
 mod summary;
 pub(crate) mod shared;
 pub(crate) mod values;
 mod listening;
 mod waking;
+mod write;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -34,10 +30,11 @@ use retry_workflow::store::{
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
-use self::claim::Claim;
 use self::clock::ServerClock;
 use self::shared::Shared;
 use self::summary::durations;
+use self::write::claim::Claim;
+use self::write::{add, claim, dead, remove, settle};
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;

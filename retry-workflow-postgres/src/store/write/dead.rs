@@ -6,14 +6,14 @@ use std::time::Duration;
 use retry_workflow::store::Group;
 use retry_workflow::{Failure, Filter, Timestamp};
 
-use super::layout::PLACES;
-use super::selection::Selection;
 use super::settle::{counted, json};
-use super::shared::Shared;
-use super::summary;
 use crate::server::columns::{limit, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::layout::PLACES;
+use crate::store::selection::Selection;
+use crate::store::shared::Shared;
+use crate::store::summary;
 
 pub(crate) async fn stats(
     client: &PooledClient,

@@ -12,12 +12,12 @@ use retry_workflow::{Failure, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::shared::{Shared, Values};
-use super::summary::durations::{self, Sums};
-use super::summary::{self, rollup};
 use crate::server::columns::{column, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::shared::{Shared, Values};
+use crate::store::summary::durations::{self, Sums};
+use crate::store::summary::{self, rollup};
 
 /// The number of numeric columns of an item, or of a row of history. They share one array, because
 /// each further column to unnest costs the server as much as a good part of its work.

@@ -7,12 +7,12 @@ use retry_workflow::Timestamp;
 use retry_workflow::store::{Lease, LeaseKey, MAX_CLAIM_BYTES, Selection};
 use tokio_postgres::Row;
 
-use super::layout::{LEVELS, PLACES};
-use super::place::{After, Place, Reached};
-use super::shared::{Shared, Values};
 use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::layout::{LEVELS, PLACES};
+use crate::store::place::{After, Place, Reached};
+use crate::store::shared::{Shared, Values};
 
 /// The arguments of a claim.
 #[derive(Debug)]

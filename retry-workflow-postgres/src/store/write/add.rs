@@ -9,12 +9,12 @@ use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
 use super::settle::{Rows, counted};
-use super::shared::{Shared, Values};
-use super::summary::durations::Imported;
-use super::summary::{self, Minutes};
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::shared::{Shared, Values};
+use crate::store::summary::durations::Imported;
+use crate::store::summary::{self, Minutes};
 
 /// The largest number of items that one statement imports.
 const IMPORTED_AT_ONCE: usize = 1_000;

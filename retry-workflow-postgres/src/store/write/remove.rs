@@ -1,9 +1,9 @@
 //! Removing a job, item by item.
 
-use super::shared::Shared;
 use crate::server::columns::limit;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
+use crate::store::shared::Shared;
 
 /// Once no item is left, the values go as well, and the job counts from 0. Item numbers are never
 /// reused: a worker that wakes up late cannot hold a lease of another item.

@@ -100,7 +100,8 @@ impl PostgresStore {
     ///
     /// # Errors
     ///
-    /// - [`Access`](StoreError::Access): the server cannot be reached, or the user may not do this
+    /// - [`Access`](StoreError::Access): the server cannot be reached, the user may not do this, or
+    ///   the schema belongs to a hub or to a program from before the first release
     /// - [`Newer`](StoreError::Newer): a newer version has written it
     /// - [`Foreign`](StoreError::Foreign): the schema holds something else
     pub async fn connect(url: &str) -> StoreResult<Self> {

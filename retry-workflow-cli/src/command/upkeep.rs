@@ -48,14 +48,7 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
     }
     let StoreCheck { layout, newest, bytes, items, disagreements, damage, .. } = &check;
     screen.line(format_args!("store   {}", one_line(&address.to_string())))?;
-    if layout == newest {
-        screen.line(format_args!("layout  {layout}, the newest"))?;
-    } else {
-        let flag = screen.flag.clone();
-        screen.line(format_args!(
-            "layout  {layout}; the newest is {newest}: retry-workflow{flag} store migrate"
-        ))?;
-    }
+    screen.line(format_args!("layout  {}", layout_text(*layout, *newest, &screen.flag)))?;
     screen.line(format_args!("size    {} KiB", thousands(bytes.div_ceil(1024))))?;
     screen.line(format_args!("items   {}", thousands(*items)))?;
     for Disagreement { job, state, summary, counted, found, .. } in disagreements {
@@ -88,12 +81,27 @@ async fn migrate(address: &Address, screen: &mut Screen) -> Result<Exit, Command
     let (before, now) = address.migrate().await?;
     if screen.json {
         screen.object(&json!({ "before": before, "layout": now }))?;
-    } else if before == now {
-        screen.line(format_args!("the store has layout {now}, the newest"))?;
     } else {
-        screen.line(format_args!("the store has layout {now}; it had layout {before}"))?;
+        screen.line(format_args!("the store has layout {}", migrated_text(before, now)))?;
     }
     Ok(Exit::Success)
+}
+
+/// A layout, and how to migrate it if it is not the newest.
+fn layout_text(layout: u32, newest: u32, flag: &str) -> String {
+    if layout == newest {
+        return format!("{layout}, the newest");
+    }
+    format!("{layout}; the newest is {newest}: retry-workflow{flag} store migrate")
+}
+
+/// The layout after a migration, and the one before it.
+fn migrated_text(before: u32, now: u32) -> String {
+    if before == now {
+        format!("{now}, the newest")
+    } else {
+        format!("{now}; it had layout {before}")
+    }
 }
 
 /// Copies one job or all of them, each with its `reduce`s.
@@ -145,4 +153,18 @@ async fn copy_job(from: &dyn Store, to: &dyn Store, job: &Job) -> Result<Copied,
         CopyError::Running { .. } => CommandError::Running(error.to_string()),
         other => CommandError::Stopped(other.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_layout_is_shown_with_the_command_that_migrates_it() {
+        let text = layout_text(1, 2, " --store old.db");
+        assert_eq!(text, "1; the newest is 2: retry-workflow --store old.db store migrate");
+        assert_eq!(layout_text(2, 2, ""), "2, the newest");
+        assert_eq!(migrated_text(1, 2), "2; it had layout 1");
+        assert_eq!(migrated_text(2, 2), "2, the newest");
+    }
 }

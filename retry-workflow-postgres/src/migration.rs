@@ -15,13 +15,14 @@ pub(crate) const STORE: &str = "store_layout";
 /// The table that records the steps of a hub.
 pub(crate) const HUB: &str = "hub_layout";
 
+/// The advisory lock held during a step, of a store or a hub: `rtry` in ASCII.
+const LOCK: i64 = 0x7274_7279;
+
 /// The tables of a store or a hub, as the steps that lead to them.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     /// The table that records the steps: [`STORE`] or [`HUB`]. Opening needs only `SELECT` on it.
     pub(crate) table: &'static str,
-    /// The advisory lock held during a step.
-    pub(crate) lock: i64,
     /// Each step migrates a schema to the layout with its number, counted from 1; the first one
     /// creates the tables. `@` stands for the schema and a dot. Released steps never change: a
     /// change of the tables is one more step, which grants a new table to the roles that may write
@@ -155,8 +156,7 @@ impl Layout {
         // No timeout, however large the tables are.
         client
             .batch_execute(&format!(
-                "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({})",
-                self.lock
+                "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
             ))
             .await?;
         // Another process may have been faster.
@@ -277,5 +277,18 @@ mod tests {
         assert!(error.to_string().contains("division by zero"), "{error}");
         open(&place, OF_STORE).await.unwrap();
         open(&place, LATER_STORE).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn store_and_hub_opened_at_once_do_not_share_a_schema() {
+        for _ in 0..5 {
+            let Some(place) = Place::new() else { return };
+            let (store, hub) = tokio::join!(open(&place, OF_STORE), open(&place, OF_HUB));
+            let refused = match (store, hub) {
+                (Ok(()), Err(error)) | (Err(error), Ok(())) => error,
+                both => panic!("one of them owns the schema: {both:?}"),
+            };
+            assert!(matches!(refused, LayoutError::Other(_)), "{refused:?}");
+        }
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::migration::{HUB, Layout};
 
-/// The layout that this program reads and writes. Its lock is `fltr` in ASCII.
-pub(crate) const LAYOUT: Layout =
-    Layout { table: HUB, lock: 0x666c_7472, steps: &[TABLES], grants: GRANTS };
+/// The layout that this program reads and writes.
+pub(crate) const LAYOUT: Layout = Layout { table: HUB, steps: &[TABLES], grants: GRANTS };
 
 const TABLES: &str = "
 CREATE TABLE @members (

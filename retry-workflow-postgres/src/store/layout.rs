@@ -12,9 +12,8 @@ use crate::migration::{Layout, LayoutError, STORE};
 use crate::server::columns::column;
 use crate::server::{PooledClient, PostgresError};
 
-/// The layout that this program reads and writes. Its lock is `rtry` in ASCII.
-pub(crate) const LAYOUT: Layout =
-    Layout { table: STORE, lock: 0x7274_7279, steps: &[TABLES], grants: GRANTS };
+/// The layout that this program reads and writes.
+pub(crate) const LAYOUT: Layout = Layout { table: STORE, steps: &[TABLES], grants: GRANTS };
 
 /// The number of rows that count each job, so that concurrent settlements seldom collide.
 pub(crate) const SHARDS: i16 = 16;

@@ -204,6 +204,7 @@ impl Layout {
     }
 }
 
+#[cfg(feature = "fleet")]
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

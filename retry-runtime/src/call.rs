@@ -1,5 +1,5 @@
 //! One call, from its first attempt to its end. [`session`] decides what happens after an attempt;
-//! the rest is what a call carries: its plan, its timer, its last failure.
+//! the rest is what a call carries: its context, its timer, its last failure.
 
 pub(crate) mod attempt;
 pub(crate) mod attempt_timeout;
@@ -7,7 +7,7 @@ pub(crate) mod async_sleep;
 pub(crate) mod blocking;
 pub(crate) mod last_failure;
 pub(crate) mod nested;
-pub(crate) mod plan;
+pub(crate) mod call_context;
 pub(crate) mod call_state;
 pub(crate) mod cancel;
 pub(crate) mod session;

@@ -364,7 +364,11 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 }
 
 /// The policy that a call obeys now, if it differs from the compiled `policy`.
-pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy, is_evaluated: bool) -> Option<Policy> {
+pub(crate) fn effective_policy(
+    origin: Origin<'_>,
+    policy: &Policy,
+    is_evaluated: bool,
+) -> Option<Policy> {
     let site = origin.site?;
     let in_force = match site.policy_override().draft() {
         // Only part of the policy was compiled: apply the written fields to the complete one.

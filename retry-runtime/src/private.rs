@@ -24,6 +24,7 @@ pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_timeout::{
     AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
+pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::driver::Call;
 pub use crate::call::hedge::contexts::Contexts;
@@ -34,7 +35,6 @@ pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, Hedged, Hedging};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
-pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::run_time_timer::RunTimeTimer;
 pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
 pub use crate::call::tracked::{
@@ -118,7 +118,7 @@ pub const fn session() -> Session {
 #[cold]
 #[inline(never)]
 pub fn failed(session: &mut Session, site: &'static Site, verdict: Verdict<'_>) -> Next {
-    session.failed(&Plan::of(site), None, verdict)
+    session.failed(&CallContext::of(site), None, verdict)
 }
 
 /// A call has succeeded.

@@ -13,16 +13,16 @@ impl Expansion<'_> {
     /// Returns when attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
         let by = self.hedged_by?;
-        let plan = self.bare_plan();
+        let call_context = self.bare_call_context();
         let policy = self.is_run_time().then(|| {
             let evaluate = self.evaluate();
             quote!(let policy = #evaluate;)
         });
         let hedging = match by {
             HedgedBy::Percentile(_) => {
-                quote!(__retry::Hedging::by_percentile(&#plan, &__RETRY_LATENCIES))
+                quote!(__retry::Hedging::by_percentile(&#call_context, &__RETRY_LATENCIES))
             }
-            HedgedBy::Policy => quote!(__retry::Hedging::start(&#plan)),
+            HedgedBy::Policy => quote!(__retry::Hedging::start(&#call_context)),
         };
         Some(quote! {
             let hedging = {

@@ -217,35 +217,35 @@ impl Expansion<'_> {
         })
     }
 
-    /// The call's plan, as far as it is known before the call begins.
-    pub(super) fn bare_plan(&self) -> TokenStream {
+    /// The call's context, as far as it is known before the call begins.
+    pub(super) fn bare_call_context(&self) -> TokenStream {
         if self.is_run_time() {
-            quote!(__retry::Plan::at_run_time(&__RETRY_SITE, &policy))
+            quote!(__retry::CallContext::at_runtime(&__RETRY_SITE, &policy))
         } else if self.generic {
-            quote!(__retry::Plan::by(&__RETRY_SITE, __retry_policy))
+            quote!(__retry::CallContext::by(&__RETRY_SITE, __retry_policy))
         } else {
-            quote!(__retry::Plan::of(&__RETRY_SITE))
+            quote!(__retry::CallContext::of(&__RETRY_SITE))
         }
     }
 
-    /// The call's complete plan, for the runtime.
-    pub(super) fn plan(&self) -> TokenStream {
-        let mut plan = self.bare_plan();
+    /// The call's complete context, for the runtime.
+    pub(super) fn call_context(&self) -> TokenStream {
+        let mut call_context = self.bare_call_context();
         if let Some(breaker) = self.breaker() {
             let breaker = breaker.named("breaker");
-            plan.extend(quote!(.breaker(#breaker)));
+            call_context.extend(quote!(.breaker(#breaker)));
         }
         if let Some(quota) = self.quota() {
             let quota = quota.named("quota");
-            plan.extend(quote!(.quota(#quota)));
+            call_context.extend(quote!(.quota(#quota)));
         }
         if self.args.waits_for_breaker {
-            plan.extend(quote!(.waits_for_breaker()));
+            call_context.extend(quote!(.waits_for_breaker()));
         }
         if self.is_hedged() {
-            plan.extend(quote!(.hedges()));
+            call_context.extend(quote!(.hedges()));
         }
-        plan
+        call_context
     }
 
     /// Returns whether a call may wait until the breaker admits it: a call that has failed waits

@@ -102,9 +102,9 @@ impl Expansion<'_> {
         if self.is_plain() {
             return quote!(__retry::failed(&mut session, &__RETRY_SITE, verdict));
         }
-        let (plan, cancelled) = (self.plan(), self.cancelled());
+        let (call_context, cancelled) = (self.call_context(), self.cancelled());
         let permit = self.permit();
-        quote!(__retry::Call::failed(&mut call, #plan #cancelled, #permit, verdict))
+        quote!(__retry::Call::failed(&mut call, #call_context #cancelled, #permit, verdict))
     }
 
     /// Writes the permit of an attempt, an `Option`.
@@ -148,7 +148,7 @@ impl Expansion<'_> {
         Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
-    /// Tells a plan whether the call has been cancelled.
+    /// Passes to the context whether the call has been cancelled.
     fn cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
         let is_cancelled = is_cancelled();
@@ -162,7 +162,7 @@ impl Expansion<'_> {
         let is_cancelled = is_cancelled();
         let interrupted = self.how_to_interrupt(false);
         let wrapped = self.wrapped();
-        let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
+        let (call_context, policy, leave) = (self.call_context(), self.bind_policy(), self.leave());
         let history = self.take_history();
         Some(quote! {
             if #is_cancelled {
@@ -174,7 +174,7 @@ impl Expansion<'_> {
                 if let __retry::Some(outcome) = __retry::Call::take_last_or(&mut call, interrupted) {
                     #policy
                     #history
-                    let ended = __retry::Call::cancelled_before_attempt(call, #plan);
+                    let ended = __retry::Call::cancelled_before_attempt(call, #call_context);
                     #leave
                 }
             }
@@ -212,7 +212,7 @@ impl Expansion<'_> {
         if self.args.cancel.is_none() {
             return quote!(#wait.await;);
         }
-        let (plan, policy, leave) = (self.plan(), self.bind_policy(), self.leave());
+        let (call_context, policy, leave) = (self.call_context(), self.bind_policy(), self.leave());
         let history = self.take_history();
         let awaited = match breaker {
             Some(_) => {
@@ -225,7 +225,7 @@ impl Expansion<'_> {
             if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
                 #history
-                let (outcome, ended) = __retry::Call::cancelled(call, #plan, #awaited);
+                let (outcome, ended) = __retry::Call::cancelled(call, #call_context, #awaited);
                 #leave
             }
         }
@@ -259,7 +259,7 @@ impl Expansion<'_> {
 
     /// Writes the timer of the call, started.
     fn timer(&self) -> TokenStream {
-        let plan = self.bare_plan();
+        let call_context = self.bare_call_context();
         let mut how = None;
         let timer = match self.cut {
             Timing::Never => return quote!(__retry::Untimed),
@@ -276,7 +276,7 @@ impl Expansion<'_> {
                 quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>) as __retry::PickTimer>::Timer)
             }
         };
-        let start = quote!(#timer::start(&#plan #how));
+        let start = quote!(#timer::start(&#call_context #how));
         if !self.is_run_time() {
             return start;
         }
@@ -330,7 +330,7 @@ impl Expansion<'_> {
     }
 
     fn context(&self) -> Option<TokenStream> {
-        let plan = self.bare_plan();
+        let call_context = self.bare_call_context();
         let context = self.args.context.as_ref()?;
         let session = self.session();
         // The number of a runtime policy, without the search for the nearest valid policy: an
@@ -340,10 +340,10 @@ impl Expansion<'_> {
             let written = policy::written(self.checked.written);
             quote!({
                 let policy = #policy;
-                __retry::Session::context_at_run_time(&#session, &#plan, #written)
+                __retry::Session::attempt_at_runtime(&#session, &#call_context, #written)
             })
         } else {
-            quote!(__retry::Session::context(&#session, &#plan))
+            quote!(__retry::Session::attempt(&#session, &#call_context))
         };
         if self.is_hedged() {
             return Some(quote!(let attempt = __retry::Contexts::of(#attempt);));
@@ -359,7 +359,8 @@ impl Expansion<'_> {
         let Some(breaker) = self.breaker() else { return attempt.clone() };
         let breaker = breaker.named("breaker");
         let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
-        let (plan, policy, cancelled) = (self.plan(), self.bind_policy(), self.cancelled());
+        let (call_context, policy, cancelled) =
+            (self.call_context(), self.bind_policy(), self.cancelled());
         let (history, leave) = (self.take_history(), self.leave());
         // The permit of a hedge may take its place.
         let mutability = self.is_hedged().then(|| quote!(mut));
@@ -372,7 +373,7 @@ impl Expansion<'_> {
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
-                    match __retry::Call::refused(&mut call, #plan #cancelled, &rejected) {
+                    match __retry::Call::refused(&mut call, #call_context #cancelled, &rejected) {
                         __retry::Next::Wait => #wait,
                         __retry::Next::GiveUp(ended) => {
                             #history
@@ -496,14 +497,15 @@ impl Expansion<'_> {
     fn on_retry(&self) -> Option<TokenStream> {
         let on_retry = self.args.on_retry.as_ref()?;
         // With the quota, which gets its tokens back if the listener panics.
-        let plan = if self.args.quota.is_some() { self.plan() } else { self.bare_plan() };
+        let call_context =
+            if self.args.quota.is_some() { self.call_context() } else { self.bare_call_context() };
         let error = if self.is_tracked() {
             quote!(__retry::tracked_failure(&outcome))
         } else {
             quote!(__retry::failure(&outcome))
         };
         let session = self.session();
-        let event = quote!(&__retry::Session::event(&#session, &#plan, #error));
+        let event = quote!(&__retry::Session::event(&#session, &#call_context, #error));
         let place = SpanRange::of(on_retry);
         let call = place.call(quote!(__retry::call_on_retry), quote!(#event, #on_retry));
         Some(quote!(#call;))

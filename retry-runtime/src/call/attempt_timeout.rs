@@ -13,7 +13,7 @@ use tokio::task::coop::{Unconstrained, unconstrained};
 
 use crate::base::clock::{self, Instant};
 use crate::base::timer::{self, Sleep};
-use crate::call::plan::{LimitKind, Plan, Timing};
+use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::outcome::Interruptible;
 use crate::outcome::error::Interrupted;
 
@@ -41,7 +41,7 @@ pub struct Untimed;
 impl Untimed {
     /// Starts a call.
     #[inline(always)]
-    pub const fn start(_: &Plan<'_>) -> Self {
+    pub const fn start(_: &CallContext<'_>) -> Self {
         Self
     }
 }
@@ -71,8 +71,8 @@ impl Clocked {
     pub const UNTIMED: Self = Self(Timing::NONE);
 
     /// Starts a call.
-    pub fn start(plan: &Plan<'_>) -> Self {
-        Self(Timing::start(plan))
+    pub fn start(context: &CallContext<'_>) -> Self {
+        Self(Timing::start(context))
     }
 }
 
@@ -110,8 +110,8 @@ pub struct Timed {
 
 impl Timed {
     /// Starts a call; the deadline counts from here.
-    pub fn start(plan: &Plan<'_>) -> Self {
-        let policy = plan.obeyed();
+    pub fn start(context: &CallContext<'_>) -> Self {
+        let policy = context.effective_policy();
         Self { timing: Timing::of(&policy), timeout: policy.get_timeout() }
     }
 

@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! The plan is passed to each step instead of stored: it may borrow a `self` that is not `Sync`,
+//! The context is passed to each step instead of stored: it may borrow a `self` that is not `Sync`,
 //! and a call is held across attempts. Every step that ends the call consumes it.
 
 use core::fmt;
@@ -21,9 +21,9 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::clock::{self, Instant};
 use crate::call::attempt_timeout::CallTiming;
+use crate::call::call_context::CallContext;
 use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
-use crate::call::plan::Plan;
 use crate::call::session::{Next, Session, Verdict};
 use crate::outcome::error::{Ended, Interrupted};
 use crate::protect::breaker::{Admission, CircuitBreaker, Permit, StagePass};
@@ -57,8 +57,8 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
     /// Decides what follows after the breaker has rejected the next attempt.
     #[cold]
     #[inline(never)]
-    pub fn refused(&mut self, plan: Plan<'_>, rejected: &Interrupted) -> Next {
-        self.session.refused(&plan.timing(self.timer.timing()), rejected)
+    pub fn refused(&mut self, context: CallContext<'_>, rejected: &Interrupted) -> Next {
+        self.session.refused(&context.timing(self.timer.timing()), rejected)
     }
 
     /// Ends the call after an attempt that succeeded.
@@ -78,11 +78,11 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
     #[inline(never)]
     pub fn failed(
         &mut self,
-        plan: Plan<'_>,
+        context: CallContext<'_>,
         permit: Option<Permit<'_>>,
         verdict: Verdict<'_>,
     ) -> Next {
-        self.session.failed(&plan.timing(self.timer.timing()), permit, verdict)
+        self.session.failed(&context.timing(self.timer.timing()), permit, verdict)
     }
 
     /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
@@ -172,8 +172,8 @@ impl<R, T: CallTiming> Call<LastFailure<R>, T> {
     /// Ends the call that was cancelled during a wait, after a failure or after the rejection
     /// `rejected`.
     #[cold]
-    pub fn cancelled(self, plan: Plan<'_>, rejected: Option<R>) -> (R, Ended) {
-        let ended = self.session.cancelled(&plan.timing(self.timer.timing()));
+    pub fn cancelled(self, context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
+        let ended = self.session.cancelled(&context.timing(self.timer.timing()));
         let none = || unreachable!("a failure that is retried is kept during the wait");
         (self.session.close().last_or_else(|| rejected.unwrap_or_else(none)), ended)
     }
@@ -187,8 +187,8 @@ impl<R, T: CallTiming> Call<LastFailure<R>, T> {
 
     /// Ends the call that was cancelled before an attempt.
     #[cold]
-    pub fn cancelled_before_attempt(self, plan: Plan<'_>) -> Ended {
-        let ended = self.session.cancelled_before_attempt(&plan.timing(self.timer.timing()));
+    pub fn cancelled_before_attempt(self, context: CallContext<'_>) -> Ended {
+        let ended = self.session.cancelled_before_attempt(&context.timing(self.timer.timing()));
         let _ = self.session.close();
         ended
     }

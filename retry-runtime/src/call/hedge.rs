@@ -15,11 +15,11 @@ use core::task::{Context, Poll};
 
 use retry_rules::Bound;
 
+use crate::call::call_context::CallContext;
 use crate::call::hedge::group::{Caller, Group, Hedge, Terms};
 use crate::call::hedge::latencies::Latencies;
 use crate::call::hedge::member::{HedgeOutcome, Member};
 use crate::call::hedge::report::HedgeReport;
-use crate::call::plan::Plan;
 use crate::call::session::Decision;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
@@ -50,14 +50,14 @@ pub struct Hedging(Option<Hedge>);
 impl Hedging {
     /// As the policy says.
     #[inline(always)]
-    pub fn start(plan: &Plan<'_>) -> Self {
-        Self(Hedge::of(&plan.obeyed()))
+    pub fn start(context: &CallContext<'_>) -> Self {
+        Self(Hedge::of(&context.effective_policy()))
     }
 
     /// Hedges after a percentile of the times that the function's attempts take, unless an override
     /// sets a delay or ends the hedges.
-    pub fn by_percentile(plan: &Plan<'_>, latencies: &Latencies) -> Self {
-        let policy = plan.obeyed();
+    pub fn by_percentile(context: &CallContext<'_>, latencies: &Latencies) -> Self {
+        let policy = context.effective_policy();
         let after = match policy.hedge_bound() {
             Bound::None => latencies.percentile(),
             bound => bound.limit(),

@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::call::attempt_timeout::{AttemptTimeout, CallTiming, CutOff, Timed};
-use crate::call::plan::{Plan, Timing};
+use crate::call::call_context::{CallContext, Timing};
 use crate::observe;
 use crate::outcome::error::Interrupted;
 
@@ -27,10 +27,10 @@ impl<R> RunTimeTimer<R> {
     /// Starts a call with time limits, whose interrupted attempts return `interrupted(…)`. Without
     /// it, a deadline takes effect only between attempts, and a timeout not at all.
     #[cold]
-    pub fn start(plan: &Plan<'_>, interrupted: Option<fn(Interrupted) -> R>) -> Self {
-        let timed = Timed::start(plan);
+    pub fn start(context: &CallContext<'_>, interrupted: Option<fn(Interrupted) -> R>) -> Self {
+        let timed = Timed::start(context);
         if let (None, Some(timeout)) = (interrupted, timed.timeout()) {
-            observe::timeout_not_obeyed(plan.origin.name, timeout);
+            observe::timeout_not_obeyed(context.origin.name, timeout);
         }
         Self(Some(Box::new(Bounds { timed, interrupted })))
     }

@@ -14,7 +14,7 @@
 //! }
 //! ```
 
-mod so_far;
+mod call_progress;
 mod verdict;
 
 use core::future::Future;
@@ -25,13 +25,13 @@ use core::time::Duration;
 
 use retry_rules::{Attempts, Fields, Policy};
 
-use self::so_far::SoFar;
+use self::call_progress::CallProgress;
 use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
 use crate::call::attempt::Attempt;
+use crate::call::call_context::CallContext;
 use crate::call::call_state::CallState;
 use crate::call::last_failure::{FailureSlot, LastFailure};
-use crate::call::plan::Plan;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Interrupted};
 use crate::outcome::past_failure::PastFailure;
@@ -39,8 +39,8 @@ use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
 use crate::site::Origin;
 
-pub use self::so_far::Next;
-pub(crate) use self::so_far::succeeded_first_try;
+pub use self::call_progress::Next;
+pub(crate) use self::call_progress::succeeded_first_try;
 pub(crate) use self::verdict::Decision;
 pub use self::verdict::{HintSource, Verdict};
 
@@ -57,7 +57,7 @@ pin_project_lite::pin_project! {
     /// a call makes one allocation however often it waits.
     #[derive(Debug)]
     struct WaitingCall<K> {
-        so_far: SoFar,
+        progress: CallProgress,
         kept: K,
         #[pin]
         sleep: Option<Sleep>,
@@ -81,13 +81,13 @@ impl<K> Session<K> {
     /// The number of the attempt that is about to begin.
     #[inline(always)]
     pub fn number(&self) -> u32 {
-        self.known().map_or(0, |so_far| so_far.made).saturating_add(1)
+        self.known().map_or(0, |progress| progress.made).saturating_add(1)
     }
 
     /// Returns whether an attempt has failed, so that the current one is a retry.
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
-        self.known().is_some_and(|so_far| so_far.made > 0)
+        self.known().is_some_and(|progress| progress.made > 0)
     }
 
     /// Acquires the breaker's permit for the attempt that is about to begin.
@@ -96,12 +96,12 @@ impl<K> Session<K> {
     /// [`Rejected`] as from [`CircuitBreaker::try_acquire`].
     #[inline(always)]
     pub fn try_acquire<'b>(&self, breaker: &'b CircuitBreaker) -> Result<Permit<'b>, Rejected> {
-        breaker.admit_closed().or_else(|word| so_far::acquire(breaker, word, self.known()))
+        breaker.admit_closed().or_else(|word| call_progress::acquire(breaker, word, self.known()))
     }
 
     /// Returns the trace of the call's last attempt or refusal in a stage of its breaker.
     pub(crate) fn stage_pass(&self) -> StagePass {
-        self.known().map_or(StagePass::NONE, SoFar::stage_pass)
+        self.known().map_or(StagePass::NONE, CallProgress::stage_pass)
     }
 
     /// An attempt succeeded, and with it the call.
@@ -109,7 +109,7 @@ impl<K> Session<K> {
     pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>) {
         // By value: an option known to be `None` needs no drop.
         match self.waiting {
-            Some(waiting) => waiting.so_far.recovered(origin.into(), None),
+            Some(waiting) => waiting.progress.recovered(origin.into(), None),
             None => succeeded_first_try(origin),
         }
     }
@@ -119,7 +119,7 @@ impl<K> Session<K> {
     #[inline(always)]
     pub fn succeeded_with_quota<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
         match self.waiting {
-            Some(waiting) => waiting.so_far.recovered(origin.into(), Some(quota)),
+            Some(waiting) => waiting.progress.recovered(origin.into(), Some(quota)),
             None => {
                 quota.refund();
                 succeeded_first_try(origin);
@@ -133,7 +133,7 @@ impl<K> Session<K> {
     #[inline(never)]
     pub fn failed(
         &mut self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         permit: Option<Permit<'_>>,
         verdict: Verdict<'_>,
     ) -> Next
@@ -141,8 +141,8 @@ impl<K> Session<K> {
         K: FailureSlot,
     {
         match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().project().so_far.failed(plan, permit, &verdict),
-            None => self.decide_first(|so_far| so_far.failed(plan, permit, &verdict)),
+            Some(waiting) => waiting.as_mut().project().progress.failed(context, permit, &verdict),
+            None => self.decide_first(|progress| progress.failed(context, permit, &verdict)),
         }
     }
 
@@ -151,7 +151,7 @@ impl<K> Session<K> {
     #[inline(never)]
     pub fn take_history(&mut self) -> Vec<PastFailure> {
         match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().project().so_far.take_history(),
+            Some(waiting) => waiting.as_mut().project().progress.take_history(),
             None => Vec::new(),
         }
     }
@@ -161,13 +161,13 @@ impl<K> Session<K> {
         self.known()?.policy()
     }
 
-    fn so_far(&self) -> &SoFar {
-        self.known().unwrap_or(const { &SoFar::NOTHING })
+    fn progress(&self) -> &CallProgress {
+        self.known().unwrap_or(const { &CallProgress::NOTHING })
     }
 
     /// The progress of a call that has waited.
-    fn known(&self) -> Option<&SoFar> {
-        self.waiting.as_ref().map(|waiting| &waiting.so_far)
+    fn known(&self) -> Option<&CallProgress> {
+        self.waiting.as_ref().map(|waiting| &waiting.progress)
     }
 
     /// Ends the call without success, and returns the failure that was kept. Because every way out
@@ -184,61 +184,65 @@ impl<K> Session<K> {
     }
 
     /// The event to pass to `on_retry`, after a failure that will be retried.
-    pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> Announced<'e, E> {
-        let so_far = self.so_far();
-        let wait = so_far.delay().unwrap_or_default();
+    pub fn event<'e, E>(
+        &self,
+        context: &CallContext<'e>,
+        failure: Failure<'e, E>,
+    ) -> Announced<'e, E> {
+        let progress = self.progress();
+        let wait = progress.delay().unwrap_or_default();
         let event = RetryEvent {
-            name: plan.origin.name,
-            attempt: so_far.made,
-            attempts: so_far.forgiven().extends(plan.obeyed().get_attempts()),
+            name: context.origin.name,
+            attempt: progress.made,
+            attempts: progress.forgiven().extends(context.effective_policy().get_attempts()),
             failure,
             wait,
-            waited: so_far.waited().saturating_sub(wait),
+            waited: progress.waited().saturating_sub(wait),
         };
-        Announced { event, _credit: OnPanic::release(plan.quota, so_far.cost) }
+        Announced { event, _credit: OnPanic::release(context.quota, progress.cost) }
     }
 
     /// The breaker did not admit the next attempt; the call waits for it if it may.
     #[cold]
     #[inline(never)]
-    pub fn refused(&mut self, plan: &Plan<'_>, rejected: &Interrupted) -> Next
+    pub fn refused(&mut self, context: &CallContext<'_>, rejected: &Interrupted) -> Next
     where
         K: FailureSlot,
     {
         match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().project().so_far.refused(plan, rejected),
-            None => self.decide_first(|so_far| so_far.refused(plan, rejected)),
+            Some(waiting) => waiting.as_mut().project().progress.refused(context, rejected),
+            None => self.decide_first(|progress| progress.refused(context, rejected)),
         }
     }
 
     /// The call was cancelled while it waited.
     #[cold]
     #[inline(never)]
-    pub fn cancelled(&self, plan: &Plan<'_>) -> Ended {
-        self.so_far().cancelled(plan)
+    pub fn cancelled(&self, context: &CallContext<'_>) -> Ended {
+        self.progress().cancelled(context)
     }
 
     /// The call was cancelled before the attempt that was about to begin.
     #[cold]
     #[inline(never)]
-    pub fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
-        self.so_far().cancelled_before_attempt(plan)
+    pub fn cancelled_before_attempt(&self, context: &CallContext<'_>) -> Ended {
+        self.progress().cancelled_before_attempt(context)
     }
 
     /// Decides for the first time whether the call goes on, and if so, or if it keeps its failures,
     /// stores its progress. Apart, because later decisions need no stack of their own.
     #[cold]
     #[inline(never)]
-    fn decide_first(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
+    fn decide_first(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next
     where
         K: FailureSlot,
     {
-        let mut so_far = SoFar::NOTHING;
-        let next = decide(&mut so_far);
-        if next == Next::Wait || so_far.keeps_failures() {
+        let mut progress = CallProgress::NOTHING;
+        let next = decide(&mut progress);
+        if next == Next::Wait || progress.keeps_failures() {
             let kept = K::none();
             self.waiting = Some(Box::pin(WaitingCall {
-                so_far,
+                progress,
                 kept,
                 sleep: None,
                 has_yielded: Yielded::default(),
@@ -248,28 +252,28 @@ impl<K> Session<K> {
     }
 
     /// The context passed to the body for the attempt that is about to begin.
-    pub fn context(&self, plan: &Plan<'_>) -> Attempt {
-        self.attempt_of(plan.obeyed().get_attempts())
+    pub fn attempt(&self, context: &CallContext<'_>) -> Attempt {
+        self.attempt_of(context.effective_policy().get_attempts())
     }
 
-    /// Like [`context`](Self::context), for a policy known only at run time, which may break rules.
+    /// Like [`attempt`](Self::attempt), for a policy known only at run time, which may break rules.
     /// `written` are the fields set in the attribute.
     #[inline(always)]
-    pub fn context_at_run_time(&self, plan: &Plan<'_>, written: Fields) -> Attempt {
-        self.attempt_of(plan.obeyed().nearest_attempts(written))
+    pub fn attempt_at_runtime(&self, context: &CallContext<'_>, written: Fields) -> Attempt {
+        self.attempt_of(context.effective_policy().nearest_attempts(written))
     }
 
     fn attempt_of(&self, attempts: Attempts) -> Attempt {
-        let Some(so_far) = self.known() else {
+        let Some(progress) = self.known() else {
             return Attempt::new(1, attempts, None, Duration::ZERO);
         };
-        let attempts = match so_far.forgiven().extends(attempts) {
+        let attempts = match progress.forgiven().extends(attempts) {
             Attempts::Limited(attempts) => {
-                Attempts::Limited(attempts.saturating_sub(so_far.refusals()))
+                Attempts::Limited(attempts.saturating_sub(progress.refusals()))
             }
             Attempts::Unlimited => Attempts::Unlimited,
         };
-        Attempt::new(so_far.made.saturating_add(1), attempts, so_far.delay(), so_far.waited())
+        Attempt::new(progress.made.saturating_add(1), attempts, progress.delay(), progress.waited())
     }
 
     /// Sleeps for the wait that has been decided.
@@ -281,9 +285,9 @@ impl<K> Session<K> {
     /// warning names the call.
     pub fn wait_blocking<'o>(&mut self, origin: impl Into<Origin<'o>>) {
         if let Some(waiting) = &mut self.waiting {
-            let so_far = waiting.as_mut().project().so_far;
-            crate::call::blocking::sleep(so_far.wait(), origin.into().name);
-            so_far.attempt_begins();
+            let progress = waiting.as_mut().project().progress;
+            crate::call::blocking::sleep(progress.wait(), origin.into().name);
+            progress.attempt_begins();
         }
     }
 
@@ -294,10 +298,10 @@ impl<K> Session<K> {
         event: impl Future<Output = ()>,
     ) {
         let Some(waiting) = &mut self.waiting else { return };
-        let limit = waiting.as_mut().project().so_far.wait();
+        let limit = waiting.as_mut().project().progress.wait();
         match crate::call::blocking::sleep_until(event, limit, origin.into().name) {
             Some(slept) => self.wait_ended_after(slept),
-            None => waiting.as_mut().project().so_far.attempt_begins(),
+            None => waiting.as_mut().project().progress.attempt_begins(),
         }
     }
 
@@ -307,8 +311,8 @@ impl<K> Session<K> {
         if let Some(waiting) = &mut self.waiting {
             let mut this = waiting.as_mut().project();
             this.sleep.set(None);
-            this.so_far.slept_only(slept);
-            this.so_far.attempt_begins();
+            this.progress.slept_only(slept);
+            this.progress.attempt_begins();
         }
     }
 
@@ -330,14 +334,14 @@ impl<K> Session<K> {
         if let Some(waiting) = &mut self.waiting {
             let this = waiting.as_mut().project();
             let _ = this.kept.take();
-            this.so_far.set_asked(None);
-            this.so_far.ended_in_value = false;
+            this.progress.set_asked(None);
+            this.progress.ended_in_value = false;
         }
     }
 
     /// Returns the tokens that the pending retry took from the quota.
     pub(crate) fn credit(&self) -> u32 {
-        self.known().map_or(0, |so_far| so_far.cost)
+        self.known().map_or(0, |progress| progress.cost)
     }
 }
 
@@ -355,10 +359,10 @@ impl Session {
         if behind.attempts == 0 {
             return Self::new();
         }
-        let so_far = SoFar::resumed(behind);
+        let progress = CallProgress::resumed(behind);
         Self {
             waiting: Some(Box::pin(WaitingCall {
-                so_far,
+                progress,
                 kept: (),
                 sleep: None,
                 has_yielded: Yielded::default(),
@@ -368,7 +372,7 @@ impl Session {
 
     /// The progress of the call.
     pub(crate) fn state(&self) -> CallState {
-        self.so_far().state()
+        self.progress().state()
     }
 }
 
@@ -408,13 +412,13 @@ impl<K> Future for Wait<'_, K> {
 
 impl<K> WaitingCall<K> {
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.so_far.ends_at_once() {
+        if !self.progress.ends_at_once() {
             return self.poll_timer(cx);
         }
         let this = self.project();
         // No timer for a zero wait; but a loop without waits must still let other tasks run.
         ready!(timer::poll_yield(cx, this.has_yielded));
-        this.so_far.attempt_begins();
+        this.progress.attempt_begins();
         Poll::Ready(())
     }
 
@@ -423,13 +427,13 @@ impl<K> WaitingCall<K> {
         let mut this = self.project();
         if this.sleep.is_none() {
             // Created here and not when the wait was decided: only an async caller needs a timer.
-            this.sleep.set(Some(async_sleep::sleep(this.so_far.wait(), this.so_far.site)));
+            this.sleep.set(Some(async_sleep::sleep(this.progress.wait(), this.progress.site)));
         }
         if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(cx));
         }
         this.sleep.set(None);
-        this.so_far.attempt_begins();
+        this.progress.attempt_begins();
         Poll::Ready(())
     }
 }

@@ -31,7 +31,7 @@ use core::time::Duration;
 
 use crate::base::full_text::{full_text, text_without_bodies};
 use crate::base::sealed::{Seal, Sealed};
-use crate::call::plan::Plan;
+use crate::call::call_context::CallContext;
 use crate::call::session::{Next, Session};
 use crate::classify::probe::{Classifier, Fault};
 use crate::classify::{Class, Classify};
@@ -163,13 +163,13 @@ impl<D, V> Retrier<D, V> {
             Err(interrupted) => FailedAttempt::Interrupted(interrupted),
         };
         let verdict = self.common.settings.verdict(self.decider.rules(), &attempt, None);
-        let plan = self.common.settings.plan();
+        let context = self.common.settings.context();
         // The state does not keep failures: a store has a history of its own.
-        let end = plan.end.with_history(0);
-        let plan = Plan { since_first: Some(failed.since_first), end, ..plan };
+        let end = context.end.with_history(0);
+        let context = CallContext { since_first: Some(failed.since_first), end, ..context };
 
         let mut session = Session::<()>::resumed(*state);
-        match session.failed(&plan, None, verdict) {
+        match session.failed(&context, None, verdict) {
             Next::Wait => {
                 *state = session.state();
                 Decision::Wait(state.last_delay.unwrap_or_default())

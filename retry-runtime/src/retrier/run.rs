@@ -12,11 +12,11 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
+use crate::call::call_context::{Hedges, Timing};
 use crate::call::hedge::Race;
 use crate::call::hedge::group::{Caller, Hedge};
 use crate::call::hedge::member::{HedgeOutcome, Member};
 use crate::call::hedge::report::{HedgeReport, HedgeVerdicts};
-use crate::call::plan::{Hedges, Timing};
 use crate::call::session::{Decision, Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
@@ -293,7 +293,7 @@ where
                 return None;
             }
         }
-        let attempt = operation.begin(|| progress.call.session.context(&settings.plan()), Seal);
+        let attempt = operation.begin(|| progress.call.session.attempt(&settings.context()), Seal);
         match &mut progress.call.timer {
             None => {
                 slot.set(Some(attempt));
@@ -401,8 +401,8 @@ where
         let Self { parts, progress, .. } = self;
         match progress.stage {
             Stage::Begin => {
-                let plan = parts.common.settings.plan();
-                let (timed, hedge) = (Timed::start(&plan), Hedge::of(plan.policy));
+                let context = parts.common.settings.context();
+                let (timed, hedge) = (Timed::start(&context), Hedge::of(context.policy));
                 progress.call.timer = Some(Box::new(Limits {
                     timed,
                     hedge,
@@ -533,7 +533,7 @@ where
         let mut this = self.as_mut().project();
         let Parts { common, operation, .. } = this.parts;
         if matches!(*this.state, State::Unbegun) && common.settings.is_plain {
-            let context = || Session::<()>::new().context(&common.settings.plan());
+            let context = || Session::<()>::new().attempt(&common.settings.context());
             let attempt = Some(operation.begin(context, Seal));
             this.state.set(State::Begun { attempt, rest: None });
         }

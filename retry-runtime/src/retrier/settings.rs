@@ -10,11 +10,11 @@ use retry_rules::{Invalid, Policy};
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_timeout::CallTiming;
+use crate::call::call_context::{CallContext, Hedges};
 use crate::call::driver::{self, WaitTerms};
 use crate::call::hedge::group::Terms;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
-use crate::call::plan::{Hedges, Plan};
 use crate::call::session::{Next, Verdict};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
 use crate::event::retry_event::RetryEvent;
@@ -218,19 +218,19 @@ impl Settings {
         Origin::retrier(&self.name)
     }
 
-    pub(super) fn plan(&self) -> Plan<'_> {
-        Plan {
+    pub(super) fn context(&self) -> CallContext<'_> {
+        CallContext {
             breaker: self.breaker.as_ref().map(lend::breaker),
             quota: self.quota.as_ref().map(lend::quota),
             waits_for_breaker: self.waits_for_breaker,
             end: self.end,
-            ..Plan::by(self.origin(), &self.policy)
+            ..CallContext::by(self.origin(), &self.policy)
         }
     }
 
     /// Returns the terms of the hedges of attempt `attempt`.
     pub(super) fn terms(&self, attempt: u32) -> Terms<'_> {
-        let Plan { origin, breaker, quota, .. } = self.plan();
+        let CallContext { origin, breaker, quota, .. } = self.context();
         let keeps_failures = self.end.history > 0;
         Terms { origin, attempt, breaker, quota, contexts: None, keeps_failures }
     }
@@ -273,15 +273,15 @@ impl Settings {
         call: &mut Call<'r, T, E, Timer>,
         rejected: Interrupted,
     ) -> Option<End<T, E>> {
-        let plan = self.plan();
-        match call.refused(plan, &rejected) {
+        let context = self.context();
+        match call.refused(context, &rejected) {
             Next::GiveUp(how) => {
                 let history = call.session.take_history();
                 let last = take(call).last_or(rejected, Result::interrupted);
                 Some(ended(last, how).map_err(|error| error.with_history(history)))
             }
             Next::Wait => {
-                call.begin_wait(plan.quota, plan.breaker);
+                call.begin_wait(context.quota, context.breaker);
                 None
             }
         }
@@ -333,22 +333,22 @@ impl Settings {
             verdict = verdict.ruled_by(attempt);
         }
         verdict.retry &= can_repeat;
-        let plan = Plan { hedges, ..self.plan() };
-        match call.failed(plan, permit, verdict) {
+        let context = CallContext { hedges, ..self.context() };
+        match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {
-                    let event = call.session.event(&plan, tracked_failure(&outcome));
+                    let event = call.session.event(&context, tracked_failure(&outcome));
                     rules.on_retry(&event);
                     if let Some(listener) = closures.on_retry {
                         listener(&event);
                     }
                 }
-                if plan.quota.is_some() {
-                    call.begin_wait(plan.quota, None);
+                if context.quota.is_some() {
+                    call.begin_wait(context.quota, None);
                 }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
-                if plan.breaker.is_some() || call.timer.timing().has_deadline() {
+                if context.breaker.is_some() || call.timer.timing().has_deadline() {
                     call.keep(outcome);
                 }
                 ControlFlow::Continue(())

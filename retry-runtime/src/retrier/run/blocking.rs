@@ -5,8 +5,8 @@ use core::ops::ControlFlow;
 
 use super::Run;
 use crate::call::attempt_timeout::Clocked;
+use crate::call::call_context::Hedges;
 use crate::call::hedge::report::HedgeVerdicts;
-use crate::call::plan::Hedges;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
@@ -82,13 +82,13 @@ where
     pub fn call(self) -> Result<T, RetryError<E>> {
         let Self { mut parts, .. } = self;
         let settings = &parts.common.settings;
-        let mut call = Call::new(Clocked::start(&settings.plan()));
+        let mut call = Call::new(Clocked::start(&settings.context()));
         loop {
             let permit = match settings.admit(&mut call) {
                 Ok(permit) => permit,
                 Err(Some(end)) => return end,
                 Err(None) => {
-                    call.wait_blocking(settings.origin(), settings.plan().breaker);
+                    call.wait_blocking(settings.origin(), settings.context().breaker);
                     call.end_wait();
                     continue;
                 }

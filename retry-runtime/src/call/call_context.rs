@@ -21,9 +21,9 @@ pub(crate) enum Hedges {
 
 /// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+pub struct CallContext<'a> {
     pub(crate) origin: Origin<'a>,
-    /// The policy written in the source; see [`obeyed`](Self::obeyed).
+    /// The policy written in the source; see [`effective_policy`](Self::effective_policy).
     pub(crate) policy: &'a Policy,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
@@ -42,8 +42,8 @@ pub struct Plan<'a> {
     pub(crate) end: EndOptions,
 }
 
-impl<'a> Plan<'a> {
-    /// The plan of an annotated function.
+impl<'a> CallContext<'a> {
+    /// The context of an annotated function.
     #[inline(always)]
     pub fn of(site: &'static Site) -> Self {
         const NONE: &Policy = &Policy::new();
@@ -51,7 +51,7 @@ impl<'a> Plan<'a> {
         Self::by(site, site.compiled().unwrap_or(NONE))
     }
 
-    /// A plan whose policy depends on the function's generic parameters.
+    /// A context whose policy depends on the function's generic parameters.
     #[inline(always)]
     pub fn by(origin: impl Into<Origin<'a>>, policy: &'a Policy) -> Self {
         Self {
@@ -69,9 +69,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// A plan whose policy is known only at run time.
+    /// A context whose policy is known only at run time.
     #[inline(always)]
-    pub fn at_run_time(site: &'static Site, policy: &'a Policy) -> Self {
+    pub fn at_runtime(site: &'static Site, policy: &'a Policy) -> Self {
         Self { is_evaluated: true, ..Self::by(site, policy) }
     }
 
@@ -141,9 +141,10 @@ impl<'a> Plan<'a> {
     }
 
     /// The policy in force now: an override may have changed it since the program was compiled.
-    pub(crate) fn obeyed(&self) -> Cow<'a, Policy> {
+    pub(crate) fn effective_policy(&self) -> Cow<'a, Policy> {
         #[cfg(feature = "overrides")]
-        if let Some(policy) = crate::overrides::obeyed(self.origin, self.policy, self.is_evaluated)
+        if let Some(policy) =
+            crate::overrides::effective_policy(self.origin, self.policy, self.is_evaluated)
         {
             return Cow::Owned(policy);
         }
@@ -175,8 +176,8 @@ impl Timing {
 
     /// For a call that begins now. Reads the clock only if the policy has a deadline or a
     /// `max_elapsed`.
-    pub fn start(plan: &Plan<'_>) -> Self {
-        Self::of(&plan.obeyed())
+    pub fn start(context: &CallContext<'_>) -> Self {
+        Self::of(&context.effective_policy())
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {

@@ -1,4 +1,4 @@
-//! [`SoFar`]: the progress of a call, and what it decides after a failure or a refusal.
+//! [`CallProgress`]: the progress of a call, and the decision after a failure or a refusal.
 //!
 //! It is part of the one allocation that a waiting call makes, so it is small: durations are
 //! nanoseconds, capped at 584 years, and what few calls have is behind a pointer of its own.
@@ -12,9 +12,9 @@ use retry_rules::{Attempts, Jitter, Policy};
 use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
+use crate::call::call_context::{CallContext, Hedges, LimitKind, Timing};
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
-use crate::call::plan::{Hedges, LimitKind, Plan, Timing};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
@@ -36,7 +36,7 @@ pub enum Next {
 
 /// The progress of a call: its attempts and waits so far.
 #[derive(Debug)]
-pub(super) struct SoFar {
+pub(super) struct CallProgress {
     pub(super) made: u32,
     /// The tokens that the current retry took from the quota, to be returned if it succeeds or is
     /// not made.
@@ -132,9 +132,9 @@ fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
 pub(super) fn acquire<'b>(
     breaker: &'b CircuitBreaker,
     word: StateWord,
-    known: Option<&SoFar>,
+    known: Option<&CallProgress>,
 ) -> Result<Permit<'b>, Rejected> {
-    breaker.acquire(word, || known.map_or(StagePass::NONE, SoFar::stage_pass))
+    breaker.acquire(word, || known.map_or(StagePass::NONE, CallProgress::stage_pass))
 }
 
 /// Returns whether a test makes waits end at once.
@@ -148,13 +148,13 @@ fn skips_waits() -> bool {
 
 /// Ends a hold whose end a test does not wait for: calls would be rejected permanently otherwise,
 /// because a hold uses up no attempt.
-fn skip_hold(plan: &Plan<'_>) {
+fn skip_hold(context: &CallContext<'_>) {
     if skips_waits() {
-        plan.breaker.into_iter().for_each(CircuitBreaker::end_hold);
+        context.breaker.into_iter().for_each(CircuitBreaker::end_hold);
     }
 }
 
-impl SoFar {
+impl CallProgress {
     /// Nothing has failed yet.
     pub(super) const NOTHING: Self = Self {
         made: 0,
@@ -170,9 +170,9 @@ impl SoFar {
     /// The progress of a call that goes on, made in this process or in another one.
     pub(super) fn resumed(behind: CallState) -> Self {
         let CallState { attempts: made, waited, last_delay } = behind;
-        let mut so_far = Self { made, waited: nanos_of(waited), ..Self::NOTHING };
-        so_far.set_delay(last_delay);
-        so_far
+        let mut progress = Self { made, waited: nanos_of(waited), ..Self::NOTHING };
+        progress.set_delay(last_delay);
+        progress
     }
 
     /// The progress, to be stored.
@@ -259,13 +259,13 @@ impl SoFar {
 
     pub(super) fn failed(
         &mut self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         permit: Option<Permit<'_>>,
         verdict: &Verdict<'_>,
     ) -> Next {
         self.keep_pass(permit.as_ref().map_or(StagePass::NONE, Permit::stage_pass));
         if let Some(permit) = permit {
-            match plan.cut() {
+            match context.cut() {
                 // Whatever the matchers say: a server that hangs has to open the breaker.
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
                 // The caller ran out of time, which says nothing about the other side.
@@ -275,7 +275,7 @@ impl SoFar {
         }
         // One check after another: a tuple would evaluate all of them first.
         if self.made == 0 {
-            if let Some(quota) = plan.quota {
+            if let Some(quota) = context.quota {
                 quota.call_ended();
             }
         }
@@ -284,16 +284,16 @@ impl SoFar {
             let attempts = before.saturating_add(more.attempts);
             self.rare().inside = Some(InnerCalls { attempts, ..more });
         }
-        self.site = plan.origin.site;
-        if !plan.is_evaluated {
-            if let Some(site) = plan.origin.site {
-                site.learn(plan.policy);
+        self.site = context.origin.site;
+        if !context.is_evaluated {
+            if let Some(site) = context.origin.site {
+                site.learn(context.policy);
             }
         }
-        let policy = &*plan.obeyed();
-        observe::many_delay_lists(plan.origin.name, policy);
-        if let (Hedges::Never, Some(hedge)) = (plan.hedges, policy.get_hedge()) {
-            observe::hedge_not_obeyed(plan.origin.name, hedge);
+        let policy = &*context.effective_policy();
+        observe::many_delay_lists(context.origin.name, policy);
+        if let (Hedges::Never, Some(hedge)) = (context.hedges, policy.get_hedge()) {
+            observe::hedge_not_obeyed(context.origin.name, hedge);
         }
         if verdict.begins_anew {
             let forgiven = Forgiven { made: self.made, waited: self.waited };
@@ -302,8 +302,8 @@ impl SoFar {
             self.delay = NO_DELAY;
         }
         let attempt = self.made.saturating_add(1);
-        let next = self.next_wait(plan, policy, attempt, verdict);
-        let history = plan.end_options().history;
+        let next = self.next_wait(context, policy, attempt, verdict);
+        let history = context.end_options().history;
         if history > 0 {
             let wait = next.as_ref().ok().map(|(delay, _)| *delay);
             let failure = PastFailure::new(attempt, &verdict.error, verdict.class, wait);
@@ -312,31 +312,31 @@ impl SoFar {
         match next {
             Ok((delay, reservation)) => {
                 let nanos = nanos_of(delay);
-                observe::count_retry(plan.origin, delay, nanos);
+                observe::count_retry(context.origin, delay, nanos);
                 if observe::retries_are_observed() {
-                    self.report_retry(plan, policy, attempt, delay, verdict);
+                    self.report_retry(context, policy, attempt, delay, verdict);
                 }
                 self.set_asked(verdict.asked());
-                skip_hold(plan);
+                skip_hold(context);
                 self.made = attempt;
                 self.ended_in_value = verdict.error.is_value();
                 self.cost = reservation.map_or(0, Reservation::spend);
-                self.waits(nanos, plan);
+                self.waits(nanos, context);
                 Next::Wait
             }
             Err(reason) => {
                 // An attempt that the deadline cut off leaves the failure before it as the last
                 // one.
-                let is_cut = plan.cut() == Some(LimitKind::Deadline);
+                let is_cut = context.cut() == Some(LimitKind::Deadline);
                 let with_value = verdict.error.is_value() || is_cut && self.ended_in_value;
-                let asked = match plan.breaker {
+                let asked = match context.breaker {
                     Some(breaker) if reason == Reason::Held => {
                         Some(breaker.held_for()).filter(|rest| !rest.is_zero())
                     }
                     _ => verdict.asked().or_else(|| self.asked().filter(|_| is_cut)),
                 };
                 let ended = Ended { reason, attempts: attempt, waited: self.waited(), asked };
-                self.gave_up(plan, ended, false, with_value, &verdict.error);
+                self.gave_up(context, ended, false, with_value, &verdict.error);
                 Next::GiveUp(ended)
             }
         }
@@ -366,14 +366,14 @@ impl SoFar {
     #[inline(never)]
     fn report_retry(
         &self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         policy: &Policy,
         attempt: u32,
         delay: Duration,
         verdict: &Verdict<'_>,
     ) {
         let attempts = self.forgiven().extends(policy.get_attempts());
-        let (name, waited) = (plan.origin.name, self.waited());
+        let (name, waited) = (context.origin.name, self.waited());
         observe::will_retry(name, attempts, attempt, delay, waited, &verdict.error);
     }
 
@@ -382,13 +382,13 @@ impl SoFar {
     #[inline]
     fn next_wait<'q>(
         &self,
-        plan: &Plan<'q>,
+        context: &CallContext<'q>,
         policy: &Policy,
         attempt: u32,
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let attempt = attempt.saturating_sub(self.forgiven().made);
-        if plan.cut() == Some(LimitKind::Deadline) {
+        if context.cut() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
         if !verdict.allows_retry() {
@@ -400,7 +400,7 @@ impl SoFar {
         if nested::once() {
             return Err(Reason::Nested);
         }
-        if plan.is_cancelled {
+        if context.is_cancelled {
             return Err(Reason::Cancelled);
         }
         // Only this jitter looks back.
@@ -416,7 +416,7 @@ impl SoFar {
         let wait = random::between(shortest, longest);
         let mut delay = match verdict.adjust(wait, policy.get_attempts()) {
             Some(adjusted) => adjusted,
-            None if asked > Some(plan.max_retry_after(policy)) => {
+            None if asked > Some(context.max_retry_after(policy)) => {
                 return Err(Reason::RetryAfter);
             }
             None => wait,
@@ -424,25 +424,25 @@ impl SoFar {
         if !verdict.least.is_zero() {
             delay = delay.max(verdict.least);
         }
-        if plan.waits_for_breaker {
-            if let Some(breaker) = plan.breaker {
+        if context.waits_for_breaker {
+            if let Some(breaker) = context.breaker {
                 delay = delay.max(open_for(breaker)?);
             }
         }
-        if let Some(breaker) = plan.breaker {
-            delay = self.until_released(plan, policy, breaker, delay)?;
+        if let Some(breaker) = context.breaker {
+            delay = self.until_released(context, policy, breaker, delay)?;
         }
-        self.allows_wait(plan, policy, delay)?;
-        let reservation = match plan.quota {
+        self.allows_wait(context, policy, delay)?;
+        let reservation = match context.quota {
             Some(quota) => {
                 // Whatever the function's own error makes of it.
-                let cut = if plan.cut().is_some() { Class::TIMEOUT } else { Class::empty() };
+                let cut = if context.cut().is_some() { Class::TIMEOUT } else { Class::empty() };
                 Some(quota.reserve(verdict.class.union(cut)).ok_or(Reason::Quota)?)
             }
             None => None,
         };
         let admits = |breaker: &CircuitBreaker| breaker.admits_retry(self.stage_pass());
-        if plan.breaker.is_some_and(|breaker| !plan.waits_for_breaker && !admits(breaker)) {
+        if context.breaker.is_some_and(|breaker| !context.waits_for_breaker && !admits(breaker)) {
             return Err(Reason::CircuitOpen);
         }
         Ok((delay, reservation))
@@ -455,7 +455,7 @@ impl SoFar {
     /// [`Reason::Held`] if the hold lengthens the wait to more than `max_retry_after`.
     fn until_released(
         &self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         policy: &Policy,
         breaker: &CircuitBreaker,
         delay: Duration,
@@ -464,19 +464,24 @@ impl SoFar {
         if held_for.is_zero() {
             return Ok(delay);
         }
-        if held_for > delay.max(plan.max_retry_after(policy)) {
+        if held_for > delay.max(context.max_retry_after(policy)) {
             return Err(Reason::Held);
         }
         let spread = delay.max(held_for.saturating_add(breaker.hold_spread()));
-        let is_allowed = self.allows_wait(plan, policy, spread).is_ok();
+        let is_allowed = self.allows_wait(context, policy, spread).is_ok();
         Ok(if is_allowed { spread } else { delay.max(held_for) })
     }
 
     /// Returns whether the limits on time allow a wait of `delay`.
     #[inline]
-    fn allows_wait(&self, plan: &Plan<'_>, policy: &Policy, delay: Duration) -> Result<(), Reason> {
-        if policy.has_budget() || policy.has_max_elapsed() || plan.timing.is_some() {
-            self.is_within_limits(plan, policy, delay)
+    fn allows_wait(
+        &self,
+        context: &CallContext<'_>,
+        policy: &Policy,
+        delay: Duration,
+    ) -> Result<(), Reason> {
+        if policy.has_budget() || policy.has_max_elapsed() || context.timing.is_some() {
+            self.is_within_limits(context, policy, delay)
         } else {
             Ok(())
         }
@@ -484,13 +489,13 @@ impl SoFar {
 
     fn is_within_limits(
         &self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         policy: &Policy,
         delay: Duration,
     ) -> Result<(), Reason> {
         let counted = self.waited.saturating_sub(self.forgiven().waited);
         let waited = Duration::from_nanos(counted).saturating_add(delay);
-        let since_first = plan.since_first.unwrap_or_default();
+        let since_first = context.since_first.unwrap_or_default();
         let by_the_clock = since_first.saturating_add(delay);
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
@@ -498,16 +503,16 @@ impl SoFar {
         // For waits that outlast the process, the program that stores the call supplies the elapsed
         // time.
         let behind = self.unslept().saturating_add(since_first);
-        let ends = plan.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
+        let ends = context.timing.unwrap_or(Timing::NONE).ends_by(policy, behind, delay);
         ends.map_or(Ok(()), Err)
     }
 
     /// Records a decided wait, and the policy if it was evaluated for it.
-    fn waits(&mut self, nanos: u64, plan: &Plan<'_>) {
+    fn waits(&mut self, nanos: u64, context: &CallContext<'_>) {
         self.waited = self.waited.saturating_add(nanos);
         self.delay = nanos.min(NO_DELAY - 1);
-        if plan.is_evaluated {
-            self.rare().policy.get_or_insert(*plan.policy);
+        if context.is_evaluated {
+            self.rare().policy.get_or_insert(*context.policy);
         }
     }
 
@@ -519,38 +524,38 @@ impl SoFar {
         self.set_delay(Some(slept));
     }
 
-    pub(super) fn refused(&mut self, plan: &Plan<'_>, rejected: &Interrupted) -> Next {
-        self.site = plan.origin.site;
+    pub(super) fn refused(&mut self, context: &CallContext<'_>, rejected: &Interrupted) -> Next {
+        self.site = context.origin.site;
         let held_for = rejected.held_for();
         let is_held = held_for.is_some();
         // A call that has failed waits for the end of a hold, as for its own server's wait.
-        let may_wait = plan.waits_for_breaker || is_held && self.made > 0;
+        let may_wait = context.waits_for_breaker || is_held && self.made > 0;
         let reason = if is_held { Reason::Held } else { Reason::CircuitOpen };
-        let waits = plan.breaker.filter(|_| may_wait).ok_or(reason).and_then(|breaker| {
-            let policy = &*plan.obeyed();
+        let waits = context.breaker.filter(|_| may_wait).ok_or(reason).and_then(|breaker| {
+            let policy = &*context.effective_policy();
             // A hold refuses every call, whatever its place in the stage.
             if !is_held {
                 self.keep_pass(breaker.pass_of_refused());
             }
-            let (refusal, delay) = self.wait_for_breaker(plan, policy, breaker, reason)?;
+            let (refusal, delay) = self.wait_for_breaker(context, policy, breaker, reason)?;
             Ok((breaker, refusal, delay))
         });
         match waits {
             Ok((breaker, refusal, delay)) => {
-                let (name, breaker) = (plan.origin.name, breaker.name());
+                let (name, breaker) = (context.origin.name, breaker.name());
                 observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
                 if refusal == Refusal::Open {
                     let rare = self.rare();
                     rare.refused = rare.refused.saturating_add(1);
                 }
-                skip_hold(plan);
-                self.waits(nanos_of(delay), plan);
+                skip_hold(context);
+                self.waits(nanos_of(delay), context);
                 Next::Wait
             }
             Err(reason) => {
                 let ended = self.ended(reason);
                 let ended = Ended { asked: held_for.or(ended.asked), ..ended };
-                Next::GiveUp(self.rejected(plan, ended, rejected))
+                Next::GiveUp(self.rejected(context, ended, rejected))
             }
         }
     }
@@ -559,7 +564,7 @@ impl SoFar {
     /// wait: for `reason`, or because of a limit.
     fn wait_for_breaker(
         &self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         policy: &Policy,
         breaker: &CircuitBreaker,
         reason: Reason,
@@ -575,7 +580,7 @@ impl SoFar {
         if refusal == Refusal::Open && !policy.allows_after(used) || nested::once() {
             return Err(reason);
         }
-        if plan.is_cancelled {
+        if context.is_cancelled {
             return Err(Reason::Cancelled);
         }
         let delay = match refusal {
@@ -590,8 +595,8 @@ impl SoFar {
                 if by_curve.is_zero() { overdue } else { by_curve.min(overdue) }
             }
         };
-        let delay = self.until_released(plan, policy, breaker, delay)?;
-        self.allows_wait(plan, policy, delay)?;
+        let delay = self.until_released(context, policy, breaker, delay)?;
+        self.allows_wait(context, policy, delay)?;
         Ok((refusal, delay))
     }
 
@@ -603,25 +608,30 @@ impl SoFar {
 
     /// The call was cancelled while it waited. The dropped wait has already returned what the retry
     /// took from the quota.
-    pub(super) fn cancelled(&self, plan: &Plan<'_>) -> Ended {
+    pub(super) fn cancelled(&self, context: &CallContext<'_>) -> Ended {
         let ended = self.ended(Reason::Cancelled);
         let error = &"cancelled while it waited for an attempt";
-        self.gave_up(plan, ended, true, self.ended_in_value, error);
+        self.gave_up(context, ended, true, self.ended_in_value, error);
         ended
     }
 
     /// The call was cancelled before an attempt.
-    pub(super) fn cancelled_before_attempt(&self, plan: &Plan<'_>) -> Ended {
+    pub(super) fn cancelled_before_attempt(&self, context: &CallContext<'_>) -> Ended {
         let error = &"cancelled before the attempt began";
-        self.rejected(plan, self.ended(Reason::Cancelled), error)
+        self.rejected(context, self.ended(Reason::Cancelled), error)
     }
 
-    fn rejected(&self, plan: &Plan<'_>, ended: Ended, rejected: &dyn fmt::Display) -> Ended {
+    fn rejected(
+        &self,
+        context: &CallContext<'_>,
+        ended: Ended,
+        rejected: &dyn fmt::Display,
+    ) -> Ended {
         // Return what was taken for the retry, which is not made.
-        if let Some(quota) = plan.quota {
+        if let Some(quota) = context.quota {
             quota.cancel(self.cost);
         }
-        self.gave_up(plan, ended, true, self.ended_in_value, rejected);
+        self.gave_up(context, ended, true, self.ended_in_value, rejected);
         ended
     }
 
@@ -629,15 +639,15 @@ impl SoFar {
     /// admitted, and `with_value` if its outcome is a value.
     fn gave_up(
         &self,
-        plan: &Plan<'_>,
+        context: &CallContext<'_>,
         ended: Ended,
         rejected: bool,
         with_value: bool,
         error: &dyn fmt::Display,
     ) {
-        let level = plan.end_options().level(ended.reason, with_value);
-        observe::gave_up(plan.origin, ended, rejected, level, error);
-        self.end(plan.origin, ended.attempts);
+        let level = context.end_options().level(ended.reason, with_value);
+        observe::gave_up(context.origin, ended, rejected, level, error);
+        self.end(context.origin, ended.attempts);
     }
 
     #[cold]

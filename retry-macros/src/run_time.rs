@@ -75,9 +75,9 @@ impl ValueKind {
         let argument = match self {
             // Its type may be one of several.
             Self::Policy => {
-                let mut held = place.call(quote!(__retry::run_time::given), borrowed);
-                held.extend(place.locate(quote!(.__held())));
-                held
+                let mut source = place.call(quote!(__retry::run_time::source), borrowed);
+                source.extend(place.locate(quote!(.__source())));
+                source
             }
             _ => borrowed,
         };

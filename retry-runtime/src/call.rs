@@ -14,6 +14,6 @@ pub(crate) mod session;
 pub(crate) mod hedge;
 pub(crate) mod driver;
 pub(crate) mod tracked;
-pub(crate) mod given;
+pub(crate) mod policy_source;
 pub(crate) mod run_time;
 pub(crate) mod run_time_timer;

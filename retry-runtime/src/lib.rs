@@ -172,7 +172,7 @@ pub use classify::{Class, Classify};
 
 pub use base::name::Name;
 pub use protect::breaker::{
-    BreakerOrder, CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot,
+    CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, RemoteState, Snapshot,
     TransitionListener,
 };
 pub use protect::breakers::Breakers;

@@ -52,10 +52,10 @@ pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
 };
-pub use crate::protect::breaker::CircuitBreaker;
+pub use crate::protect::as_breaker::{AsBreaker, AsQuota, breaker, quota};
 #[cfg(all(feature = "testing", feature = "macros"))]
-pub use crate::protect::lend::{InPlace, RETRY_BREAKERS_0_1 as breakers};
-pub use crate::protect::lend::{LendsBreaker, LendsQuota, breaker, quota};
+pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1 as breakers};
+pub use crate::protect::breaker::CircuitBreaker;
 pub use crate::protect::quota::RetryQuota;
 pub use crate::site::Site;
 #[cfg(feature = "macros")]
@@ -74,7 +74,7 @@ pub mod registered {
 }
 
 pub mod run_time {
-    pub use crate::call::given::*;
+    pub use crate::call::policy_source::*;
     pub use crate::call::run_time::*;
 }
 

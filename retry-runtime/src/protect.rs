@@ -1,8 +1,8 @@
 //! The objects that calls share: circuit breakers and quotas, and the ways to borrow one.
 
-mod stamp;
+mod clock_nanos;
 pub(crate) mod breaker;
 pub(crate) mod breakers;
-pub(crate) mod lend;
+pub(crate) mod as_breaker;
 pub(crate) mod quota;
 pub(crate) mod shared;

@@ -11,8 +11,8 @@ use core::any::Any;
 use retry_rules::suggest;
 
 use crate::base::sync::Arc;
+use crate::protect::as_breaker;
 use crate::protect::breaker::CircuitBreaker;
-use crate::protect::lend;
 use crate::protect::quota::RetryQuota;
 #[cfg(feature = "macros")]
 use crate::site::Site;
@@ -189,7 +189,7 @@ impl Testing {
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
-        let mut all = lend::RETRY_BREAKERS_0_1.iter();
+        let mut all = as_breaker::RETRY_BREAKERS_0_1.iter();
         match all.find(|in_place| in_place.site.name() == site.name()) {
             Some(in_place) => self.breaker(in_place.breaker),
             None => panic!(
@@ -348,7 +348,7 @@ impl Testing {
     /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
     /// ```
     pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
-        lend::test_instance_of_breaker(self.hooks(), shared)
+        as_breaker::test_instance_of_breaker(self.hooks(), shared)
     }
 
     /// Returns this test's own instance of a quota that the whole program shares.
@@ -370,7 +370,7 @@ impl Testing {
     /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
     /// ```
     pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
-        lend::test_instance_of_quota(self.hooks(), shared)
+        as_breaker::test_instance_of_quota(self.hooks(), shared)
     }
 
     /// Carries this test along with a future, to whatever thread polls it: wrap what you

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use retry_runtime::__private::random_between;
-use retry_runtime::{BreakerOrder, CircuitBreaker, Shared, Snapshot, State, TransitionListener};
+use retry_runtime::{CircuitBreaker, RemoteState, Shared, Snapshot, State, TransitionListener};
 use tokio::time::Instant;
 
 use crate::hub::{HubResult, Report};
@@ -171,7 +171,7 @@ impl SharedBreaker {
     pub(crate) fn attend(&mut self, now: Instant) {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
-            self.breaker.as_ref().follow(BreakerOrder::Closed);
+            self.breaker.as_ref().follow(RemoteState::Closed);
         }
     }
 
@@ -245,7 +245,7 @@ impl SharedBreaker {
         let (Some(until), true) = (record.held_until, known != record.held_until) else { return };
         let breaker = self.breaker.as_ref();
         if known.is_some_and(|known| until < known) {
-            breaker.follow(BreakerOrder::EndHold);
+            breaker.follow(RemoteState::EndHold);
             self.held_until = None;
         }
         breaker.hold(until.saturating_sub(now));
@@ -275,7 +275,7 @@ impl SharedBreaker {
                     self.probing = None;
                 }
                 if is_news || (follows && self.probing.is_none()) {
-                    breaker.follow(BreakerOrder::Open(until.saturating_sub(now)));
+                    breaker.follow(RemoteState::Open(until.saturating_sub(now)));
                 }
             }
             None if is_news && known.is_some() && snapshot.state != State::Closed => {
@@ -316,7 +316,7 @@ impl SharedBreaker {
         self.take_verdict();
         let until = asked + PROBE_HELD;
         let breaker = self.breaker.as_ref();
-        if !breaker.follow(BreakerOrder::Probe(until.saturating_duration_since(Instant::now()))) {
+        if !breaker.follow(RemoteState::Probe(until.saturating_duration_since(Instant::now()))) {
             return contact.change(&self.name, Change::Release).await.map(drop);
         }
         let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
@@ -364,7 +364,7 @@ impl SharedBreaker {
                 return self.stop_probing(contact, false).await;
             }
             probing.until = now + PROBE_HELD;
-            breaker.follow(BreakerOrder::Probe(
+            breaker.follow(RemoteState::Probe(
                 probing.until.saturating_duration_since(Instant::now()),
             ));
         }

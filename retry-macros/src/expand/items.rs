@@ -278,7 +278,7 @@ impl Expansion<'_> {
     pub(super) fn breaker(&self) -> Option<Protection> {
         self.args.breaker.as_ref().map(|breaker| match breaker {
             Breaker::Shared(breaker) if self.is_owned(breaker) => {
-                Protection::of(breaker, quote!(__retry::LendsBreaker::lend))
+                Protection::of(breaker, quote!(__retry::AsBreaker::breaker))
             }
             Breaker::Shared(breaker) => Protection::of(breaker, quote!(__retry::breaker)),
             Breaker::InPlace(_) => Protection::Path(quote!(__retry::breaker(&__RETRY_BREAKER))),
@@ -289,7 +289,7 @@ impl Expansion<'_> {
     pub(super) fn quota(&self) -> Option<Protection> {
         self.args.quota.as_ref().map(|quota| {
             if self.is_owned(quota) {
-                Protection::of(quota, quote!(__retry::LendsQuota::lend))
+                Protection::of(quota, quote!(__retry::AsQuota::quota))
             } else {
                 Protection::of(quota, quote!(__retry::quota))
             }

@@ -96,7 +96,9 @@ impl<K> Session<K> {
     /// [`Rejected`] as from [`CircuitBreaker::try_acquire`].
     #[inline(always)]
     pub fn try_acquire<'b>(&self, breaker: &'b CircuitBreaker) -> Result<Permit<'b>, Rejected> {
-        breaker.admit_closed().or_else(|word| call_progress::acquire(breaker, word, self.known()))
+        breaker
+            .admit_closed()
+            .or_else(|packed| call_progress::acquire(breaker, packed, self.known()))
     }
 
     /// Returns the trace of the call's last attempt or refusal in a stage of its breaker.

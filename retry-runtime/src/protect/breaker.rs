@@ -14,10 +14,10 @@ mod permit;
 mod guarded_call;
 mod reading;
 mod control;
-mod order;
+mod remote_state;
 // The decisions of a breaker.
 mod state_machine;
-mod word;
+mod packed_state;
 mod streak;
 mod window;
 mod probes;
@@ -32,29 +32,29 @@ use std::collections::VecDeque;
 
 use retry_rules::BreakerConfig;
 
-use self::order::ProbeLoan;
 use self::outcomes::Counters;
+use self::packed_state::Mode;
 use self::probes::Probes;
+use self::remote_state::ProbeLoan;
 use self::stages::Stages;
 use self::streak::Streak;
 use self::waiters::{Waiters, Woken};
 use self::window::{CallCounts, Window};
-use self::word::Mode;
 use crate::base::cache_line::CacheLine;
 use crate::base::clock;
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::event::transition::Transition;
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
-pub use self::order::BreakerOrder;
 pub use self::outcomes::Outcomes;
+pub(crate) use self::packed_state::{PackedState, StagePass};
 pub use self::permit::{OwnedPermit, Permit};
 pub use self::reading::Snapshot;
 pub use self::rejected::Rejected;
+pub use self::remote_state::RemoteState;
 pub(crate) use self::waiters::Admission;
-pub(crate) use self::word::{StagePass, StateWord};
 
 /// Stops calls to a dependency that does not respond, and detects when it responds again.
 ///
@@ -97,18 +97,19 @@ pub(crate) use self::word::{StagePass, StateWord};
 pub struct CircuitBreaker {
     // The fields that each call reads come first, so that they share a cache line; then those that
     // few calls need; and what calls write, if rates decide, starts a line of its own.
-    /// A [`StateWord`]; written only under the lock of `inner`.
-    word: AtomicU64,
-    /// The end of the open time, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
-    /// before the `word` that opens the breaker, so that a call can be rejected without the lock.
+    /// A [`PackedState`]; written only under the lock of `inner`.
+    packed: AtomicU64,
+    /// The end of the open time, as a [`clock_nanos`] time, or [`FOR_EVER`] if only a reset ends
+    /// it. Written before the `packed` state that opens the breaker, so that a call can be rejected
+    /// without the lock.
     open_until: AtomicU64,
     streak: Streak,
     /// Set if a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
     /// Set if rates are measured over a span of time, as `config` says.
     window_is_of_time: bool,
-    /// The end and the begin of the hold, as [`stamp`]s, if the `word` has its bit. Written under
-    /// the lock of `inner`, before the `word`.
+    /// The end and the begin of the hold, as [`clock_nanos`] times, if `packed` has its bit.
+    /// Written under the lock of `inner`, before `packed`.
     held_until: AtomicU64,
     held_from: AtomicU64,
     pub(super) name: Name,
@@ -161,7 +162,7 @@ struct LockedState {
     loan: Option<ProbeLoan>,
     /// The number of times it has reopened since it was last closed.
     reopenings: u32,
-    /// The end of the hold that was last reported, as a [`stamp`].
+    /// The end of the hold that was last reported, as a [`clock_nanos`] time.
     reported_hold: u64,
     /// The failure that last opened it.
     opened_by: Option<Arc<str>>,
@@ -192,18 +193,19 @@ impl CircuitBreaker {
         if !self.held_for().is_zero() {
             return false;
         }
-        match self.word().mode() {
+        match self.packed().mode() {
             Mode::Closed | Mode::Measured | Mode::Timed => true,
             Mode::Forced => false,
             Mode::Open => self.remaining().is_zero(),
             Mode::Gradual => {
                 let timeout = self.config.get_timeout();
-                self.lock().stages.is_overdue(stamp::nanos(), timeout)
+                self.lock().stages.is_overdue(clock_nanos::now(), timeout)
             }
             Mode::HalfOpen => {
                 let timeout = self.config.get_timeout();
                 let open_until = self.open_until.load(Ordering::Relaxed);
-                let is_due = open_until.saturating_add(clock::nanos_of(timeout)) <= stamp::nanos();
+                let is_due =
+                    open_until.saturating_add(clock::nanos_of(timeout)) <= clock_nanos::now();
                 is_due && self.lock().probes.are_unasked_for(clock::now(), timeout)
             }
         }
@@ -213,7 +215,7 @@ impl CircuitBreaker {
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn end_open_time(&self) {
-        self.open_until.store(stamp::nanos(), Ordering::Relaxed);
+        self.open_until.store(clock_nanos::now(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, LockedState> {
@@ -221,10 +223,10 @@ impl CircuitBreaker {
     }
 
     #[inline]
-    fn word(&self) -> StateWord {
+    fn packed(&self) -> PackedState {
         // Pairs with the store in `transition`: a thread that sees a generation also sees the
         // counters that were cleared for it.
-        StateWord(self.word.load(Ordering::Acquire))
+        PackedState(self.packed.load(Ordering::Acquire))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::base::sync::{AtomicU64, Mutex, OnceLock, Ordering};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 pub use self::share::Share;
 
@@ -55,7 +55,7 @@ pub struct RetryQuota {
     level: AtomicU64,
     /// Set if it was reported empty and has not been half full since.
     reported: AtomicBool,
-    /// The time up to which refill has been added, as a [`stamp`].
+    /// The time up to which refill has been added, as a [`clock_nanos`] time.
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
@@ -127,7 +127,7 @@ impl RetryQuota {
         // A share of the bucket gets the same share of the rate.
         let part = f64::from(self.level().limit()) / f64::from(self.config.get_capacity());
         let rate = rate * part;
-        let now = stamp::nanos();
+        let now = clock_nanos::now();
         if rate <= 0.0 {
             self.filled_until.store(now, Ordering::Relaxed);
             return;

@@ -11,7 +11,7 @@ use retry_rules::{Policy, Style};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::call::given;
+use crate::call::policy_source;
 use crate::classify::matchers::Matcher;
 
 /// The retry settings in a file: a policy in the command style, with the keys `retry_on` and
@@ -193,17 +193,20 @@ impl From<&RetryConfig> for RetryConfig {
     }
 }
 
-impl given::Config for RetryConfig {
+impl policy_source::Config for RetryConfig {
     fn policy(&self) -> &Policy {
         &self.bare_policy
     }
 
-    fn lists(&self) -> given::Lists<'_> {
-        given::Lists { retry_on: self.retry_on.as_deref(), abort_on: self.abort_on.as_deref() }
+    fn lists(&self) -> policy_source::Lists<'_> {
+        policy_source::Lists {
+            retry_on: self.retry_on.as_deref(),
+            abort_on: self.abort_on.as_deref(),
+        }
     }
 }
 
-impl given::HoldsConfig for RetryConfig {
+impl policy_source::ConfigSource for RetryConfig {
     type Config = Self;
 
     fn config(&self) -> &Self {

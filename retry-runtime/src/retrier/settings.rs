@@ -21,8 +21,8 @@ use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
+use crate::protect::as_breaker;
 use crate::protect::breaker::{CircuitBreaker, Permit};
-use crate::protect::lend;
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{FailedAttempt, Lists, Rules};
@@ -220,8 +220,8 @@ impl Settings {
 
     pub(super) fn context(&self) -> CallContext<'_> {
         CallContext {
-            breaker: self.breaker.as_ref().map(lend::breaker),
-            quota: self.quota.as_ref().map(lend::quota),
+            breaker: self.breaker.as_ref().map(as_breaker::breaker),
+            quota: self.quota.as_ref().map(as_breaker::quota),
             waits_for_breaker: self.waits_for_breaker,
             end: self.end,
             ..CallContext::by(self.origin(), &self.policy)
@@ -261,7 +261,7 @@ impl Settings {
         call: &mut Call<'r, T, E, Timer>,
     ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        match call.session.try_acquire(lend::breaker(breaker)) {
+        match call.session.try_acquire(as_breaker::breaker(breaker)) {
             Ok(permit) => Ok(Some(permit)),
             Err(rejected) => Err(self.refused(call, rejected.into())),
         }
@@ -297,7 +297,7 @@ impl Settings {
             permit.success();
         }
         match &self.quota {
-            Some(quota) => call.succeeded_with_quota(self.origin(), lend::quota(quota)),
+            Some(quota) => call.succeeded_with_quota(self.origin(), as_breaker::quota(quota)),
             None => call.succeeded(self.origin()),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::{
-    BreakerConfig, BreakerOrder, CircuitBreaker, Policy, Reason, Retrier, RetryError, State, retry,
+    BreakerConfig, CircuitBreaker, Policy, Reason, RemoteState, Retrier, RetryError, State, retry,
 };
 use tokio::time::Instant;
 
@@ -158,7 +158,7 @@ async fn each_refusal_uses_up_an_attempt_and_is_none() {
         // Each time, it opens anew before the call can probe it.
         loop {
             tokio::time::sleep(59 * S).await;
-            breaker.follow(BreakerOrder::Open(61 * S));
+            breaker.follow(RemoteState::Open(61 * S));
         }
     };
     let error = tokio::select! {

@@ -212,7 +212,7 @@ async fn a_waiting_call_that_is_dropped_gives_back_what_its_quota_lent() {
         let mut call = pin!(paying(&breaker, &quota, &calls));
         assert!(poll_once(call.as_mut()).is_pending());
         // During its wait of a second; then the breaker refuses the retry that it paid for.
-        breaker.follow(retry_runtime::BreakerOrder::Open(60 * S));
+        breaker.follow(retry_runtime::RemoteState::Open(60 * S));
         tokio::time::advance(S).await;
         assert!(poll_once(call.as_mut()).is_pending());
         assert!(quota.available() < full);

@@ -6,7 +6,7 @@ mod families;
 mod giving_up;
 mod half_open;
 mod hold;
-mod order;
+mod remote_state;
 mod observe_only;
 mod open_time;
 mod outcomes;

@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::observe;
 use crate::outcome::error::{Ended, Interrupted, Reason};
 use crate::outcome::past_failure::PastFailure;
-use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass, StateWord};
+use crate::protect::breaker::{CircuitBreaker, PackedState, Permit, Rejected, StagePass};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
 
@@ -131,10 +131,10 @@ fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
 #[inline(never)]
 pub(super) fn acquire<'b>(
     breaker: &'b CircuitBreaker,
-    word: StateWord,
+    packed: PackedState,
     known: Option<&CallProgress>,
 ) -> Result<Permit<'b>, Rejected> {
-    breaker.acquire(word, || known.map_or(StagePass::NONE, CallProgress::stage_pass))
+    breaker.acquire(packed, || known.map_or(StagePass::NONE, CallProgress::stage_pass))
 }
 
 /// Returns whether a test makes waits end at once.

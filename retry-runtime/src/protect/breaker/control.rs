@@ -4,12 +4,12 @@ mod hold;
 
 use core::time::Duration;
 
-use super::word::Mode;
+use super::packed_state::Mode;
 use super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
 use crate::base::sync::Ordering;
 use crate::event::transition::{Cause, State};
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 impl CircuitBreaker {
     /// Opens the breaker until [`reset`](Self::reset) or
@@ -70,18 +70,18 @@ impl CircuitBreaker {
         match state {
             State::Closed => {
                 self.transition(&mut inner, Mode::closed_by(&self.config), Cause::Restored);
-                if self.word().mode().is_measured() {
+                if self.packed().mode().is_measured() {
                     inner.streak = consecutive_failures;
                 } else {
-                    self.streak.set(self.word().generation(), consecutive_failures);
+                    self.streak.set(self.packed().generation(), consecutive_failures);
                 }
             }
             State::Open | State::HalfOpen => {
                 self.transition(&mut inner, Mode::Open, Cause::Restored);
                 let until = match remaining {
-                    _ if state == State::HalfOpen => stamp::nanos(),
+                    _ if state == State::HalfOpen => clock_nanos::now(),
                     Duration::MAX => FOR_EVER,
-                    remaining => stamp::nanos().saturating_add(clock::nanos_of(remaining)),
+                    remaining => clock_nanos::now().saturating_add(clock::nanos_of(remaining)),
                 };
                 self.open_until.store(until, Ordering::Relaxed);
             }

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use retry_rules::{BreakerConfig, Invalid};
 
 use super::outcomes::Counters;
+use super::packed_state::{FIRST_GENERATION, Mode, PackedState};
 use super::probes::Probes;
 use super::stages::Stages;
 use super::streak::Streak;
 use super::waiters::{Waiters, Woken};
 use super::window::{CallCounts, Window};
-use super::word::{FIRST_GENERATION, Mode, StateWord};
 use super::{CacheLine, CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::const_panic::const_panic;
 use crate::base::listeners::Listeners;
@@ -85,7 +85,7 @@ impl CircuitBreaker {
     const_fn! {
     pub(in crate::protect) const fn valid(name: Name, config: BreakerConfig) -> Self {
         Self {
-            word: AtomicU64::new(StateWord::first(Mode::closed_by(&config)).0),
+            packed: AtomicU64::new(PackedState::first(Mode::closed_by(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
             streak: Streak::new(FIRST_GENERATION),
             called: AtomicBool::new(false),

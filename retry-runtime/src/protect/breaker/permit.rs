@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use super::CircuitBreaker;
 use super::outcomes::Report;
+use super::packed_state::{PackedState, StagePass, Tag};
 use super::rejected::Rejected;
-use super::word::{StagePass, StateWord, Tag};
 use crate::base::sync::Arc;
 
 /// Permission to make one call, and the duty to report its outcome.
@@ -217,13 +217,13 @@ impl CircuitBreaker {
     /// `half_open_requests` probes already running, or in a stage in which the call has no place.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
-        self.admit_closed().or_else(|word| self.acquire_first(word))
+        self.admit_closed().or_else(|packed| self.acquire_first(packed))
     }
 
     /// The admission of a call that comes for the first time.
     #[inline(never)]
-    fn acquire_first(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
-        self.acquire(word, || StagePass::NONE)
+    fn acquire_first(&self, packed: PackedState) -> Result<Permit<'_>, Rejected> {
+        self.acquire(packed, || StagePass::NONE)
     }
 
     /// Returns a permit that holds its breaker, like [`try_acquire`](Self::try_acquire) otherwise.

@@ -5,15 +5,15 @@ use core::time::Duration;
 use retry_rules::BreakerConfig;
 
 use super::outcomes::Outcomes;
+use super::packed_state::{History, Mode, StagePass};
 use super::window::CallCounts;
-use super::word::{History, Mode, StagePass};
 use super::{CircuitBreaker, FOR_EVER, OnTransition, TransitionListener};
 use crate::base::clock;
 use crate::base::name::Name;
 use crate::base::random;
 use crate::base::sync::{Arc, Ordering};
 use crate::event::transition::{State, Transition};
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 /// The state and numbers of a circuit breaker at one moment.
 ///
@@ -75,7 +75,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.state(), State::Open);
     /// ```
     pub fn state(&self) -> State {
-        self.word().mode().state()
+        self.packed().mode().state()
     }
 
     /// Returns `true` if a call would be rejected now because the breaker is open and its open time
@@ -88,7 +88,7 @@ impl CircuitBreaker {
     /// ```
     #[inline]
     pub fn is_open(&self) -> bool {
-        !self.word().is_closed() && !self.observes() && !self.remaining().is_zero()
+        !self.packed().is_closed() && !self.observes() && !self.remaining().is_zero()
     }
 
     /// Returns how long until the breaker admits a call: zero if it would now, or `None` if it is
@@ -111,7 +111,7 @@ impl CircuitBreaker {
     /// ```
     #[inline]
     pub fn until_admits(&self) -> Option<Duration> {
-        if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed(None) }
+        if self.packed().is_closed() { Some(Duration::ZERO) } else { self.until_probed(None) }
     }
 
     /// Returns how long until a waiting call, whose last refusal has left a `pass`, is to try
@@ -125,11 +125,11 @@ impl CircuitBreaker {
     /// kept for it. Where calls are held for longest, it may, because its wait lasts until the end
     /// of the hold.
     pub(crate) fn admits_retry(&self, pass: StagePass) -> bool {
-        let word = self.word();
-        if word.is_held() && self.is_held_longest() {
+        let packed = self.packed();
+        if packed.is_held() && self.is_held_longest() {
             true
-        } else if word.mode() == Mode::Gradual && !self.observes() {
-            pass.history(word) == History::Admitted
+        } else if packed.mode() == Mode::Gradual && !self.observes() {
+            pass.history(packed) == History::Admitted
         } else {
             self.until_admits() == Some(Duration::ZERO)
         }
@@ -140,9 +140,9 @@ impl CircuitBreaker {
     #[cold]
     pub(crate) fn pass_of_refused(&self) -> StagePass {
         let inner = self.lock();
-        let word = self.word();
-        if word.mode() == Mode::Gradual {
-            StagePass::refused(word, inner.stages.stage())
+        let packed = self.packed();
+        if packed.mode() == Mode::Gradual {
+            StagePass::refused(packed, inner.stages.stage())
         } else {
             StagePass::NONE
         }
@@ -158,8 +158,8 @@ impl CircuitBreaker {
 
     fn until_state_admits(&self, waiting: Option<StagePass>) -> Option<Duration> {
         let inner = self.lock();
-        let word = self.word();
-        match word.mode() {
+        let packed = self.packed();
+        match packed.mode() {
             Mode::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
             Mode::HalfOpen => Some(inner.probes.until_free(
                 clock::now(),
@@ -168,9 +168,9 @@ impl CircuitBreaker {
             )),
             // Not at the same time for all who wait.
             Mode::Gradual => {
-                let now = stamp::nanos();
+                let now = clock_nanos::now();
                 let rest = match waiting {
-                    Some(pass) => inner.stages.until_may_try(now, pass.history(word)),
+                    Some(pass) => inner.stages.until_may_try(now, pass.history(packed)),
                     None => inner.stages.until_admits(now),
                 };
                 Some(random::between(rest, rest.saturating_mul(2)))
@@ -191,12 +191,12 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.remaining(), Duration::MAX);
     /// ```
     pub fn remaining(&self) -> Duration {
-        if self.word().mode() != Mode::Open {
+        if self.packed().mode() != Mode::Open {
             return Duration::ZERO;
         }
         match self.open_until.load(Ordering::Relaxed) {
             FOR_EVER => Duration::MAX,
-            until => Duration::from_nanos(until.saturating_sub(stamp::nanos())),
+            until => Duration::from_nanos(until.saturating_sub(clock_nanos::now())),
         }
     }
 
@@ -210,12 +210,12 @@ impl CircuitBreaker {
     /// ```
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.lock();
-        let mode = self.word().mode();
+        let mode = self.packed().mode();
         let by_rate = Mode::closed_by(&self.config).is_measured();
         let CallCounts { calls, failures, slow } = if !by_rate {
             CallCounts::NONE
         } else if mode.is_measured() {
-            inner.window.tally(stamp::nanos())
+            inner.window.tally(clock_nanos::now())
         } else {
             inner.last_closed
         };

@@ -6,8 +6,8 @@
 
 use core::time::Duration;
 
+use super::packed_state::History;
 use super::waiters::Woken;
-use super::word::History;
 use crate::base::clock;
 
 /// The shares of the calls that are admitted, in percent.
@@ -17,7 +17,8 @@ const SHARES: [u64; 4] = [1, 5, 25, 50];
 /// Source: Knuth, "The Art of Computer Programming", volume 3, 6.4 (Fibonacci hashing).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The stage that the breaker is in. Times are [`stamp`](crate::protect::stamp)s.
+/// The stage that the breaker is in. Times are those of
+/// [`clock_nanos`](crate::protect::clock_nanos).
 pub(super) struct Stages {
     stage: u32,
     began: u64,

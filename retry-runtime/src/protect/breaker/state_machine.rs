@@ -8,11 +8,11 @@ use core::time::Duration;
 use retry_rules::HalfOpen;
 
 use super::outcomes::{Counted, Report};
+use super::packed_state::{Mode, PackedState, StagePass, Tag};
 use super::permit::Permit;
 use super::rejected::Rejected;
 use super::waiters::Woken;
 use super::window::Outcome;
-use super::word::{Mode, StagePass, StateWord, Tag};
 use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::full_text::full_text;
@@ -21,15 +21,15 @@ use crate::base::random;
 use crate::base::sync::{Arc, MutexGuard, Ordering};
 use crate::event::transition::{Cause, Transition};
 use crate::observe;
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 impl CircuitBreaker {
     /// The admission to a closed breaker that counts consecutive failures; any other needs
-    /// `acquire` with the word that is returned.
+    /// `acquire` with the state that is returned.
     #[inline(always)]
-    pub(crate) fn admit_closed(&self) -> Result<Permit<'_>, StateWord> {
-        let word = self.word();
-        if word.is_closed() { Ok(Permit::new(self, Tag::untimed(word))) } else { Err(word) }
+    pub(crate) fn admit_closed(&self) -> Result<Permit<'_>, PackedState> {
+        let packed = self.packed();
+        if packed.is_closed() { Ok(Permit::new(self, Tag::untimed(packed))) } else { Err(packed) }
     }
 
     /// Every other admission, to a call whose last attempt or refusal has left a `pass`. If all
@@ -37,37 +37,41 @@ impl CircuitBreaker {
     #[inline]
     pub(crate) fn acquire(
         &self,
-        word: StateWord,
+        packed: PackedState,
         pass: impl FnOnce() -> StagePass,
     ) -> Result<Permit<'_>, Rejected> {
-        if word.is_watched() {
+        if packed.is_watched() {
             self.note_call();
         }
-        if !word.admits_all() {
-            return self.acquire_limited(word, pass());
+        if !packed.admits_all() {
+            return self.acquire_limited(packed, pass());
         }
-        if word.mode() == Mode::Timed {
-            return self.acquire_timed(word);
+        if packed.mode() == Mode::Timed {
+            return self.acquire_timed(packed);
         }
-        Ok(Permit::new(self, Tag::untimed(word)))
+        Ok(Permit::new(self, Tag::untimed(packed)))
     }
 
     // Not inlined: only these calls need registers for the clock. A `Result`, to be returned as it
     // is.
     #[inline(never)]
     #[expect(clippy::unnecessary_wraps, reason = "a tail call")]
-    fn acquire_timed(&self, word: StateWord) -> Result<Permit<'_>, Rejected> {
-        Ok(Permit::new(self, Tag::timed(word, stamp::nanos())))
+    fn acquire_timed(&self, packed: PackedState) -> Result<Permit<'_>, Rejected> {
+        Ok(Permit::new(self, Tag::timed(packed, clock_nanos::now())))
     }
 
     /// The admission to a breaker that is not closed, or that holds calls.
     #[cold]
     #[inline(never)]
-    fn acquire_limited(&self, word: StateWord, pass: StagePass) -> Result<Permit<'_>, Rejected> {
-        if word.is_held() {
+    fn acquire_limited(
+        &self,
+        packed: PackedState,
+        pass: StagePass,
+    ) -> Result<Permit<'_>, Rejected> {
+        if packed.is_held() {
             return self.acquire_held(pass);
         }
-        match word.mode() {
+        match packed.mode() {
             Mode::Gradual => self.join_stage(pass),
             Mode::Open => {
                 let remaining = self.remaining();
@@ -79,7 +83,7 @@ impl CircuitBreaker {
 
     /// Like [`acquire`](Self::acquire), after the state has changed.
     pub(super) fn acquire_again(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
-        self.acquire(self.word(), || pass)
+        self.acquire(self.packed(), || pass)
     }
 
     /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
@@ -106,10 +110,10 @@ impl CircuitBreaker {
     fn probe(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
         self.end_loan(&mut inner);
-        let word = self.word();
-        match word.mode() {
+        let packed = self.packed();
+        match packed.mode() {
             // A hold has begun since: a slot that is free is not for this call.
-            _ if word.is_held() => {
+            _ if packed.is_held() => {
                 self.announce_all(inner);
                 return self.acquire_again(pass);
             }
@@ -149,15 +153,15 @@ impl CircuitBreaker {
     #[cold]
     fn join_stage(&self, pass: StagePass) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
-        let word = self.word();
-        if word.mode() != Mode::Gradual || word.is_held() {
+        let packed = self.packed();
+        if packed.mode() != Mode::Gradual || packed.is_held() {
             drop(inner);
             return self.acquire_again(pass);
         }
         // Read under the lock, so that calls are ordered by time.
-        let now = stamp::nanos();
-        match inner.stages.admit(now, pass.history(word)) {
-            Some(true) => Ok(Permit::new(self, Tag::timed(word, now))),
+        let now = clock_nanos::now();
+        match inner.stages.admit(now, pass.history(packed)) {
+            Some(true) => Ok(Permit::new(self, Tag::timed(packed, now))),
             Some(false) => {
                 drop(inner);
                 self.reject(Duration::ZERO)
@@ -225,7 +229,7 @@ impl CircuitBreaker {
     /// A caller that gave up on a server that hangs has seen how slow it is.
     #[cold]
     fn measure_given_up(&self, tag: Tag) {
-        let took = tag.elapsed(stamp::nanos());
+        let took = tag.elapsed(clock_nanos::now());
         if self.is_abandoned(took) {
             self.measure(tag, Report::Failure(Some(&GivenUp(took))));
         } else if self.is_slow(took) {
@@ -239,7 +243,7 @@ impl CircuitBreaker {
     /// received it did not give up, so `abandoned_after` does not apply.
     #[cold]
     fn measure_held(&self, tag: Tag) {
-        if self.is_slow(tag.elapsed(stamp::nanos())) {
+        if self.is_slow(tag.elapsed(clock_nanos::now())) {
             self.measure(tag, Report::Held);
         } else {
             self.count(Counted::Held);
@@ -249,7 +253,7 @@ impl CircuitBreaker {
     /// Judges a call of a stage as when closed, and then the stage by it.
     #[cold]
     fn report_of_stage(&self, tag: Tag, report: Report<'_>) {
-        let now = stamp::nanos();
+        let now = clock_nanos::now();
         let has_succeeded = matches!(report, Report::Success) && !self.is_slow(tag.elapsed(now));
         match report {
             Report::Neither => self.measure_given_up(tag),
@@ -259,7 +263,7 @@ impl CircuitBreaker {
         }
         let mut inner = self.lock();
         // Calls of earlier stages say nothing about the load of this one.
-        if tag.is_of(self.word()) && tag.began_since(inner.stages.began(), now) {
+        if tag.is_of(self.packed()) && tag.began_since(inner.stages.began(), now) {
             inner.woken = inner.stages.ended(now, has_succeeded);
         }
         self.announce_all(inner);
@@ -278,10 +282,10 @@ impl CircuitBreaker {
     // Not inlined: `report` then saves no registers, for any function that it calls.
     #[inline(never)]
     fn succeed_measured(&self, tag: Tag) {
-        let now = if self.window_is_of_time { stamp::nanos() } else { 0 };
+        let now = if self.window_is_of_time { clock_nanos::now() } else { 0 };
         let mut inner = self.lock();
         inner.successes += 1;
-        if tag.is_of(self.word()) {
+        if tag.is_of(self.packed()) {
             inner.streak = 0;
             inner.window.record_good(now);
         }
@@ -294,7 +298,7 @@ impl CircuitBreaker {
         };
         let is_timed = matches!(tag.mode(), Mode::Timed | Mode::Gradual);
         // Read before taking the lock, to hold it for a shorter time.
-        let now = if is_timed || self.window_is_of_time { stamp::nanos() } else { 0 };
+        let now = if is_timed || self.window_is_of_time { clock_nanos::now() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
         if failed || slow {
             self.count(if failed { Counted::Failure } else { Counted::Slow });
@@ -304,7 +308,7 @@ impl CircuitBreaker {
         if !failed && !slow {
             inner.successes += 1;
         }
-        if !tag.is_of(self.word()) {
+        if !tag.is_of(self.packed()) {
             return;
         }
         let LockedState { streak, window, .. } = &mut *inner;
@@ -341,7 +345,7 @@ impl CircuitBreaker {
         // Before taking the lock, because formatting an error runs its author's code.
         let error = error.and_then(text_of);
         let mut inner = self.lock();
-        if tag.is_of(self.word()) {
+        if tag.is_of(self.packed()) {
             self.transition_by(&mut inner, Mode::Open, cause, error);
         }
         self.announce_all(inner);
@@ -354,7 +358,7 @@ impl CircuitBreaker {
             _ => None,
         };
         let mut inner = self.lock();
-        let admitted_at = match self.word().mode() {
+        let admitted_at = match self.packed().mode() {
             Mode::HalfOpen => inner.probes.release(tag.probe_id()),
             _ => None,
         };
@@ -429,7 +433,7 @@ impl CircuitBreaker {
         cause: Cause,
         error: Option<Arc<str>>,
     ) {
-        let from = self.word();
+        let from = self.packed();
         let next = match cause {
             Cause::Reset | Cause::Forced => from.next(to).released(),
             _ => from.next(to),
@@ -439,7 +443,7 @@ impl CircuitBreaker {
         inner.loan = None;
         inner.probes.restart();
         if from.mode().is_measured() {
-            inner.last_closed = inner.window.tally(stamp::nanos());
+            inner.last_closed = inner.window.tally(clock_nanos::now());
         }
         inner.reopenings = match to {
             Mode::Open if matches!(from.mode(), Mode::HalfOpen | Mode::Gradual) => {
@@ -458,7 +462,7 @@ impl CircuitBreaker {
                 } else {
                     let (shortest, longest) = self.config.open_time(inner.reopenings);
                     let span = random::between(shortest, longest);
-                    stamp::nanos().saturating_add(clock::nanos_of(span))
+                    clock_nanos::now().saturating_add(clock::nanos_of(span))
                 };
                 self.open_until.store(until, Ordering::Relaxed);
                 inner.opened_by.clone_from(&error);
@@ -473,7 +477,7 @@ impl CircuitBreaker {
                 if to == Mode::Gradual {
                     let (least, overdue) =
                         (self.config.get_stage_time(), self.config.get_timeout());
-                    inner.stages.begin(stamp::nanos(), least, overdue);
+                    inner.stages.begin(clock_nanos::now(), least, overdue);
                 }
             }
             Mode::HalfOpen | Mode::Forced => {}
@@ -481,7 +485,7 @@ impl CircuitBreaker {
         if cause == Cause::Reset {
             inner.opened_by = None;
         }
-        self.word.store(next.0, Ordering::Release);
+        self.packed.store(next.0, Ordering::Release);
         inner.woken = Woken::All;
 
         let (from, to) = (from.mode().state(), to.state());

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::CircuitBreaker;
-use super::word::StagePass;
+use super::packed_state::StagePass;
 
 /// The calls that wait.
 pub(super) struct Waiters(Notify);

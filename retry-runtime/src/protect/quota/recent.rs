@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicUsize;
 
 use crate::base::cache_line::CacheLine;
 use crate::base::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 /// The window, in seconds.
 const SECONDS: usize = 10;
@@ -49,7 +49,7 @@ pub(super) enum Asked {
 
 impl Recent {
     pub(super) fn new() -> Self {
-        let window = Window { second: stamp::nanos() / NANOS, ..Window::default() };
+        let window = Window { second: clock_nanos::now() / NANOS, ..Window::default() };
         Self { calls: array::from_fn(|_| CacheLine(AtomicU64::new(0))), window: Mutex::new(window) }
     }
 
@@ -78,7 +78,7 @@ impl Recent {
             .calls
             .iter()
             .fold(0_u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
-        window.advance(stamp::nanos() / NANOS, counted);
+        window.advance(clock_nanos::now() / NANOS, counted);
         window
     }
 }

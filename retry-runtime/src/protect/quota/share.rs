@@ -9,7 +9,7 @@ use super::RetryQuota;
 use super::level::Level;
 use crate::base::clock;
 use crate::base::sync::{Ordering, lock};
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 /// The share of a bucket that a fleet has lent to a process.
 ///
@@ -38,7 +38,7 @@ pub struct Share {
     pub floor_after: Duration,
 }
 
-/// A [`Share`] with its ends as stamps.
+/// A [`Share`] with its ends in nanoseconds of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     lasts_until: u64,
@@ -62,7 +62,7 @@ impl RetryQuota {
     /// ```
     pub fn accept(&self, share: Share, tokens: u32) {
         let Share { capacity, lasts, floor, floor_after } = share;
-        let now = stamp::nanos();
+        let now = clock_nanos::now();
         let until = |span| now.saturating_add(clock::nanos_of(span));
         let lasts_until = until(lasts);
         let floor_from = until(floor_after).max(lasts_until);
@@ -166,7 +166,7 @@ impl RetryQuota {
     fn check_terms(&self) {
         let mut guard = lock(&self.terms);
         let Some(terms) = *guard else { return };
-        let now = stamp::nanos();
+        let now = clock_nanos::now();
         if now < terms.lasts_until {
             return;
         }

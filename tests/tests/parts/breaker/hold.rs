@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_runtime::{
-    BreakerConfig, BreakerOrder, Breakers, CircuitBreaker, Event, HalfOpen, Interrupted, State,
+    BreakerConfig, Breakers, CircuitBreaker, Event, HalfOpen, Interrupted, RemoteState, State,
     on_event,
 };
 use tokio::time::advance;
@@ -210,9 +210,9 @@ async fn restored_states_and_those_of_a_fleet_keep_the_hold() {
     breaker.hold(60 * SECOND);
     breaker.restore(State::Closed, 2, Duration::ZERO);
     assert_held(&breaker, 60 * SECOND);
-    breaker.follow(BreakerOrder::Open(SECOND));
+    breaker.follow(RemoteState::Open(SECOND));
     assert_held(&breaker, 60 * SECOND);
-    breaker.follow(BreakerOrder::Closed);
+    breaker.follow(RemoteState::Closed);
     assert_held(&breaker, 60 * SECOND);
     advance(60 * SECOND).await;
     succeed(&breaker, 1);

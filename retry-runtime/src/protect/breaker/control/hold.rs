@@ -1,14 +1,14 @@
 //! Holds: all calls wait because a server has asked one of them to.
 //!
 //! A hold is independent of the state: closed, open and half-open stay what they are. One bit of
-//! the word is set while there may be a hold, so that a breaker without one costs what it did; the
-//! first call after the end of a hold clears it.
+//! the packed state is set while there may be a hold, so that a breaker without one costs what it
+//! did; the first call after the end of a hold clears it.
 
 use core::time::Duration;
 
+use super::super::packed_state::StagePass;
 use super::super::permit::Permit;
 use super::super::rejected::Rejected;
-use super::super::word::StagePass;
 use super::super::{CircuitBreaker, FOR_EVER};
 use crate::base::clock;
 use crate::base::random;
@@ -16,7 +16,7 @@ use crate::base::sync::Ordering;
 use crate::classify::registered;
 use crate::event::Event;
 use crate::observe;
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
 /// The calls that a hold has kept waiting come within this part of its length after its end.
 const SPREAD: u32 = 10;
@@ -49,15 +49,15 @@ impl CircuitBreaker {
 
     #[cold]
     fn hold_for(&self, span: Duration) {
-        let now = stamp::nanos();
+        let now = clock_nanos::now();
         let until = now.saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1);
-        if self.word().is_held() && until <= self.held_until.load(Ordering::Relaxed) {
+        if self.packed().is_held() && until <= self.held_until.load(Ordering::Relaxed) {
             return;
         }
         registered::note_waits();
         let mut inner = self.lock();
         let held_until = self.held_until.load(Ordering::Relaxed);
-        let goes_on = self.word().is_held() && held_until > now;
+        let goes_on = self.packed().is_held() && held_until > now;
         if inner.forced || goes_on && until <= held_until {
             return;
         }
@@ -65,7 +65,7 @@ impl CircuitBreaker {
             self.held_from.store(now, Ordering::Relaxed);
         }
         self.held_until.store(until, Ordering::Relaxed);
-        self.word.store(self.word().held().0, Ordering::Release);
+        self.packed.store(self.packed().held().0, Ordering::Release);
         let is_news = !goes_on || until > inner.reported_hold.saturating_add(REPORTED_STEP);
         if is_news {
             inner.reported_hold = until;
@@ -90,11 +90,11 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.held_for().as_secs(), 119);
     /// ```
     pub fn held_for(&self) -> Duration {
-        if !self.word().is_held() {
+        if !self.packed().is_held() {
             return Duration::ZERO;
         }
         let until = self.held_until.load(Ordering::Relaxed);
-        Duration::from_nanos(until.saturating_sub(stamp::nanos()))
+        Duration::from_nanos(until.saturating_sub(clock_nanos::now()))
     }
 
     /// Returns how long calls are rejected because they are held.
@@ -110,11 +110,11 @@ impl CircuitBreaker {
     /// Ends the hold now: a test skips the wait for it.
     #[cold]
     pub(crate) fn end_hold(&self) {
-        if !self.word().is_held() {
+        if !self.packed().is_held() {
             return;
         }
         let _inner = self.lock();
-        self.word.store(self.word().released().0, Ordering::Release);
+        self.packed.store(self.packed().released().0, Ordering::Release);
     }
 
     /// The longest random time after the end of the hold in which a call that has waited for it
@@ -127,15 +127,15 @@ impl CircuitBreaker {
         random::between(Duration::ZERO, Duration::from_nanos(length).min(max) / SPREAD)
     }
 
-    /// The admission while the word has the bit of a hold: rejects the call during the hold, and
-    /// clears the bit after it.
+    /// The admission while the packed state has the bit of a hold: rejects the call during the
+    /// hold, and clears the bit after it.
     #[cold]
     pub(in crate::protect::breaker) fn acquire_held(
         &self,
         pass: StagePass,
     ) -> Result<Permit<'_>, Rejected> {
         let until = self.held_until.load(Ordering::Relaxed);
-        let left = Duration::from_nanos(until.saturating_sub(stamp::nanos()));
+        let left = Duration::from_nanos(until.saturating_sub(clock_nanos::now()));
         if !left.is_zero() {
             let open = self.remaining();
             let rejected = self.reject(left.max(open));
@@ -144,7 +144,7 @@ impl CircuitBreaker {
         let inner = self.lock();
         // Not if another hold has begun meanwhile.
         if self.held_until.load(Ordering::Relaxed) == until {
-            self.word.store(self.word().released().0, Ordering::Release);
+            self.packed.store(self.packed().released().0, Ordering::Release);
         }
         drop(inner);
         self.acquire_again(pass)
@@ -154,6 +154,6 @@ impl CircuitBreaker {
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn end_hold_time(&self) {
-        self.held_until.store(stamp::nanos(), Ordering::Relaxed);
+        self.held_until.store(clock_nanos::now(), Ordering::Relaxed);
     }
 }

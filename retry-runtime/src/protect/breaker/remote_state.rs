@@ -1,34 +1,35 @@
 //! A breaker that is controlled from outside, by a fleet that shares it: open for a while, make one
 //! probe at a time, close. Also reports to such a fleet whether the breaker is being called.
 //!
-//! Every order expires: to open a breaker is to open it for a given time, after which the breaker
+//! Every remote state expires: a breaker is opened for a given time, after which the breaker
 //! decides on its own, as after its own open time.
 
 use core::time::Duration;
 
+use super::packed_state::Mode;
 use super::waiters::Woken;
-use super::word::Mode;
 use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::sync::Ordering;
 use crate::event::transition::Cause;
-use crate::protect::stamp;
+use crate::protect::clock_nanos;
 
-/// An order to a breaker from outside, given with [`CircuitBreaker::follow`].
+/// A state that is set from outside, by a fleet that shares the breaker, with
+/// [`CircuitBreaker::follow`].
 ///
 /// ```
 /// use core::time::Duration;
-/// use retry_runtime::{BreakerConfig, BreakerOrder, CircuitBreaker, State};
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, RemoteState, State};
 ///
 /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
-/// breaker.follow(BreakerOrder::Open(Duration::from_secs(60)));
+/// breaker.follow(RemoteState::Open(Duration::from_secs(60)));
 /// assert_eq!(breaker.state(), State::Open);
-/// breaker.follow(BreakerOrder::Closed);
+/// breaker.follow(RemoteState::Closed);
 /// assert_eq!(breaker.state(), State::Closed);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BreakerOrder {
+pub enum RemoteState {
     /// Rejects calls for this long; then the breaker decides on its own: the next call is a probe.
     Open(Duration),
     /// Lets probes through, one at a time, while the breaker is open. Each must begin within this
@@ -46,9 +47,9 @@ pub enum BreakerOrder {
 /// Permission from outside for a breaker to probe.
 #[derive(Clone, Copy)]
 pub(super) struct ProbeLoan {
-    /// The end of the time in which a probe may begin, as a [`stamp`].
+    /// The end of the time in which a probe may begin, as a [`clock_nanos`] time.
     until: u64,
-    /// The end of the open time if no probe decides before, as a [`stamp`].
+    /// The end of the open time if no probe decides before, as a [`clock_nanos`] time.
     open_until: u64,
 }
 
@@ -60,39 +61,39 @@ impl CircuitBreaker {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use retry_runtime::{BreakerConfig, BreakerOrder, CircuitBreaker, State};
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker, RemoteState, State};
     /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().success_threshold(1));
-    /// breaker.follow(BreakerOrder::Open(Duration::from_secs(60)));
+    /// breaker.follow(RemoteState::Open(Duration::from_secs(60)));
     /// assert!(breaker.try_acquire().is_err());
     ///
-    /// breaker.follow(BreakerOrder::Probe(Duration::from_secs(1)));
+    /// breaker.follow(RemoteState::Probe(Duration::from_secs(1)));
     /// let probe = breaker.try_acquire().expect("one call goes through");
     /// assert!(breaker.try_acquire().is_err(), "and no other");
     /// probe.success();
     /// assert_eq!(breaker.state(), State::Closed);
     /// ```
-    pub fn follow(&self, order: BreakerOrder) -> bool {
+    pub fn follow(&self, state: RemoteState) -> bool {
         let mut inner = self.lock();
-        let mode = self.word().mode();
+        let mode = self.packed().mode();
         let obeys = !inner.forced
-            && match order {
-                BreakerOrder::Open(span) => {
+            && match state {
+                RemoteState::Open(span) => {
                     let opened_by = inner.opened_by.take();
                     self.transition(&mut inner, Mode::Open, Cause::Fleet);
                     inner.opened_by = opened_by;
                     self.open_until.store(after(span), Ordering::Relaxed);
                     true
                 }
-                BreakerOrder::Probe(span) => self.lend_probe(&mut inner, span),
-                BreakerOrder::Closed => {
+                RemoteState::Probe(span) => self.lend_probe(&mut inner, span),
+                RemoteState::Closed => {
                     if matches!(mode, Mode::Open | Mode::HalfOpen | Mode::Gradual) {
                         let closed = Mode::closed_by(&self.config);
                         self.transition(&mut inner, closed, Cause::Fleet);
                     }
                     true
                 }
-                BreakerOrder::EndHold => {
-                    self.word.store(self.word().released().0, Ordering::Release);
+                RemoteState::EndHold => {
+                    self.packed.store(self.packed().released().0, Ordering::Release);
                     inner.woken = Woken::All;
                     true
                 }
@@ -113,9 +114,9 @@ impl CircuitBreaker {
     /// assert!(!breaker.take_called());
     /// ```
     pub fn take_called(&self) -> bool {
-        if !self.word().is_watched() {
+        if !self.packed().is_watched() {
             let _inner = self.lock();
-            self.word.store(self.word().watched().0, Ordering::Release);
+            self.packed.store(self.packed().watched().0, Ordering::Release);
         }
         self.called.swap(false, Ordering::Relaxed)
     }
@@ -129,7 +130,7 @@ impl CircuitBreaker {
 
     fn lend_probe(&self, inner: &mut LockedState, span: Duration) -> bool {
         let until = after(span);
-        match (self.word().mode(), &mut inner.loan) {
+        match (self.packed().mode(), &mut inner.loan) {
             (Mode::HalfOpen, Some(loan)) => {
                 loan.until = until;
                 true
@@ -148,7 +149,7 @@ impl CircuitBreaker {
     pub(super) fn end_loan(&self, inner: &mut LockedState) {
         let Some(loan) = inner.loan else { return };
         inner.probes.expire(clock::now(), self.config.get_timeout());
-        if inner.probes.count() == 0 && stamp::nanos() >= loan.until {
+        if inner.probes.count() == 0 && clock_nanos::now() >= loan.until {
             self.transition(inner, Mode::Open, Cause::Fleet);
             self.open_until.store(loan.open_until, Ordering::Relaxed);
         }
@@ -160,8 +161,8 @@ impl CircuitBreaker {
     }
 }
 
-/// `span` from now, as a [`stamp`]. Capped below [`FOR_EVER`], because only a forced state has no
-/// end.
+/// `span` from now, as a [`clock_nanos`] time. Capped below [`FOR_EVER`], because only a forced
+/// state has no end.
 fn after(span: Duration) -> u64 {
-    stamp::nanos().saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1)
+    clock_nanos::now().saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1)
 }

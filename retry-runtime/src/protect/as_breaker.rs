@@ -1,5 +1,5 @@
-//! The types allowed for `breaker = …` and `quota = …`: whatever lends one. In a test, what the
-//! whole program shares is replaced with the test's own instance.
+//! The types allowed for `breaker = …` and `quota = …`: the objects that stand for one. In a test,
+//! what the whole program shares is replaced with the test's own instance.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +9,7 @@ use crate::protect::shared::Shared;
 #[cfg(feature = "testing")]
 use crate::test_hooks::{self, TestHooks};
 
-/// Something that lends a breaker.
+/// An object that stands for a breaker.
 #[diagnostic::on_unimplemented(
     message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
     label = "this is not a circuit breaker",
@@ -17,9 +17,9 @@ use crate::test_hooks::{self, TestHooks};
     note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`",
     note = "of a family of breakers (`Breakers<K>`), name one: `breaker = HOSTS.of(host)`"
 )]
-pub trait LendsBreaker {
+pub trait AsBreaker {
     /// Returns the breaker.
-    fn lend(&self) -> &CircuitBreaker;
+    fn breaker(&self) -> &CircuitBreaker;
 
     /// Returns whether it belongs to its owners rather than to the whole program.
     fn is_owned(&self) -> bool {
@@ -27,15 +27,15 @@ pub trait LendsBreaker {
     }
 }
 
-/// Something that lends a quota.
+/// An object that stands for a quota.
 #[diagnostic::on_unimplemented(
     message = "`quota = …` names a retry quota that calls share, not a `{Self}`",
     label = "this is not a retry quota",
     note = "write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]
-pub trait LendsQuota {
+pub trait AsQuota {
     /// Returns the quota.
-    fn lend(&self) -> &RetryQuota;
+    fn quota(&self) -> &RetryQuota;
 
     /// Returns whether it belongs to its owners rather than to the whole program.
     fn is_owned(&self) -> bool {
@@ -43,48 +43,48 @@ pub trait LendsQuota {
     }
 }
 
-macro_rules! lends {
-    ($lends:ident $lent:ident) => {
+macro_rules! stands_for {
+    ($As:ident $Target:ident $method:ident) => {
         #[diagnostic::do_not_recommend]
-        impl $lends for $lent {
+        impl $As for $Target {
             #[inline(always)]
-            fn lend(&self) -> &$lent {
+            fn $method(&self) -> &$Target {
                 self
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<T: $lends + ?Sized> $lends for &T {
+        impl<T: $As + ?Sized> $As for &T {
             #[inline(always)]
-            fn lend(&self) -> &$lent {
-                (**self).lend()
+            fn $method(&self) -> &$Target {
+                (**self).$method()
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<T: $lends + ?Sized> $lends for Box<T> {
-            fn lend(&self) -> &$lent {
-                (**self).lend()
+        impl<T: $As + ?Sized> $As for Box<T> {
+            fn $method(&self) -> &$Target {
+                (**self).$method()
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<T: $lends + ?Sized> $lends for Arc<T> {
-            fn lend(&self) -> &$lent {
-                (**self).lend()
+        impl<T: $As + ?Sized> $As for Arc<T> {
+            fn $method(&self) -> &$Target {
+                (**self).$method()
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<T: $lends, F: FnOnce() -> T> $lends for LazyLock<T, F> {
-            fn lend(&self) -> &$lent {
-                (**self).lend()
+        impl<T: $As, F: FnOnce() -> T> $As for LazyLock<T, F> {
+            fn $method(&self) -> &$Target {
+                (**self).$method()
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl $lends for Shared<$lent> {
-            fn lend(&self) -> &$lent {
+        impl $As for Shared<$Target> {
+            fn $method(&self) -> &$Target {
                 self.as_ref()
             }
 
@@ -95,39 +95,39 @@ macro_rules! lends {
     };
 }
 
-lends!(LendsBreaker CircuitBreaker);
-lends!(LendsQuota RetryQuota);
+stands_for!(AsBreaker CircuitBreaker breaker);
+stands_for!(AsQuota RetryQuota quota);
 
 /// The breaker behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
 /// test, the test's own instance of a shared one.
 #[inline(always)]
-pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
+pub fn breaker<B: AsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     #[cfg(feature = "testing")]
     if let Some(own) = current_test_instance_of_breaker(breaker) {
         return own;
     }
-    breaker.lend()
+    breaker.breaker()
 }
 
 /// The quota behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
 /// test, the test's own instance of a shared one.
 #[inline(always)]
-pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
+pub fn quota<Q: AsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     #[cfg(feature = "testing")]
     if let Some(own) = current_test_instance_of_quota(quota) {
         return own;
     }
-    quota.lend()
+    quota.quota()
 }
 
 /// The current test's own instance of a breaker that the program shares.
 #[cfg(feature = "testing")]
-pub(crate) fn current_test_instance_of_breaker<B: LendsBreaker + ?Sized>(
+pub(crate) fn current_test_instance_of_breaker<B: AsBreaker + ?Sized>(
     shared: &B,
 ) -> Option<&'static CircuitBreaker> {
     let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
-    let shared = shared.lend();
-    // A member of a family: the family has already lent one of the test's own.
+    let shared = shared.breaker();
+    // A member of a family: the family has already returned one of the test's own.
     if shared.name.key().is_some() {
         return None;
     }
@@ -146,11 +146,11 @@ pub(crate) fn test_instance_of_breaker(
 
 /// Like [`current_test_instance_of_breaker`], for a quota.
 #[cfg(feature = "testing")]
-pub(crate) fn current_test_instance_of_quota<Q: LendsQuota + ?Sized>(
+pub(crate) fn current_test_instance_of_quota<Q: AsQuota + ?Sized>(
     shared: &Q,
 ) -> Option<&'static RetryQuota> {
     let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
-    Some(test_instance_of_quota(&hooks, shared.lend()))
+    Some(test_instance_of_quota(&hooks, shared.quota()))
 }
 
 #[cfg(feature = "testing")]

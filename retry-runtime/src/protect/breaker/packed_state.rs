@@ -1,4 +1,4 @@
-//! The word that holds what a breaker does now, the tag with which a permit remembers what it was
+//! The current state of a breaker in one word, the tag with which a permit remembers what it was
 //! admitted under, and what a call keeps of it for its retries and waits.
 
 use core::time::Duration;
@@ -78,9 +78,9 @@ const fn mode_of(bits: u64) -> Mode {
 /// `generation << 5 | held << 4 | watched << 3 | mode`. The generation increases with every change,
 /// so two words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StateWord(pub(super) u64);
+pub(crate) struct PackedState(pub(super) u64);
 
-impl StateWord {
+impl PackedState {
     pub(super) const fn first(mode: Mode) -> Self {
         Self(FIRST_GENERATION << MODE_BITS | mode as u64)
     }
@@ -103,12 +103,12 @@ impl StateWord {
         self.0 & (MODE | PASSING) == Mode::Closed as u64
     }
 
-    /// The same word, but calls are held from now on.
+    /// The same state, but calls are held from now on.
     pub(super) const fn held(self) -> Self {
         Self(self.0 | HELD)
     }
 
-    /// The same word, but calls are no longer held.
+    /// The same state, but calls are no longer held.
     pub(super) const fn released(self) -> Self {
         Self(self.0 & !HELD)
     }
@@ -118,7 +118,7 @@ impl StateWord {
         self.0 & HELD != 0
     }
 
-    /// The same word, but calls are noted from now on.
+    /// The same state, but calls are noted from now on.
     pub(super) const fn watched(self) -> Self {
         Self(self.0 | WATCHED)
     }
@@ -142,8 +142,8 @@ pub(super) const FIRST_GENERATION: u64 = 1;
 const TIMED_BITS: u32 = 27;
 const TIMED: u64 = (1 << TIMED_BITS) - 1;
 
-const fn micros(stamp: u64) -> u64 {
-    stamp / 1_000
+const fn micros(since: u64) -> u64 {
+    since / 1_000
 }
 
 /// The state of a permit in one word, to keep futures small.
@@ -152,13 +152,14 @@ pub(super) struct Tag(u64);
 
 impl Tag {
     #[inline]
-    pub(super) const fn untimed(word: StateWord) -> Self {
-        Self(word.0)
+    pub(super) const fn untimed(packed: PackedState) -> Self {
+        Self(packed.0)
     }
 
-    /// A tag with the time at which the call began, a [`stamp`](crate::protect::stamp).
-    pub(super) const fn timed(word: StateWord, now: u64) -> Self {
-        Self(word.0 & TIMED | micros(now) << TIMED_BITS)
+    /// A tag with the time at which the call began, a [`clock_nanos`](crate::protect::clock_nanos)
+    /// time.
+    pub(super) const fn timed(packed: PackedState, now: u64) -> Self {
+        Self(packed.0 & TIMED | micros(now) << TIMED_BITS)
     }
 
     pub(super) const fn probe(id: u64) -> Self {
@@ -192,10 +193,10 @@ impl Tag {
         self.0 >> MODE_BITS
     }
 
-    /// Returns whether the permit (not a probe's) was admitted under this very word, ignoring the
+    /// Returns whether the permit (not a probe's) was admitted in this very state, ignoring the
     /// bits for noting and for holding calls.
-    pub(super) const fn is_of(self, word: StateWord) -> bool {
-        let differs = (self.0 ^ word.0) & !PASSING;
+    pub(super) const fn is_of(self, packed: PackedState) -> bool {
+        let differs = (self.0 ^ packed.0) & !PASSING;
         match self.mode() {
             Mode::Timed | Mode::Gradual => differs & TIMED == 0,
             _ => differs == 0,
@@ -207,9 +208,9 @@ impl Tag {
         (self.0 & TIMED & !PASSING) as u32
     }
 
-    /// Returns whether the call of a timed tag began at `stamp` or later.
-    pub(super) const fn began_since(self, stamp: u64, now: u64) -> bool {
-        self.elapsed(now).as_micros() <= micros(now).saturating_sub(micros(stamp)) as u128
+    /// Returns whether the call of a timed tag began at `since` or later.
+    pub(super) const fn began_since(self, since: u64, now: u64) -> bool {
+        self.elapsed(now).as_micros() <= micros(now).saturating_sub(micros(since)) as u128
     }
 
     /// Returns how long before `now` the call of a timed tag began.
@@ -251,14 +252,14 @@ impl StagePass {
     }
 
     /// The pass of a call that was refused in this stage of a gradual state.
-    pub(super) const fn refused(word: StateWord, stage: u32) -> Self {
-        Self(Tag::untimed(word).period() | (stage + 1) << TIMED_BITS)
+    pub(super) const fn refused(packed: PackedState, stage: u32) -> Self {
+        Self(Tag::untimed(packed).period() | (stage + 1) << TIMED_BITS)
     }
 
     /// The history of the call in this gradual state.
-    pub(super) const fn history(self, word: StateWord) -> History {
+    pub(super) const fn history(self, packed: PackedState) -> History {
         let period = self.0 & ((1 << TIMED_BITS) - 1);
-        if period != Tag::untimed(word).period() {
+        if period != Tag::untimed(packed).period() {
             return History::New;
         }
         match self.0 >> TIMED_BITS {
@@ -274,64 +275,64 @@ mod tests {
 
     #[test]
     fn a_timed_tag_knows_its_generation() {
-        let word = StateWord::first(Mode::Timed);
-        let tag = Tag::timed(word, u64::MAX - 1_000_000);
+        let packed = PackedState::first(Mode::Timed);
+        let tag = Tag::timed(packed, u64::MAX - 1_000_000);
         assert_eq!(tag.mode(), Mode::Timed);
-        assert!(tag.is_of(word));
-        assert!(!tag.is_of(word.next(Mode::Timed)));
+        assert!(tag.is_of(packed));
+        assert!(!tag.is_of(packed.next(Mode::Timed)));
         assert_eq!(tag.elapsed(u64::MAX), Duration::from_millis(1));
     }
 
     #[test]
     fn a_pass_is_of_the_gradual_state_in_which_it_was_given() {
-        let word = StateWord::first(Mode::Gradual);
-        let admitted = StagePass::admitted(Tag::timed(word, 1 << 62));
-        let refused = StagePass::refused(word, 3);
-        for word in [word, word.watched(), word.held()] {
-            assert_eq!(admitted.history(word), History::Admitted);
-            assert_eq!(refused.history(word), History::Refused(3));
-            assert_eq!(StagePass::NONE.history(word), History::New);
+        let packed = PackedState::first(Mode::Gradual);
+        let admitted = StagePass::admitted(Tag::timed(packed, 1 << 62));
+        let refused = StagePass::refused(packed, 3);
+        for packed in [packed, packed.watched(), packed.held()] {
+            assert_eq!(admitted.history(packed), History::Admitted);
+            assert_eq!(refused.history(packed), History::Refused(3));
+            assert_eq!(StagePass::NONE.history(packed), History::New);
         }
-        let next = word.next(Mode::Gradual);
+        let next = packed.next(Mode::Gradual);
         assert_eq!((admitted.history(next), refused.history(next)), (History::New, History::New));
-        for tag in [Tag::untimed(word.next(Mode::Closed)), Tag::probe(7), Tag::IGNORED] {
+        for tag in [Tag::untimed(packed.next(Mode::Closed)), Tag::probe(7), Tag::IGNORED] {
             assert_eq!(StagePass::admitted(tag), StagePass::NONE);
         }
     }
     #[test]
     fn a_timed_tag_is_compared_with_another_moment() {
-        let word = StateWord::first(Mode::Gradual);
+        let packed = PackedState::first(Mode::Gradual);
         let second = 1_000_000_000;
         let (began, now) = (1 << 62, (1 << 62) + 10 * second);
-        let tag = Tag::timed(word, began);
+        let tag = Tag::timed(packed, began);
         assert!(tag.began_since(began, now) && tag.began_since(began - second, now));
         assert!(!tag.began_since(began + second, now));
     }
 
     #[test]
     fn a_call_that_began_before_calls_were_noted_still_counts() {
-        let word = StateWord::first(Mode::Closed);
-        let tag = Tag::untimed(word);
-        assert!(word.is_closed() && !word.watched().is_closed());
-        assert!(tag.is_of(word.watched()));
-        assert!(word.watched().next(Mode::Open).is_watched());
-        assert_eq!(word.watched().next(Mode::Open).mode(), Mode::Open);
+        let packed = PackedState::first(Mode::Closed);
+        let tag = Tag::untimed(packed);
+        assert!(packed.is_closed() && !packed.watched().is_closed());
+        assert!(tag.is_of(packed.watched()));
+        assert!(packed.watched().next(Mode::Open).is_watched());
+        assert_eq!(packed.watched().next(Mode::Open).mode(), Mode::Open);
     }
 
     #[test]
     fn a_hold_belongs_to_no_state_and_leaves_tags_valid() {
         for mode in [Mode::Closed, Mode::Measured, Mode::Timed, Mode::Gradual] {
-            let word = StateWord::first(mode);
-            assert!(!word.held().is_closed() && !word.held().admits_all());
-            assert_eq!((word.held().mode(), word.held().released()), (mode, word));
-            assert!(word.held().next(Mode::Open).is_held());
-            let tag = |word| match mode {
-                Mode::Timed | Mode::Gradual => Tag::timed(word, 1 << 62),
-                _ => Tag::untimed(word),
+            let packed = PackedState::first(mode);
+            assert!(!packed.held().is_closed() && !packed.held().admits_all());
+            assert_eq!((packed.held().mode(), packed.held().released()), (mode, packed));
+            assert!(packed.held().next(Mode::Open).is_held());
+            let tag = |packed| match mode {
+                Mode::Timed | Mode::Gradual => Tag::timed(packed, 1 << 62),
+                _ => Tag::untimed(packed),
             };
-            assert!(tag(word).is_of(word.held()));
-            assert!(tag(word.held()).is_of(word));
-            assert!(!tag(word).is_of(word.held().next(mode)));
+            assert!(tag(packed).is_of(packed.held()));
+            assert!(tag(packed.held()).is_of(packed));
+            assert!(!tag(packed).is_of(packed.held().next(mode)));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use retry_runtime::{BreakerConfig, BreakerOrder, Cause, State};
+use retry_runtime::{BreakerConfig, Cause, RemoteState, State};
 use tokio::time::advance;
 
 use super::{DEFAULT, FRAGILE, TIMEOUT, breaker, fail, log_of, succeed};
@@ -16,7 +16,7 @@ const ONCE: BreakerConfig = FRAGILE.success_threshold(1);
 async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
     let breaker = breaker(DEFAULT.success_threshold(1));
     let log = log_of(&breaker);
-    assert!(breaker.follow(BreakerOrder::Open(MINUTE)));
+    assert!(breaker.follow(RemoteState::Open(MINUTE)));
     assert_eq!((breaker.state(), breaker.remaining()), (State::Open, MINUTE));
     assert!(breaker.snapshot().by_fleet);
     advance(Duration::from_secs(59)).await;
@@ -34,8 +34,8 @@ async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
 #[tokio::test(start_paused = true)]
 async fn lent_probes_go_through_one_at_a_time() {
     let breaker = breaker(DEFAULT.success_threshold(2));
-    breaker.follow(BreakerOrder::Open(MINUTE));
-    assert!(breaker.follow(BreakerOrder::Probe(SEC)));
+    breaker.follow(RemoteState::Open(MINUTE));
+    assert!(breaker.follow(RemoteState::Probe(SEC)));
     assert_eq!(breaker.state(), State::HalfOpen);
     for _ in 0..2 {
         let probe = breaker.try_acquire().expect("one goes through");
@@ -48,16 +48,16 @@ async fn lent_probes_go_through_one_at_a_time() {
 #[tokio::test(start_paused = true)]
 async fn a_lent_probe_is_lost_if_it_is_not_used() {
     let breaker = breaker(ONCE);
-    breaker.follow(BreakerOrder::Open(MINUTE));
-    breaker.follow(BreakerOrder::Probe(SEC));
+    breaker.follow(RemoteState::Open(MINUTE));
+    breaker.follow(RemoteState::Probe(SEC));
     advance(SEC).await;
     assert!(breaker.try_acquire().is_err());
     assert_eq!((breaker.state(), breaker.remaining()), (State::Open, Duration::from_secs(59)));
     assert!(breaker.snapshot().by_fleet, "still as the fleet has told it");
 
-    assert!(breaker.follow(BreakerOrder::Probe(SEC)), "and may be lent again");
+    assert!(breaker.follow(RemoteState::Probe(SEC)), "and may be lent again");
     advance(SEC / 2).await;
-    assert!(breaker.follow(BreakerOrder::Probe(SEC)), "or be renewed");
+    assert!(breaker.follow(RemoteState::Probe(SEC)), "or be renewed");
     advance(SEC / 2).await;
     let probe = breaker.try_acquire().expect("renewed");
     advance(10 * SEC).await;
@@ -69,8 +69,8 @@ async fn a_lent_probe_is_lost_if_it_is_not_used() {
 #[tokio::test(start_paused = true)]
 async fn a_lent_probe_that_hangs_makes_no_room_for_another_after_the_end() {
     let breaker = breaker(ONCE);
-    breaker.follow(BreakerOrder::Open(2 * MINUTE));
-    breaker.follow(BreakerOrder::Probe(SEC));
+    breaker.follow(RemoteState::Open(2 * MINUTE));
+    breaker.follow(RemoteState::Probe(SEC));
     let hangs = breaker.try_acquire().expect("a probe");
     advance(TIMEOUT).await;
     assert!(breaker.try_acquire().is_err());
@@ -82,8 +82,8 @@ async fn a_lent_probe_that_hangs_makes_no_room_for_another_after_the_end() {
 #[tokio::test(start_paused = true)]
 async fn after_an_unused_probe_and_the_end_of_its_open_time_it_decides_alone() {
     let breaker = breaker(ONCE);
-    breaker.follow(BreakerOrder::Open(SEC));
-    breaker.follow(BreakerOrder::Probe(SEC));
+    breaker.follow(RemoteState::Open(SEC));
+    breaker.follow(RemoteState::Probe(SEC));
     advance(MINUTE).await;
     let probe = breaker.try_acquire().expect("a probe of its own");
     assert!(!breaker.snapshot().by_fleet);
@@ -95,7 +95,7 @@ async fn after_an_unused_probe_and_the_end_of_its_open_time_it_decides_alone() {
 async fn told_to_close_it_closes_and_begins_anew() {
     let breaker = breaker(FRAGILE);
     fail(&breaker, 1);
-    assert!(breaker.follow(BreakerOrder::Closed));
+    assert!(breaker.follow(RemoteState::Closed));
     assert_eq!(breaker.state(), State::Closed);
     succeed(&breaker, 1);
     fail(&breaker, 1);
@@ -103,7 +103,7 @@ async fn told_to_close_it_closes_and_begins_anew() {
 
     let counting = super::breaker(DEFAULT.failure_threshold(2));
     fail(&counting, 1);
-    counting.follow(BreakerOrder::Closed);
+    counting.follow(RemoteState::Closed);
     fail(&counting, 1);
     assert_eq!(counting.state(), State::Open, "a closed one is left as it is");
 }
@@ -116,24 +116,24 @@ async fn what_is_forced_by_hand_stays() {
             State::Open => breaker.force_open(),
             _ => breaker.force_closed(),
         }
-        for order in [BreakerOrder::Open(SEC), BreakerOrder::Probe(SEC), BreakerOrder::Closed] {
-            assert!(!breaker.follow(order), "{order:?}");
+        for state in [RemoteState::Open(SEC), RemoteState::Probe(SEC), RemoteState::Closed] {
+            assert!(!breaker.follow(state), "{state:?}");
             assert_eq!(breaker.state(), forced);
         }
     }
     breaker.reset();
-    assert!(!breaker.follow(BreakerOrder::Probe(SEC)), "there is nothing to probe");
+    assert!(!breaker.follow(RemoteState::Probe(SEC)), "there is nothing to probe");
     assert_eq!(breaker.state(), State::Closed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_span_is_too_long() {
     let breaker = breaker(FRAGILE);
-    breaker.follow(BreakerOrder::Open(Duration::MAX));
+    breaker.follow(RemoteState::Open(Duration::MAX));
     assert!(breaker.is_open());
-    breaker.follow(BreakerOrder::Probe(Duration::MAX));
+    breaker.follow(RemoteState::Probe(Duration::MAX));
     drop(breaker.try_acquire().expect("a probe"));
-    breaker.follow(BreakerOrder::Open(Duration::ZERO));
+    breaker.follow(RemoteState::Open(Duration::ZERO));
     assert!(breaker.try_acquire().is_ok(), "at once its own probe");
 }
 

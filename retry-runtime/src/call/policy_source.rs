@@ -2,8 +2,8 @@
 //! failures are retried.
 //!
 //! The expansion sees an expression and no type, so it climbs a ladder of two rungs, as
-//! [`probe`](crate::classify::probe) does: [`Given`] has `__held` for types that hold a
-//! configuration, and derefs to [`GivenPolicy`], which has it for all others.
+//! [`probe`](crate::classify::probe) does: [`ConfigProbe`] has `__source` for types that hold a
+//! configuration, and derefs to [`PolicyProbe`], which has it for all others.
 
 use core::borrow::Borrow;
 use core::ops::Deref;
@@ -24,7 +24,7 @@ pub trait Config: Clone {
 }
 
 /// A configuration, or something that derefs to one, such as an `Arc` or a guard.
-pub trait HoldsConfig {
+pub trait ConfigSource {
     /// The type of the configuration.
     type Config: Config;
 
@@ -32,11 +32,11 @@ pub trait HoldsConfig {
     fn config(&self) -> &Self::Config;
 }
 
-impl<D: Deref + ?Sized> HoldsConfig for D
+impl<D: Deref + ?Sized> ConfigSource for D
 where
-    D::Target: HoldsConfig,
+    D::Target: ConfigSource,
 {
-    type Config = <D::Target as HoldsConfig>::Config;
+    type Config = <D::Target as ConfigSource>::Config;
 
     #[inline(always)]
     fn config(&self) -> &Self::Config {
@@ -51,13 +51,13 @@ where
     note = "write an expression of type `Policy` or `RetryConfig` (feature `serde`), or a reference \
             or an `Arc` of one; of your own types, those that implement `Borrow<Policy>` are accepted"
 )]
-pub trait HoldsPolicy {
+pub trait AsPolicy {
     /// The policy.
     fn policy(&self) -> &Policy;
 }
 
 #[diagnostic::do_not_recommend]
-impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
+impl<P: Borrow<Policy> + ?Sized> AsPolicy for P {
     #[inline(always)]
     fn policy(&self) -> &Policy {
         self.borrow()
@@ -66,53 +66,53 @@ impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
 
 /// The upper rung: for types that hold a configuration.
 #[derive(Debug)]
-pub struct Given<'a, V: ?Sized>(GivenPolicy<'a, V>);
+pub struct ConfigProbe<'a, V: ?Sized>(PolicyProbe<'a, V>);
 
 /// The lower rung: for all types. A value that is not a policy is an error where it is used.
 #[derive(Debug)]
-pub struct GivenPolicy<'a, V: ?Sized>(&'a V);
+pub struct PolicyProbe<'a, V: ?Sized>(&'a V);
 
 /// Begins at the upper rung.
 #[inline(always)]
-pub const fn given<V: ?Sized>(value: &V) -> Given<'_, V> {
-    Given(GivenPolicy(value))
+pub const fn source<V: ?Sized>(value: &V) -> ConfigProbe<'_, V> {
+    ConfigProbe(PolicyProbe(value))
 }
 
-impl<'a, V: ?Sized> Deref for Given<'a, V> {
-    type Target = GivenPolicy<'a, V>;
+impl<'a, V: ?Sized> Deref for ConfigProbe<'a, V> {
+    type Target = PolicyProbe<'a, V>;
 
     #[inline(always)]
-    fn deref(&self) -> &GivenPolicy<'a, V> {
+    fn deref(&self) -> &PolicyProbe<'a, V> {
         &self.0
     }
 }
 
-impl<'a, V: HoldsConfig + ?Sized> Given<'a, V> {
+impl<'a, V: ConfigSource + ?Sized> ConfigProbe<'a, V> {
     /// The configuration.
     #[inline(always)]
-    pub fn __held(&self) -> HeldConfig<'a, V::Config> {
-        HeldConfig(self.0.0.config())
+    pub fn __source(&self) -> FoundConfig<'a, V::Config> {
+        FoundConfig(self.0.0.config())
     }
 }
 
-impl<'a, V: ?Sized> GivenPolicy<'a, V> {
+impl<'a, V: ?Sized> PolicyProbe<'a, V> {
     /// The policy, if there is one.
     #[inline(always)]
-    pub fn __held(&self) -> HeldPolicy<'a, V> {
-        HeldPolicy(self.0)
+    pub fn __source(&self) -> FoundPolicy<'a, V> {
+        FoundPolicy(self.0)
     }
 }
 
 /// A configuration that was found.
 #[derive(Debug)]
-pub struct HeldConfig<'a, C>(&'a C);
+pub struct FoundConfig<'a, C>(&'a C);
 
 /// A policy that was found.
 #[derive(Debug)]
-pub struct HeldPolicy<'a, P: ?Sized>(&'a P);
+pub struct FoundPolicy<'a, P: ?Sized>(&'a P);
 
 /// The value that was found.
-pub trait Held {
+pub trait PolicySource {
     /// The part that is kept if it is read before the first attempt.
     type Kept;
     /// The lists of failures that are retried, if it has them.
@@ -128,7 +128,7 @@ pub trait Held {
     fn lists(self) -> Self::Lists;
 }
 
-impl<'a, C: Config> Held for HeldConfig<'a, C> {
+impl<'a, C: Config> PolicySource for FoundConfig<'a, C> {
     type Kept = C;
     type Lists = Lists<'a>;
 
@@ -148,7 +148,7 @@ impl<'a, C: Config> Held for HeldConfig<'a, C> {
     }
 }
 
-impl<P: HoldsPolicy + ?Sized> Held for HeldPolicy<'_, P> {
+impl<P: AsPolicy + ?Sized> PolicySource for FoundPolicy<'_, P> {
     type Kept = Policy;
     type Lists = NoLists;
 
@@ -170,29 +170,29 @@ impl<P: HoldsPolicy + ?Sized> Held for HeldPolicy<'_, P> {
 
 /// Returns the part of the value that a call keeps; it is read before the first attempt.
 #[inline(always)]
-pub fn keep<H: Held>(held: H) -> H::Kept {
-    held.keep()
+pub fn keep<S: PolicySource>(source: S) -> S::Kept {
+    source.keep()
 }
 
 /// The policy behind a value, a reference or a pointer, read when it is needed.
 #[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
 #[cold]
-pub fn policy<H: Held>(held: H) -> Policy {
-    *held.policy()
+pub fn policy<S: PolicySource>(source: S) -> Policy {
+    *source.policy()
 }
 
 /// Returns whether the policy has a time limit, so that the call has to know when it began.
 #[expect(clippy::needless_pass_by_value, reason = "an expansion makes it for this call only")]
 #[inline(always)]
-pub fn is_timed<H: Held>(held: H) -> bool {
-    let policy = held.policy();
+pub fn is_timed<S: PolicySource>(source: S) -> bool {
+    let policy = source.policy();
     policy.is_timed() || policy.has_max_elapsed()
 }
 
 /// Returns the lists of failures that are retried, if the value has them.
 #[inline(always)]
-pub fn lists<H: Held>(held: H) -> H::Lists {
-    held.lists()
+pub fn lists<S: PolicySource>(source: S) -> S::Lists {
+    source.lists()
 }
 
 /// `retry_on` and `abort_on` of a configuration.

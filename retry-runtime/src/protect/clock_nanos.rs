@@ -8,7 +8,7 @@ use crate::base::sync::OnceLock;
 const BEGIN: u64 = 1 << 62;
 
 /// Nanoseconds since an arbitrary moment.
-pub(super) fn nanos() -> u64 {
+pub(super) fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let now = clock::now();
     let start = *START.get_or_init(|| now);

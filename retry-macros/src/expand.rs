@@ -15,7 +15,7 @@
 //!             let outcome: Result<User, Error> = { body };
 //!             let verdict = match &outcome {
 //!                 Ok(_) => { succeeded(session, &SITE); return outcome; }
-//!                 Err(error) => judged(lenient(error).__probe(), true),
+//!                 Err(error) => verdict_of(lenient(error).__probe(), true),
 //!             };
 //!             match failed(&mut session, &SITE, verdict) {
 //!                 Next::Wait => {}

@@ -28,7 +28,7 @@ use crate::outcome::error::Interrupted;
 
 pub use crate::base::class::Class;
 pub(crate) use hint::Hint;
-pub(crate) use known::Known;
+pub(crate) use known::KnownError;
 pub use registered::register;
 #[doc(hidden)]
 pub use text::statuses;
@@ -168,7 +168,7 @@ impl<T: Classify + ?Sized> Classify for Arc<T> {
     }
 }
 
-/// Implements [`Classify`] for the types that are [`Known`], by their whole chain: a type without a
+/// Implements [`Classify`] for the types that are [`KnownError`], by their whole chain: a type without a
 /// class of its own leaves it to what it wraps.
 macro_rules! classify_by_chain {
     // `StatusError` decides alone.
@@ -284,7 +284,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Hint> {
         if let Some(hint) = registered::hint(link) {
             return hint;
         }
-        let hint = find(link).and_then(Known::hint);
+        let hint = find(link).and_then(KnownError::hint);
         if hint.is_some_and(|hint| hint != Hint::NOTHING) {
             return hint;
         }
@@ -351,7 +351,7 @@ pub(crate) fn links<'a>(
 }
 
 /// The link as one of the types whose meaning is known, if it is one.
-fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
     known::find(link).or_else(|| clients::find(link))
 }
 
@@ -377,7 +377,7 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
         if let Some(class) = registered::class(link) {
             return Some(within(class).settled());
         }
-        if let Some(class) = find(link).and_then(Known::known) {
+        if let Some(class) = find(link).and_then(KnownError::class) {
             said = Some((within(class), link));
             is_connecting |= class.contains(Class::CONNECT) && known::is_client(link);
         }

@@ -144,7 +144,7 @@ pub const VALUE: Verdict<'static> = Verdict::VALUE;
 
 /// The verdict on an error, without its class.
 #[inline]
-pub fn judged(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
+pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
     let hint = probed.classifier.hint();
     Verdict { retry, failure: retry, hint, error: probed.display, ..VALUE }
 }

@@ -50,7 +50,7 @@ impl Expansion<'_> {
     fn verdict(&self, typed: bool, judging: Judging) -> TokenStream {
         if self.asks_nothing() {
             let probed = self.probe("lenient", "__probe", typed);
-            return quote!(__retry::judged(#probed, true));
+            return quote!(__retry::verdict_of(#probed, true));
         }
         let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
@@ -126,9 +126,9 @@ impl Expansion<'_> {
         });
         let hint = self.args.retry_after.as_ref().filter(|_| typed);
         let verdict = match (&self.args.breaker_on, hint) {
-            (None, None) if class.is_none() => quote!(__retry::judged(probed, #retry)),
+            (None, None) if class.is_none() => quote!(__retry::verdict_of(probed, #retry)),
             (None, None) => {
-                quote!(__retry::Verdict { #class #hint_source ..__retry::judged(probed, #retry) })
+                quote!(__retry::Verdict { #class #hint_source ..__retry::verdict_of(probed, #retry) })
             }
             (breaker_on, hint) => {
                 let failure = match breaker_on {

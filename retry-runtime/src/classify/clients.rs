@@ -26,7 +26,7 @@ mod tungstenite;
 
 use core::error::Error;
 
-use super::known::Known;
+use super::known::KnownError;
 
 /// Each type of a client that is known, with the features that it needs: the one list of them.
 ///
@@ -49,7 +49,7 @@ macro_rules! for_each_client {
 pub(super) use for_each_client;
 
 /// The error as one of the types of clients, if it is one.
-pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
     // Unused without any client.
     let _ = error;
     macro_rules! ask {

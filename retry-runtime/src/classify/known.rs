@@ -1,7 +1,7 @@
 //! The known error types of std, of tokio and of this crate, with their classes. The types of
 //! clients have a file each in `clients/`.
 //!
-//! There is one `Known` implementation for each type; nothing here looks at texts.
+//! There is one `KnownError` implementation for each type; nothing here looks at texts.
 
 use core::error::Error;
 use std::io;
@@ -11,9 +11,9 @@ use super::{Class, Hint};
 use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
-pub trait Known: Error + 'static {
+pub trait KnownError: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
-    fn known(&self) -> Option<Class>;
+    fn class(&self) -> Option<Class>;
 
     /// Returns the hint of this error about the next attempt.
     fn hint(&self) -> Option<Hint> {
@@ -22,9 +22,9 @@ pub trait Known: Error + 'static {
 }
 
 /// The error as one of the types of std, of tokio or of this crate, if it is one.
-pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
-    fn known<'e, T: Known>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
-        held::<T>(error).map(|error| error as &dyn Known)
+pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
+    fn known<'e, T: KnownError>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn KnownError> {
+        held::<T>(error).map(|error| error as &dyn KnownError)
     }
     known::<io::Error>(error)
         .or_else(|| known::<tokio::time::error::Elapsed>(error))
@@ -56,8 +56,8 @@ pub(super) fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Er
     error.downcast_ref::<Arc<dyn Error>>().map(|shared| &**shared)
 }
 
-impl Known for io::Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for io::Error {
+    fn class(&self) -> Option<Class> {
         use io::ErrorKind as Kind;
 
         match self.kind() {
@@ -112,18 +112,18 @@ impl Known for io::Error {
     }
 }
 
-impl Known for tokio::time::error::Elapsed {
-    fn known(&self) -> Option<Class> {
+impl KnownError for tokio::time::error::Elapsed {
+    fn class(&self) -> Option<Class> {
         Some(Class::TIMEOUT)
     }
 }
 
-impl Known for Interrupted {
+impl KnownError for Interrupted {
     fn hint(&self) -> Option<Hint> {
         self.held_for().map(Hint::Wait)
     }
 
-    fn known(&self) -> Option<Class> {
+    fn class(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
             Self::Held { .. } => Class::RATE_LIMIT,
@@ -132,9 +132,9 @@ impl Known for Interrupted {
     }
 }
 
-impl<T: Known> Known for Box<T> {
-    fn known(&self) -> Option<Class> {
-        T::known(self)
+impl<T: KnownError> KnownError for Box<T> {
+    fn class(&self) -> Option<Class> {
+        T::class(self)
     }
 
     fn hint(&self) -> Option<Hint> {
@@ -142,9 +142,9 @@ impl<T: Known> Known for Box<T> {
     }
 }
 
-impl<T: Known> Known for Arc<T> {
-    fn known(&self) -> Option<Class> {
-        T::known(self)
+impl<T: KnownError> KnownError for Arc<T> {
+    fn class(&self) -> Option<Class> {
+        T::class(self)
     }
 
     fn hint(&self) -> Option<Hint> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 use crate::base::sealed::Seal;
-use crate::classify::{self, Class, Classify, Hint, Known};
+use crate::classify::{self, Class, Classify, Hint, KnownError};
 use crate::outcome::error::RetryError;
 
 /// Everything that is probed from an error.
@@ -312,7 +312,7 @@ impl<'a, E, const STRICT: bool> Deref for ByItself<'a, E, STRICT> {
     }
 }
 
-impl<'a, E: Judged, const STRICT: bool> ByItself<'a, E, STRICT> {
+impl<'a, E: Classified, const STRICT: bool> ByItself<'a, E, STRICT> {
     /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
         Probed { classifier: self.error.classifier(), display: ErrorDisplay::Display(self.error) }
@@ -379,12 +379,12 @@ impl<'a, E: Display, const STRICT: bool> Rung<'a> for ByText<'a, E, STRICT> {
 
 /// An error whose class is definite: through its [`Classify`], which known types implement, or
 /// through the error to which it points.
-pub trait Judged: Display {
+pub trait Classified: Display {
     /// Returns what determines its class.
     fn classifier(&self) -> Classifier<'_>;
 }
 
-impl<E: Classify> Judged for E {
+impl<E: Classify> Classified for E {
     fn classifier(&self) -> Classifier<'_> {
         Classifier::Own(self)
     }
@@ -396,7 +396,7 @@ pub trait Typed {
     fn typed(&self) -> &(dyn Error + 'static);
 }
 
-impl<E: Known> Typed for E {
+impl<E: KnownError> Typed for E {
     fn typed(&self) -> &(dyn Error + 'static) {
         self
     }
@@ -411,7 +411,7 @@ macro_rules! pointers {
             }
         }
 
-        impl Judged for $Pointer {
+        impl Classified for $Pointer {
             fn classifier(&self) -> Classifier<'_> {
                 Classifier::View(ErrorView::Typed(self.typed()))
             }

@@ -1,9 +1,9 @@
 //! hyper 1.
 
-use crate::classify::{Class, Known};
+use crate::classify::{Class, KnownError};
 
-impl Known for ::hyper::Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for ::hyper::Error {
+    fn class(&self) -> Option<Class> {
         if self.is_timeout() {
             Some(Class::TIMEOUT)
         } else if self.is_closed() || self.is_incomplete_message() || self.is_canceled() {

@@ -2,10 +2,10 @@
 
 use ::hyper_util::client::legacy::Error;
 
-use crate::classify::{Class, Known};
+use crate::classify::{Class, KnownError};
 
-impl Known for Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for Error {
+    fn class(&self) -> Option<Class> {
         // Its source says what else failed.
         self.is_connect().then_some(Class::NETWORK | Class::CONNECT)
     }

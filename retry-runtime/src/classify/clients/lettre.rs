@@ -2,10 +2,10 @@
 
 use ::lettre::transport::smtp::Error;
 
-use crate::classify::{Class, Known};
+use crate::classify::{Class, KnownError};
 
-impl Known for Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for Error {
+    fn class(&self) -> Option<Class> {
         if self.is_timeout() {
             Some(Class::TIMEOUT)
         } else if self.is_transient() {

@@ -2,10 +2,10 @@
 
 use ::redis::{ErrorKind, RedisError, RetryMethod, ServerErrorKind};
 
-use crate::classify::{Class, Known};
+use crate::classify::{Class, KnownError};
 
-impl Known for RedisError {
-    fn known(&self) -> Option<Class> {
+impl KnownError for RedisError {
+    fn class(&self) -> Option<Class> {
         if self.is_timeout() {
             return Some(Class::TIMEOUT);
         }

@@ -1,9 +1,9 @@
 //! reqwest 0.13.
 
-use crate::classify::{Class, Known, status};
+use crate::classify::{Class, KnownError, status};
 
-impl Known for ::reqwest::Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for ::reqwest::Error {
+    fn class(&self) -> Option<Class> {
         if let Some(answer) = self.status() {
             return Some(status(answer.as_u16()));
         }

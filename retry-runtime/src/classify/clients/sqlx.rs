@@ -1,12 +1,12 @@
 //! sqlx 0.8 and 0.9, through the crate of its core, which all of its drivers share: the SQLSTATE
 //! of Postgres and `MySQL`, the result code of `SQLite`.
 
-use crate::classify::{Class, Known, sqlstate};
+use crate::classify::{Class, KnownError, sqlstate};
 
 macro_rules! known {
     ($core:ident) => {
-        impl Known for ::$core::Error {
-            fn known(&self) -> Option<Class> {
+        impl KnownError for ::$core::Error {
+            fn class(&self) -> Option<Class> {
                 use ::$core::Error;
 
                 match self {
@@ -19,8 +19,8 @@ macro_rules! known {
             }
         }
 
-        impl Known for Box<dyn ::$core::error::DatabaseError> {
-            fn known(&self) -> Option<Class> {
+        impl KnownError for Box<dyn ::$core::error::DatabaseError> {
+            fn class(&self) -> Option<Class> {
                 let code = self.code()?;
                 match code.parse() {
                     // A SQLSTATE has five characters; SQLite's codes are smaller.

@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use ::http::StatusCode;
 
-use crate::classify::{Class, Classify, Hint, Known, status};
+use crate::classify::{Class, Classify, Hint, KnownError, status};
 use crate::http::StatusError;
 
-impl Known for StatusError {
-    fn known(&self) -> Option<Class> {
+impl KnownError for StatusError {
+    fn class(&self) -> Option<Class> {
         Some(Classify::class(self))
     }
 

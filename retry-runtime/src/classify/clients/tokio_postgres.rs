@@ -3,17 +3,17 @@
 use ::tokio_postgres::Error;
 use ::tokio_postgres::error::DbError;
 
-use crate::classify::{Class, Known, sqlstate};
+use crate::classify::{Class, KnownError, sqlstate};
 
-impl Known for Error {
-    fn known(&self) -> Option<Class> {
+impl KnownError for Error {
+    fn class(&self) -> Option<Class> {
         // An error of the server is the source of this one, and is classified there.
         self.is_closed().then_some(Class::NETWORK)
     }
 }
 
-impl Known for DbError {
-    fn known(&self) -> Option<Class> {
+impl KnownError for DbError {
+    fn class(&self) -> Option<Class> {
         sqlstate::with_message(self.code().code(), self.message())
     }
 }

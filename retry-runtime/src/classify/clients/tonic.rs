@@ -7,10 +7,10 @@ use core::time::Duration;
 
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use crate::classify::{Class, Hint, Known, by_texts, by_types, links, text, text_of};
+use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
 
-impl Known for Status {
-    fn known(&self) -> Option<Class> {
+impl KnownError for Status {
+    fn class(&self) -> Option<Class> {
         Some(match self.code() {
             // The one code for "could not connect", "the connection broke" and "the server is
             // overloaded"; a caller cannot tell them apart.
@@ -68,14 +68,14 @@ fn pushback(status: &Status) -> Option<Hint> {
     Some(wait.map_or(Hint::Never, |millis| Hint::Wait(Duration::from_millis(millis))))
 }
 
-impl Known for TimeoutExpired {
-    fn known(&self) -> Option<Class> {
+impl KnownError for TimeoutExpired {
+    fn class(&self) -> Option<Class> {
         Some(Class::TIMEOUT)
     }
 }
 
-impl Known for ConnectError {
-    fn known(&self) -> Option<Class> {
+impl KnownError for ConnectError {
+    fn class(&self) -> Option<Class> {
         Some(Class::NETWORK | Class::CONNECT)
     }
 }

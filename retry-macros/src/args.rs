@@ -457,7 +457,7 @@ impl Args {
     /// The `hedge` that was written, unless it is `unlimited`.
     pub(crate) fn hedge(&self) -> Option<&Entry<Policy>> {
         let hedge = self.policy.settings.entry(Field::Hedge);
-        hedge.filter(|entry| entry.value.hedged_by.is_some())
+        hedge.filter(|entry| entry.value.hedge_delay.is_some())
     }
 
     /// Returns whether attempts may run at once.

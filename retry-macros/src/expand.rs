@@ -61,7 +61,7 @@ use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed, Form, Function};
 use crate::options::check::Checked;
-use crate::options::hedge::HedgedBy;
+use crate::options::hedge::HedgeDelay;
 use crate::options::matcher::Matcher;
 use crate::options::settings::Entry;
 use crate::policy;
@@ -255,7 +255,7 @@ struct Expansion<'a> {
     /// The function that maps the last error for the caller.
     map_error: Option<&'a Expr>,
     /// The source of the delay after which attempts are hedged, if they are.
-    hedged_by: Option<HedgedBy>,
+    hedge_delay: Option<HedgeDelay>,
     /// Set if the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
     /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
@@ -343,14 +343,14 @@ impl<'a> Expansion<'a> {
                 // Likewise, what looks like a constant may be a const parameter of the impl.
                 || is_constant(innermost.clone()) && *is_method
         };
-        let hedged_by = settings.entry(Field::Hedge).and_then(|entry| entry.value.hedged_by);
+        let hedge_delay = settings.entry(Field::Hedge).and_then(|entry| entry.value.hedge_delay);
         let owned = signature::owned(args, function);
         let body = match form {
             Form::Boxed(boxed) => &boxed.attempt,
             Form::Async | Form::Sync => &function.body,
         };
         let may_be_in_place = matches!(cut, Timing::Never | Timing::BetweenAttempts)
-            && hedged_by.is_none()
+            && hedge_delay.is_none()
             && !args.nested_once
             && attempt::may_be_in_place(body, &owned);
         let base_is_generic = args
@@ -373,7 +373,7 @@ impl<'a> Expansion<'a> {
             kept,
             cut,
             map_error,
-            hedged_by,
+            hedge_delay,
             error_is_known,
             generic,
             policy: expression,
@@ -400,7 +400,7 @@ impl<'a> Expansion<'a> {
 
     /// Returns whether the body may run several times at once.
     fn is_hedged(&self) -> bool {
-        self.hedged_by.is_some()
+        self.hedge_delay.is_some()
     }
 
     /// Returns whether the function returns a `RetryError<E>`.

@@ -27,12 +27,12 @@ pub use crate::call::attempt_timeout::{
 pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::driver::Call;
-pub use crate::call::hedge::contexts::Contexts;
-pub use crate::call::hedge::group::Terms;
 pub use crate::call::hedge::latencies::Latencies;
-pub use crate::call::hedge::member::{HedgeOutcome, Member};
+pub use crate::call::hedge::race_attempts::RaceAttempts;
+pub use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+pub use crate::call::hedge::race_state::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::report::HedgeReport;
-pub use crate::call::hedge::{Body, Hedged, Hedging};
+pub use crate::call::hedge::{Body, HedgedAttempt};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::run_time_timer::RunTimeTimer;

@@ -7,27 +7,27 @@ use super::items::option;
 use super::retry_loop::is_cancelled;
 use super::verdict::Judging;
 use crate::hygiene::quote;
-use crate::options::hedge::HedgedBy;
+use crate::options::hedge::HedgeDelay;
 
 impl Expansion<'_> {
     /// Returns when attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
-        let by = self.hedged_by?;
+        let by = self.hedge_delay?;
         let call_context = self.bare_call_context();
         let policy = self.is_run_time().then(|| {
             let evaluate = self.evaluate();
             quote!(let policy = #evaluate;)
         });
-        let hedging = match by {
-            HedgedBy::Percentile(_) => {
-                quote!(__retry::Hedging::by_percentile(&#call_context, &__RETRY_LATENCIES))
+        let hedge = match by {
+            HedgeDelay::Percentile(_) => {
+                quote!(__retry::HedgePolicy::by_percentile(&#call_context, &__RETRY_LATENCIES))
             }
-            HedgedBy::Policy => quote!(__retry::Hedging::start(&#call_context)),
+            HedgeDelay::Policy => quote!(__retry::HedgePolicy::effective(&#call_context)),
         };
         Some(quote! {
-            let hedging = {
+            let hedge = {
                 #policy
-                #hedging
+                #hedge
             };
         })
     }
@@ -46,27 +46,27 @@ impl Expansion<'_> {
         let permit = option(breaker.as_ref().map(|_| quote!(&mut permit)));
         let breaker = option(breaker);
         let quota = option(self.quota().map(|quota| quota.named("quota")));
-        let contexts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
+        let attempts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
         let number = quote!(__retry::Session::number(&call.session));
         quote! {
-            __retry::Hedged::new(
-                &hedging,
+            __retry::HedgedAttempt::new(
+                &hedge,
                 __retry::may_run_twice_at_once(|| #attempt),
                 || #goes_on,
                 #judge,
-                || __retry::Terms::of(&__RETRY_SITE, #number, #breaker, #quota, #contexts),
+                || __retry::RaceContext::of(&__RETRY_SITE, #number, #breaker, #quota, #attempts),
                 #permit,
                 &mut hedges,
             )
         }
     }
 
-    /// Writes the report of a group, created for each attempt.
+    /// Writes the report of a race, created for each attempt.
     pub(super) fn bind_report(&self) -> Option<TokenStream> {
         self.is_hedged().then(|| quote!(let mut hedges = __retry::HedgeReport::new();))
     }
 
-    /// Writes the decision whether a value is retried: as the group has decided, or else by
+    /// Writes the decision whether a value is retried: as the race has decided, or else by
     /// `is_retried`.
     pub(super) fn as_decided(&self, is_retried: TokenStream) -> TokenStream {
         if !self.is_hedged() {
@@ -78,7 +78,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Writes the verdict on a failure: the one that the group has reached, with the text `shown`
+    /// Writes the verdict on a failure: the one that the race has reached, with the text `shown`
     /// for events, or else `verdict`, which asks matchers.
     pub(super) fn verdict_as_decided(
         &self,
@@ -116,7 +116,7 @@ impl Expansion<'_> {
 
     /// Returns whether hedges follow a percentile of the times that attempts take.
     fn is_measured(&self) -> bool {
-        matches!(self.hedged_by, Some(HedgedBy::Percentile(_)))
+        matches!(self.hedge_delay, Some(HedgeDelay::Percentile(_)))
     }
 
     /// A closure that judges the outcome of an attempt beside which others may run.
@@ -154,8 +154,8 @@ impl Expansion<'_> {
                     #on_value
                     __retry::Err(error) => #verdict,
                 };
-                let verdict = __retry::Member::rules(member, verdict);
-                __retry::Member::failed(member, &verdict)
+                let verdict = __retry::RaceMember::rules(member, verdict);
+                __retry::RaceMember::failed(member, &verdict)
             }
         }
     }
@@ -163,13 +163,13 @@ impl Expansion<'_> {
     /// Binds the context of a hedged body, which finds out which of them it is when it begins.
     pub(super) fn context_of_hedge(&self) -> Option<TokenStream> {
         let context = self.args.context.as_ref().filter(|_| self.is_hedged())?;
-        Some(quote!(let #context = __retry::Contexts::begin(&attempt);))
+        Some(quote!(let #context = __retry::RaceAttempts::begin(&attempt);))
     }
 
     /// The context of the attempt whose outcome counts.
     pub(super) fn decisive_context(&self) -> TokenStream {
         if self.is_hedged() {
-            quote!(__retry::Contexts::decisive(&attempt))
+            quote!(__retry::RaceAttempts::decisive(&attempt))
         } else {
             quote!(&attempt)
         }

@@ -9,7 +9,7 @@ use syn::{Expr, Ident};
 use super::Expansion;
 use crate::args::{Breaker, OnFailure};
 use crate::hygiene::{SpanRange, quote};
-use crate::options::hedge::HedgedBy;
+use crate::options::hedge::HedgeDelay;
 use crate::policy;
 use crate::value::mentions;
 
@@ -76,7 +76,7 @@ impl Expansion<'_> {
             let complaint = quote!(__retry::complaint_about_hedge(#checked, #is_async));
             items.extend(policy::assertion(base, self.generic, &complaint));
         }
-        if let Some(HedgedBy::Percentile(percent)) = self.hedged_by {
+        if let Some(HedgeDelay::Percentile(percent)) = self.hedge_delay {
             items.extend(quote! {
                 static __RETRY_LATENCIES: __retry::Latencies = __retry::Latencies::new(#percent);
             });
@@ -243,7 +243,7 @@ impl Expansion<'_> {
             call_context.extend(quote!(.waits_for_breaker()));
         }
         if self.is_hedged() {
-            call_context.extend(quote!(.hedges()));
+            call_context.extend(quote!(.may_hedge()));
         }
         call_context
     }

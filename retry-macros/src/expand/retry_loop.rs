@@ -346,7 +346,7 @@ impl Expansion<'_> {
             quote!(__retry::Session::attempt(&#session, &#call_context))
         };
         if self.is_hedged() {
-            return Some(quote!(let attempt = __retry::Contexts::of(#attempt);));
+            return Some(quote!(let attempt = __retry::RaceAttempts::of(#attempt);));
         }
         Some(quote! {
             let attempt = #attempt;
@@ -465,7 +465,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// The verdict on a retried value of an attempt, which a group may have judged.
+    /// The verdict on a retried value of an attempt, which a race may have judged.
     fn value_verdict_as_decided(&self) -> TokenStream {
         let verdict = self.value_verdict(&quote!(value));
         if self.ok_counts(&quote!(value)).is_none() {

@@ -13,9 +13,9 @@ use crate::options::matcher::Matcher;
 /// The place of a verdict.
 #[derive(Clone, Copy)]
 pub(super) enum Judging {
-    /// In the group, on one of its members.
+    /// In the race, on one of its members.
     Member,
-    /// In the loop, on the outcome of an attempt, which a group may have judged.
+    /// In the loop, on the outcome of an attempt, which a race may have judged.
     Outcome,
 }
 

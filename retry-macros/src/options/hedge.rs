@@ -26,7 +26,7 @@ pub(crate) struct HedgeArg {
 
 /// The source of the delay after which attempts are hedged.
 #[derive(Clone, Copy)]
-pub(crate) enum HedgedBy {
+pub(crate) enum HedgeDelay {
     Policy,
     /// The times that calls take.
     Percentile(u32),
@@ -50,10 +50,10 @@ impl HedgeArg {
 
     /// Returns the source of the delay, or `None` if attempts are never hedged, even if the policy
     /// has a hedge.
-    pub(crate) const fn hedged_by(&self) -> Option<HedgedBy> {
+    pub(crate) const fn hedge_delay(&self) -> Option<HedgeDelay> {
         match self.after {
-            After::Percentile(percent) => Some(HedgedBy::Percentile(percent)),
-            After::Policy | After::Time(_) => Some(HedgedBy::Policy),
+            After::Percentile(percent) => Some(HedgeDelay::Percentile(percent)),
+            After::Policy | After::Time(_) => Some(HedgeDelay::Policy),
             After::Never => None,
         }
     }

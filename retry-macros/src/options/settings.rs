@@ -16,7 +16,7 @@ use crate::errors::Errors;
 use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
 use crate::options::backoff;
-use crate::options::hedge::{self, HedgedBy};
+use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
 use crate::run_time::{RunTimeExpr, Scope, ValueKind};
@@ -220,14 +220,14 @@ impl<C: 'static> Setting<C> {
                 });
                 let limit = hedge.run_time().cloned().map(Box::new);
                 // The rules would miss the delay of a percentile, which no policy holds.
-                let by_percentile = matches!(hedge.hedged_by(), Some(HedgedBy::Percentile(_)));
+                let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
                 let max = hedge.max().filter(|_| !by_percentile);
                 let call = Call::Other(hedge.calls());
                 Written {
                     part: max.map(|max| (Field::MaxHedges, max)),
                     run_time: self.if_run_time(limit.is_some()),
                     limit,
-                    hedged_by: hedge.hedged_by(),
+                    hedge_delay: hedge.hedge_delay(),
                     is_inherited: hedge.is_inherited(),
                     ..Written::new(&hedge.tokens, known, call)
                 }
@@ -249,7 +249,7 @@ pub(crate) struct Written<C> {
     /// The limit, if it is known only at run time.
     pub(crate) limit: Option<Box<RunTimeExpr>>,
     /// The source of the delay after which attempts are hedged, if they are.
-    pub(crate) hedged_by: Option<HedgedBy>,
+    pub(crate) hedge_delay: Option<HedgeDelay>,
     /// Set if this only says that the value of the policy applies.
     pub(crate) is_inherited: bool,
     /// Sets it in a configuration, if it is known at expansion.
@@ -281,7 +281,7 @@ impl<C: 'static> Written<C> {
             list: Vec::new(),
             run_time: Fields::NONE,
             limit: None,
-            hedged_by: None,
+            hedge_delay: None,
             is_inherited: false,
             set,
             call,
@@ -442,7 +442,7 @@ impl<C: Copy + Default> Settings<C> {
                     draft.unknown = draft.unknown.union(entry.value.run_time);
                     draft.run_time = draft.run_time.union(entry.value.run_time);
                     // The largest number of hedges is the same for all calls.
-                    if entry.value.part.is_none() && entry.value.hedged_by.is_none() {
+                    if entry.value.part.is_none() && entry.value.hedge_delay.is_none() {
                         let parts = Fields::from_slice(entry.option.kind.parts());
                         draft.unknown = draft.unknown.union(parts);
                         draft.run_time = draft.run_time.union(parts);
@@ -451,7 +451,7 @@ impl<C: Copy + Default> Settings<C> {
                 None if entry.value.is_inherited => {}
                 None => {
                     let mut fields = Fields::NONE.with(entry.innermost());
-                    if entry.value.hedged_by.is_some() {
+                    if entry.value.hedge_delay.is_some() {
                         // Both its parts may be expressions.
                         fields = fields.with(entry.field());
                     }

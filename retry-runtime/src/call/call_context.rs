@@ -12,13 +12,6 @@ use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
 use crate::site::{Origin, Site};
 
-/// The hedging of a function: whether its attempts may run at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hedges {
-    Never,
-    AsPolicySays,
-}
-
 /// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct CallContext<'a> {
@@ -35,7 +28,8 @@ pub struct CallContext<'a> {
     pub(crate) waits_for_breaker: bool,
     /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,
-    pub(crate) hedges: Hedges,
+    /// Set if attempts of the call may run at once, as the policy says.
+    pub(crate) may_hedge: bool,
     /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
@@ -63,7 +57,7 @@ impl<'a> CallContext<'a> {
             since_first: None,
             waits_for_breaker: false,
             is_cancelled: false,
-            hedges: Hedges::Never,
+            may_hedge: false,
             is_evaluated: false,
             end: EndOptions::DEFAULT,
         }
@@ -96,10 +90,10 @@ impl<'a> CallContext<'a> {
         self
     }
 
-    /// Says that the function hedges its attempts.
+    /// Allows attempts to run at once, as the policy says.
     #[inline(always)]
-    pub fn hedges(mut self) -> Self {
-        self.hedges = Hedges::AsPolicySays;
+    pub fn may_hedge(mut self) -> Self {
+        self.may_hedge = true;
         self
     }
 

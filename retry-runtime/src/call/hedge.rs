@@ -1,11 +1,11 @@
-//! [`Hedged`]: an attempt that is joined by another one if it does not answer in time.
+//! [`HedgedAttempt`]: an attempt that is joined by another one if it does not answer in time.
 //!
 //! Until the attempt has once returned pending, a hedge costs nothing: no timer, no allocation.
 
-pub(crate) mod contexts;
-pub(crate) mod group;
+pub(crate) mod race_attempts;
+pub(crate) mod race_state;
 pub(crate) mod latencies;
-pub(crate) mod member;
+pub(crate) mod race_member;
 pub(crate) mod report;
 
 use core::fmt;
@@ -13,12 +13,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use retry_rules::Bound;
-
-use crate::call::call_context::CallContext;
-use crate::call::hedge::group::{Caller, Group, Hedge, Terms};
-use crate::call::hedge::latencies::Latencies;
-use crate::call::hedge::member::{HedgeOutcome, Member};
+use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+use crate::call::hedge::race_state::{HedgePolicy, RaceContext, RaceDriver, RaceState};
 use crate::call::hedge::report::HedgeReport;
 use crate::call::session::Decision;
 use crate::outcome::past_failure::PastFailure;
@@ -43,29 +39,6 @@ impl<F: Fn() -> A, A: Future> Body for F {
     }
 }
 
-/// The hedging of a call's attempts: read once for each call.
-#[derive(Clone, Copy, Debug)]
-pub struct Hedging(Option<Hedge>);
-
-impl Hedging {
-    /// As the policy says.
-    #[inline(always)]
-    pub fn start(context: &CallContext<'_>) -> Self {
-        Self(Hedge::of(&context.effective_policy()))
-    }
-
-    /// Hedges after a percentile of the times that the function's attempts take, unless an override
-    /// sets a delay or ends the hedges.
-    pub fn by_percentile(context: &CallContext<'_>, latencies: &Latencies) -> Self {
-        let policy = context.effective_policy();
-        let after = match policy.hedge_bound() {
-            Bound::None => latencies.percentile(),
-            bound => bound.limit(),
-        };
-        Self(after.map(|after| Hedge { after, max: policy.get_max_hedges() }))
-    }
-}
-
 pin_project_lite::pin_project! {
     /// An attempt and the hedges that have joined it.
     pub(crate) struct Race<'a, F> {
@@ -73,29 +46,29 @@ pin_project_lite::pin_project! {
         #[pin]
         first: Option<F>,
         // `None` until the attempt has once returned pending.
-        group: Option<Box<Group<'a, F>>>,
+        state: Option<Box<RaceState<'a, F>>>,
     }
 }
 
 impl<'a, F: Future> Race<'a, F> {
     #[inline(always)]
     pub(crate) const fn new(first: F) -> Self {
-        Self { first: Some(first), group: None }
+        Self { first: Some(first), state: None }
     }
 
-    /// Polls the attempt, and its hedges on behalf of `caller`. Afterwards, `permit` is the permit
+    /// Polls the attempt, and its hedges on behalf of `driver`. Afterwards, `permit` is the permit
     /// of the member whose outcome is returned.
     #[inline]
     pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        hedge: Option<Hedge>,
-        terms: impl FnOnce() -> Terms<'a>,
-        caller: &mut impl Caller<'a, F>,
+        hedge: Option<HedgePolicy>,
+        context: impl FnOnce() -> RaceContext<'a>,
+        driver: &mut impl RaceDriver<'a, F>,
         permit: Option<&mut Permit<'a>>,
     ) -> Poll<F::Output> {
         let mut this = self.project();
-        let is_alone = this.group.is_none();
+        let is_alone = this.state.is_none();
         if is_alone {
             if let Some(first) = this.first.as_mut().as_pin_mut() {
                 if let Poll::Ready(outcome) = first.poll(cx) {
@@ -104,25 +77,25 @@ impl<'a, F: Future> Race<'a, F> {
             }
         }
         let Some(hedge) = hedge else { return Poll::Pending };
-        let group = this.group.get_or_insert_with(|| Group::boxed(terms(), hedge));
-        group.poll(this.first, is_alone, cx, caller, permit)
+        let state = this.state.get_or_insert_with(|| RaceState::boxed(context(), hedge));
+        state.poll(this.first, is_alone, cx, driver, permit)
     }
 }
 
 pin_project_lite::pin_project! {
     /// An attempt with its hedges.
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct Hedged<'a, 'p, B, C, J, T>
+    pub struct HedgedAttempt<'a, 'p, B, C, J, T>
     where
         B: Body,
     {
         #[pin]
         race: Race<'a, B::Attempt>,
         begins: Begins<'a, 'p, B, C, J>,
-        hedging: &'p Hedging,
-        terms: T,
+        hedge: &'p Option<HedgePolicy>,
+        context: T,
         // As `call_judge`.
-        call_terms: fn(&T) -> Terms<'a>,
+        call_context: fn(&T) -> RaceContext<'a>,
         permit: Option<&'p mut Permit<'a>>,
     }
 }
@@ -138,9 +111,9 @@ struct Begins<'a, 'p, B: Body, C, J> {
     report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
 }
 
-type Judge<'a, J, R> = fn(&J, &R, &mut Member<'_, 'a>) -> HedgeOutcome;
+type Judge<'a, J, R> = fn(&J, &R, &mut RaceMember<'_, 'a>) -> HedgeOutcome;
 
-impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, '_, B, C, J> {
+impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt> for Begins<'a, '_, B, C, J> {
     fn goes_on(&mut self) -> bool {
         (self.goes_on)()
     }
@@ -152,7 +125,7 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, '
     fn judge(
         &mut self,
         outcome: &<B::Attempt as Future>::Output,
-        member: &mut Member<'_, 'a>,
+        member: &mut RaceMember<'_, 'a>,
     ) -> HedgeOutcome {
         (self.call_judge)(&self.judge, outcome, member)
     }
@@ -171,47 +144,47 @@ impl<'a, B: Body, C: FnMut() -> bool, J> Caller<'a, B::Attempt> for Begins<'a, '
     }
 }
 
-impl<'a, 'p, B: Body, C, J, T> Hedged<'a, 'p, B, C, J, T>
+impl<'a, 'p, B: Body, C, J, T> HedgedAttempt<'a, 'p, B, C, J, T>
 where
     C: FnMut() -> bool,
-    J: Fn(&<B::Attempt as Future>::Output, &mut Member<'_, 'a>) -> HedgeOutcome,
-    T: Fn() -> Terms<'a>,
+    J: Fn(&<B::Attempt as Future>::Output, &mut RaceMember<'_, 'a>) -> HedgeOutcome,
+    T: Fn() -> RaceContext<'a>,
 {
     /// Begins an attempt of a call, whose outcomes `judge` judges. No hedge begins once `goes_on`
-    /// returns `false`. When the group has ended, `permit` is the permit of the attempt whose
-    /// outcome counts, and `report` holds what the group found out.
+    /// returns `false`. When the race has ended, `permit` is the permit of the attempt whose
+    /// outcome counts, and `report` holds what the race found out.
     #[inline(always)]
     pub fn new(
-        hedging: &'p Hedging,
+        hedge: &'p Option<HedgePolicy>,
         body: B,
         goes_on: C,
         judge: J,
-        terms: T,
+        context: T,
         permit: Option<&'p mut Permit<'a>>,
         report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
     ) -> Self {
         let race = Race::new(body.begin());
         let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
         let begins = Begins { body, goes_on, judge, call_judge, report };
-        let call_terms: fn(&T) -> Terms<'a> = |terms| terms();
-        Self { race, begins, hedging, terms, call_terms, permit }
+        let call_context: fn(&T) -> RaceContext<'a> = |context| context();
+        Self { race, begins, hedge, context, call_context, permit }
     }
 }
 
-impl<B: Body, C: FnMut() -> bool, J, T> Future for Hedged<'_, '_, B, C, J, T> {
+impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J, T> {
     type Output = <B::Attempt as Future>::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let terms = || (this.call_terms)(this.terms);
+        let context = || (this.call_context)(this.context);
         let permit = this.permit.as_deref_mut();
-        this.race.poll(cx, this.hedging.0, terms, this.begins, permit)
+        this.race.poll(cx, **this.hedge, context, this.begins, permit)
     }
 }
 
-impl<B: Body, C, J, T> fmt::Debug for Hedged<'_, '_, B, C, J, T> {
+impl<B: Body, C, J, T> fmt::Debug for HedgedAttempt<'_, '_, B, C, J, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hedged").field("hedging", &self.hedging).finish_non_exhaustive()
+        f.debug_struct("HedgedAttempt").field("hedge", &self.hedge).finish_non_exhaustive()
     }
 }

@@ -12,10 +12,10 @@ use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
 use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
-use crate::call::call_context::{Hedges, Timing};
+use crate::call::call_context::Timing;
 use crate::call::hedge::Race;
-use crate::call::hedge::group::{Caller, Hedge};
-use crate::call::hedge::member::{HedgeOutcome, Member};
+use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+use crate::call::hedge::race_state::{HedgePolicy, RaceDriver};
 use crate::call::hedge::report::{HedgeReport, HedgeVerdicts};
 use crate::call::session::{Decision, Session, succeeded_first_try};
 use crate::call::tracked::{Tracked, tracked};
@@ -139,7 +139,7 @@ type Timer<'r, T, E, Fut> = Option<Box<Limits<'r, T, E, Fut>>>;
 /// The time limits of a call, and the hedges of its attempts.
 pub(super) struct Limits<'r, T, E, Fut> {
     timed: Timed,
-    hedge: Option<Hedge>,
+    hedge: Option<HedgePolicy>,
     attempt: Option<Pin<Box<CutOff<Race<'r, Fut>>>>>,
     /// The findings of the hedges of the current attempt.
     report: HedgeReport<Result<T, E>>,
@@ -162,7 +162,7 @@ struct Calling<'c, Op, T, E, V: Values<T>, W> {
     failed_value: Option<V::Failure>,
 }
 
-impl<'r, Op, Fut, T, E, V, W> Caller<'r, Fut> for Calling<'_, Op, T, E, V, W>
+impl<'r, Op, Fut, T, E, V, W> RaceDriver<'r, Fut> for Calling<'_, Op, T, E, V, W>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
@@ -177,7 +177,7 @@ where
         self.operation.hedge(Seal)
     }
 
-    fn judge(&mut self, output: &Fut::Output, member: &mut Member<'_, 'r>) -> HedgeOutcome {
+    fn judge(&mut self, output: &Fut::Output, member: &mut RaceMember<'_, 'r>) -> HedgeOutcome {
         let Self { common, rules, when, failed_value, .. } = self;
         let failed = match Op::result(output) {
             Some(Ok(value)) => match common.values.failure(value) {
@@ -336,8 +336,8 @@ where
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let hedges = Hedges::AsPolicySays;
-        let failed = Failed { outcome, value, attempt, can_repeat, hedges, verdicts };
+        let may_hedge = true;
+        let failed = Failed { outcome, value, attempt, can_repeat, may_hedge, verdicts };
         let closures = CallClosures::new(when, on_retry);
         let call = &mut progress.call;
         match common.settings.failed(rules, closures, call, permit, failed) {
@@ -402,7 +402,7 @@ where
         match progress.stage {
             Stage::Begin => {
                 let context = parts.common.settings.context();
-                let (timed, hedge) = (Timed::start(&context), Hedge::of(context.policy));
+                let (timed, hedge) = (Timed::start(&context), HedgePolicy::of(context.policy));
                 progress.call.timer = Some(Box::new(Limits {
                     timed,
                     hedge,
@@ -426,11 +426,11 @@ where
                 let mut held = permit.take();
                 let Parts { common, rules, operation, when, .. } = parts;
                 let number = call.session.number();
-                let terms = || common.settings.terms(number);
+                let context = || common.settings.race_context(number);
                 let mut calling =
                     Calling { operation, common, rules, when, report, failed_value: None };
                 let race = attempt.as_mut().attempt();
-                let polled = race.poll(cx, *hedge, terms, &mut calling, held.as_mut());
+                let polled = race.poll(cx, *hedge, context, &mut calling, held.as_mut());
                 let failed_value = calling.failed_value;
                 let outcome = match polled {
                     Poll::Ready(output) => Ok(tracked(operation.end(output))),

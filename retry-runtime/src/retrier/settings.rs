@@ -10,9 +10,9 @@ use retry_rules::{Invalid, Policy};
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_timeout::CallTiming;
-use crate::call::call_context::{CallContext, Hedges};
+use crate::call::call_context::CallContext;
 use crate::call::driver::{self, WaitTerms};
-use crate::call::hedge::group::Terms;
+use crate::call::hedge::race_state::RaceContext;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::session::{Next, Verdict};
@@ -148,7 +148,7 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// Set if another attempt can be made at all.
     pub(super) can_repeat: bool,
-    pub(super) hedges: Hedges,
+    pub(super) may_hedge: bool,
     /// The verdicts of the hedges that joined the attempt.
     pub(super) verdicts: &'a HedgeVerdicts,
 }
@@ -228,11 +228,11 @@ impl Settings {
         }
     }
 
-    /// Returns the terms of the hedges of attempt `attempt`.
-    pub(super) fn terms(&self, attempt: u32) -> Terms<'_> {
+    /// Returns the context of the race of attempt `attempt`.
+    pub(super) fn race_context(&self, attempt: u32) -> RaceContext<'_> {
         let CallContext { origin, breaker, quota, .. } = self.context();
         let keeps_failures = self.end.history > 0;
-        Terms { origin, attempt, breaker, quota, contexts: None, keeps_failures }
+        RaceContext { origin, attempt, breaker, quota, attempts: None, keeps_failures }
     }
 
     /// Reports, once, that the policy in force is not the one that was given.
@@ -313,7 +313,7 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat, hedges, verdicts } = failed;
+        let Failed { outcome, value, attempt, can_repeat, may_hedge, verdicts } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -333,7 +333,7 @@ impl Settings {
             verdict = verdict.ruled_by(attempt);
         }
         verdict.retry &= can_repeat;
-        let context = CallContext { hedges, ..self.context() };
+        let context = CallContext { may_hedge, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {

@@ -1,4 +1,4 @@
-//! [`HedgeReport`]: the findings of a group, for the driver of its call.
+//! [`HedgeReport`]: the findings of a race, for the driver of its call.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,17 +7,17 @@ use crate::call::session::{Decision, Verdict};
 use crate::classify::Hint;
 use crate::outcome::past_failure::PastFailure;
 
-/// The findings of a group about the outcomes of its members. Empty, and without an allocation, if
+/// The findings of a race about the outcomes of its members. Empty, and without an allocation, if
 /// no member was judged.
 pub struct HedgeReport<R>(Option<Box<Findings<R>>>);
 
 struct Findings<R> {
     verdicts: HedgeVerdicts,
-    /// The last failure that would be retried, of a member that ended before the group.
+    /// The last failure that would be retried, of a member that ended before the race.
     last: Option<(R, Decision)>,
 }
 
-/// The verdicts of a group.
+/// The verdicts of a race.
 #[derive(Debug)]
 pub struct HedgeVerdicts {
     outcome: Judgement,
@@ -29,21 +29,21 @@ pub struct HedgeVerdicts {
     overruled: Option<Duration>,
     /// The longest minimum wait that all members asked for.
     least: Duration,
-    /// The failures of members that ended before the group, if the error of the call keeps them.
+    /// The failures of members that ended before the race, if the error of the call keeps them.
     past: Option<Vec<PastFailure>>,
 }
 
-/// The judgement of a group on its outcome.
+/// The judgement of a race on its outcome.
 #[derive(Clone, Copy, Debug)]
 enum Judgement {
-    /// The group did not judge it.
+    /// The race did not judge it.
     None,
     Success,
     Failure(Decision),
 }
 
 impl<R> HedgeReport<R> {
-    /// Creates the report of a group that has not judged any member yet.
+    /// Creates the report of a race that has not judged any member yet.
     #[inline(always)]
     pub const fn new() -> Self {
         Self(None)
@@ -55,7 +55,7 @@ impl<R> HedgeReport<R> {
         self.0.get_or_insert_with(|| Box::new(Findings { verdicts, last: None }))
     }
 
-    /// Keeps an outcome that would be retried, while the group goes on.
+    /// Keeps an outcome that would be retried, while the race goes on.
     #[cold]
     pub(crate) fn keep(&mut self, outcome: R, verdict: Decision, failure: Option<PastFailure>) {
         let findings = self.findings();
@@ -70,25 +70,25 @@ impl<R> HedgeReport<R> {
         findings.last = Some((outcome, verdict));
     }
 
-    /// Records the verdict on the outcome of the group, or `None` for a success.
+    /// Records the verdict on the outcome of the race, or `None` for a success.
     #[cold]
     pub(crate) fn decide(&mut self, verdict: Option<Decision>) {
         self.findings().verdicts.outcome = verdict.map_or(Judgement::Success, Judgement::Failure);
     }
 
-    /// Takes the last failure that would be retried: it is the outcome of a group that a time limit
+    /// Takes the last failure that would be retried: it is the outcome of a race that a time limit
     /// has ended.
     #[cold]
     pub(crate) fn take_last(&mut self) -> Option<R> {
         let findings = self.0.as_mut()?;
         let (outcome, verdict) = findings.last.take()?;
         findings.verdicts.outcome = Judgement::Failure(verdict);
-        // It is kept as the outcome of the group.
+        // It is kept as the outcome of the race.
         findings.verdicts.past.as_mut().and_then(Vec::pop);
         Some(outcome)
     }
 
-    /// Returns the verdicts of the group.
+    /// Returns the verdicts of the race.
     #[inline]
     pub fn verdicts(&self) -> &HedgeVerdicts {
         self.0.as_ref().map_or(&HedgeVerdicts::NONE, |findings| &findings.verdicts)
@@ -96,7 +96,7 @@ impl<R> HedgeReport<R> {
 }
 
 impl HedgeVerdicts {
-    /// The verdicts of a group that has not judged any member.
+    /// The verdicts of a race that has not judged any member.
     pub(crate) const NONE: Self = Self {
         outcome: Judgement::None,
         hint: None,
@@ -106,7 +106,7 @@ impl HedgeVerdicts {
         past: None,
     };
 
-    /// Returns whether the outcome of the group is a failure, or `None` if the group did not judge
+    /// Returns whether the outcome of the race is a failure, or `None` if the race did not judge
     /// it.
     #[cold]
     #[inline(never)]
@@ -118,7 +118,7 @@ impl HedgeVerdicts {
         }
     }
 
-    /// Returns the verdict on the outcome of the group, without its error, if the group judged it
+    /// Returns the verdict on the outcome of the race, without its error, if the race judged it
     /// to be a failure. Matchers, which may have state, are thereby called once for each outcome.
     #[cold]
     #[inline(never)]

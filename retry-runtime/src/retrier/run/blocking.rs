@@ -5,7 +5,6 @@ use core::ops::ControlFlow;
 
 use super::Run;
 use crate::call::attempt_timeout::Clocked;
-use crate::call::call_context::Hedges;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
@@ -109,7 +108,7 @@ where
                 value,
                 attempt: None,
                 can_repeat: true,
-                hedges: Hedges::Never,
+                may_hedge: false,
                 verdicts: &HedgeVerdicts::NONE,
             };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);

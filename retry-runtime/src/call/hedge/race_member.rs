@@ -1,19 +1,20 @@
-//! [`Member`]: one attempt of a group while it is polled or judged, and the permits of all of them.
+//! [`RaceMember`]: one attempt of a race while it is polled or judged, and the permits of all of
+//! them.
 
 use core::fmt;
 use core::mem;
 
-use crate::call::hedge::contexts::Contexts;
+use crate::call::hedge::race_attempts::RaceAttempts;
 use crate::call::session::{Decision, Verdict};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
-/// The meaning of an outcome for the other attempts of its group.
+/// The meaning of an outcome for the other attempts of its race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HedgeOutcome {
-    /// The outcome of the group: the others are dropped.
+    /// The outcome of the race: the others are dropped.
     Success,
-    /// A failure that no other attempt would avoid: also the outcome of the group.
+    /// A failure that no other attempt would avoid: also the outcome of the race.
     Final,
     /// A failure that would be retried: the others may still succeed.
     Retried,
@@ -66,14 +67,14 @@ impl<'a> Permits<'a> {
     }
 }
 
-/// An attempt of a group while it is polled or judged. If that panics, only this attempt has
+/// An attempt of a race while it is polled or judged. If that panics, only this attempt has
 /// failed: the caller, which drops its permit during the panic, holds the permit of this member,
 /// and the other permits are returned without a report.
-pub struct Member<'m, 'a> {
+pub struct RaceMember<'m, 'a> {
     number: u32,
     permits: &'m mut Permits<'a>,
     held: Option<&'m mut Permit<'a>>,
-    contexts: Option<&'a Contexts>,
+    attempts: Option<&'a RaceAttempts>,
     others_run: bool,
     /// The number of the attempt, if the error of the call keeps its failures.
     kept_as: Option<u32>,
@@ -82,7 +83,7 @@ pub struct Member<'m, 'a> {
     is_finished: bool,
 }
 
-impl<'m, 'a> Member<'m, 'a> {
+impl<'m, 'a> RaceMember<'m, 'a> {
     /// Creates the member `number`, which is about to be polled.
     pub(super) fn polled(
         number: u32,
@@ -102,7 +103,7 @@ impl<'m, 'a> Member<'m, 'a> {
         number: u32,
         permits: &'m mut Permits<'a>,
         held: Option<&'m mut Permit<'a>>,
-        contexts: Option<&'a Contexts>,
+        attempts: Option<&'a RaceAttempts>,
         others_run: bool,
         kept_as: Option<u32>,
     ) -> Self {
@@ -110,7 +111,7 @@ impl<'m, 'a> Member<'m, 'a> {
             number,
             permits,
             held,
-            contexts,
+            attempts,
             others_run,
             kept_as,
             verdict: None,
@@ -120,7 +121,7 @@ impl<'m, 'a> Member<'m, 'a> {
     }
 
     /// Ends the poll or the judgement without a panic; returns the verdict on a failure, and, if
-    /// the group goes on, the failure to be kept.
+    /// the race goes on, the failure to be kept.
     #[inline(never)]
     pub(super) fn finish(mut self) -> (Option<Decision>, Option<PastFailure>) {
         self.is_finished = true;
@@ -130,13 +131,13 @@ impl<'m, 'a> Member<'m, 'a> {
     /// Returns the verdict, unless the attempt itself ruled on its failure.
     #[must_use]
     pub fn rules<'v>(&self, verdict: Verdict<'v>) -> Verdict<'v> {
-        match self.contexts.and_then(|contexts| contexts.get(self.number)) {
+        match self.attempts.and_then(|attempts| attempts.get(self.number)) {
             Some(attempt) => verdict.ruled_by(attempt),
             None => verdict,
         }
     }
 
-    /// Records a failure with this verdict, and returns its meaning for the group. If the group
+    /// Records a failure with this verdict, and returns its meaning for the race. If the race
     /// goes on, the failure is reported to the breaker now.
     pub fn failed(&mut self, verdict: &Verdict<'_>) -> HedgeOutcome {
         self.verdict = Some(verdict.decision());
@@ -154,7 +155,7 @@ impl<'m, 'a> Member<'m, 'a> {
     }
 }
 
-impl Drop for Member<'_, '_> {
+impl Drop for RaceMember<'_, '_> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
@@ -165,8 +166,8 @@ impl Drop for Member<'_, '_> {
     }
 }
 
-impl fmt::Debug for Member<'_, '_> {
+impl fmt::Debug for RaceMember<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("RaceMember").field("number", &self.number).finish_non_exhaustive()
     }
 }

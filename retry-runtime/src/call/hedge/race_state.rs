@@ -1,4 +1,5 @@
-//! [`Group`]: the hedges that have joined an attempt, their admission, and the outcome that counts.
+//! [`RaceState`]: the hedges that have joined an attempt, their admission, and the outcome that
+//! counts.
 
 use core::fmt;
 use core::future::Future;
@@ -6,13 +7,15 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use retry_rules::Policy;
+use retry_rules::{Bound, Policy};
 use tokio::task::coop::{Unconstrained, has_budget_remaining, unconstrained};
 
 use crate::base::timer::Sleep;
 use crate::call::async_sleep;
-use crate::call::hedge::contexts::Contexts;
-use crate::call::hedge::member::{HedgeOutcome, Member, Permits};
+use crate::call::call_context::CallContext;
+use crate::call::hedge::latencies::Latencies;
+use crate::call::hedge::race_attempts::RaceAttempts;
+use crate::call::hedge::race_member::{HedgeOutcome, Permits, RaceMember};
 use crate::call::session::Decision;
 use crate::classify::Class;
 use crate::observe;
@@ -21,41 +24,58 @@ use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Reservation, RetryQuota};
 use crate::site::{Origin, Site};
 
-/// The call of a group, as far as hedges depend on it.
+/// The properties of a call on which its hedges depend.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms<'a> {
+pub struct RaceContext<'a> {
     pub(crate) origin: Origin<'a>,
     /// The number of the attempt that is hedged.
     pub(crate) attempt: u32,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
-    pub(crate) contexts: Option<&'a Contexts>,
+    pub(crate) attempts: Option<&'a RaceAttempts>,
     /// `true` if the error of the call keeps its failures.
     pub(crate) keeps_failures: bool,
 }
 
-impl<'a> Terms<'a> {
-    /// Creates the terms of attempt `attempt` of an annotated function.
+impl<'a> RaceContext<'a> {
+    /// Creates the context of attempt `attempt` of an annotated function.
     pub fn of(
         site: &'static Site,
         attempt: u32,
         breaker: Option<&'a CircuitBreaker>,
         quota: Option<&'a RetryQuota>,
-        contexts: Option<&'a Contexts>,
+        attempts: Option<&'a RaceAttempts>,
     ) -> Self {
         let keeps_failures = site.end_options().history > 0;
-        Self { origin: site.into(), attempt, breaker, quota, contexts, keeps_failures }
+        Self { origin: site.into(), attempt, breaker, quota, attempts, keeps_failures }
     }
 }
 
 /// The delay before a hedge, and how many there may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hedge {
+pub struct HedgePolicy {
     pub(crate) after: Duration,
     pub(crate) max: u32,
 }
 
-impl Hedge {
+impl HedgePolicy {
+    /// Returns the hedges of the call's effective policy, if it has any.
+    #[inline(always)]
+    pub fn effective(context: &CallContext<'_>) -> Option<Self> {
+        Self::of(&context.effective_policy())
+    }
+
+    /// Returns hedges after a percentile of the times that the function's attempts take, unless an
+    /// override sets a delay or ends the hedges.
+    pub fn by_percentile(context: &CallContext<'_>, latencies: &Latencies) -> Option<Self> {
+        let policy = context.effective_policy();
+        let after = match policy.hedge_bound() {
+            Bound::None => latencies.percentile(),
+            bound => bound.limit(),
+        };
+        after.map(|after| Self { after, max: policy.get_max_hedges() })
+    }
+
     /// Returns the hedges of this policy, if it has any.
     #[inline]
     pub(crate) fn of(policy: &Policy) -> Option<Self> {
@@ -63,8 +83,8 @@ impl Hedge {
     }
 }
 
-/// The driver of a group: begins attempts and judges their outcomes.
-pub(crate) trait Caller<'a, F: Future> {
+/// The driver of a race: begins attempts and judges their outcomes.
+pub(crate) trait RaceDriver<'a, F: Future> {
     /// Returns `false` if the call has been cancelled.
     fn goes_on(&mut self) -> bool;
 
@@ -72,18 +92,18 @@ pub(crate) trait Caller<'a, F: Future> {
     fn begin(&mut self) -> Option<F>;
 
     /// Judges an outcome. Called at most once for each.
-    fn judge(&mut self, outcome: &F::Output, member: &mut Member<'_, 'a>) -> HedgeOutcome;
+    fn judge(&mut self, outcome: &F::Output, member: &mut RaceMember<'_, 'a>) -> HedgeOutcome;
 
-    /// Keeps an outcome that would be retried, while the group goes on, and the `failure` for the
+    /// Keeps an outcome that would be retried, while the race goes on, and the `failure` for the
     /// history of the call, if it has one.
     fn keep(&mut self, outcome: F::Output, verdict: Decision, failure: Option<PastFailure>);
 
-    /// Records the verdict on the outcome of the group, or `None` for a success.
+    /// Records the verdict on the outcome of the race, or `None` for a success.
     fn decide(&mut self, verdict: Option<Decision>);
 }
 
 /// The hedges of one attempt. On the heap, and only once that attempt has not answered at once.
-pub(crate) struct Group<'a, F> {
+pub(crate) struct RaceState<'a, F> {
     // Before the permits, because fields are dropped in this order.
     running: Vec<(u32, Pin<Box<F>>)>,
     schedule: Schedule<'a>,
@@ -91,10 +111,10 @@ pub(crate) struct Group<'a, F> {
     next: usize,
 }
 
-/// The part of a group that does not depend on the type of its attempts, and is compiled once.
+/// The part of a race that does not depend on the type of its attempts, and is compiled once.
 struct Schedule<'a> {
-    terms: Terms<'a>,
-    hedge: Hedge,
+    context: RaceContext<'a>,
+    hedge: HedgePolicy,
     permits: Permits<'a>,
     // Unconstrained: a member that uses up the cooperative budget of the task in each poll would
     // otherwise keep the timer from ever firing.
@@ -110,7 +130,7 @@ impl<'a> Schedule<'a> {
         if self.begun >= self.hedge.max {
             return Poll::Pending;
         }
-        let (after, site) = (self.hedge.after, self.terms.origin.site);
+        let (after, site) = (self.hedge.after, self.context.origin.site);
         let start = || Box::pin(unconstrained(async_sleep::sleep(after, site)));
         ready!(self.sleep.get_or_insert_with(start).as_mut().poll(cx));
         self.sleep = None;
@@ -122,7 +142,7 @@ impl<'a> Schedule<'a> {
     #[cold]
     #[inline(never)]
     fn admit(&mut self) -> Option<(u32, Option<Reservation<'a>>)> {
-        let Terms { breaker, quota, contexts, .. } = self.terms;
+        let RaceContext { breaker, quota, attempts, .. } = self.context;
         let permit = match breaker {
             // Checked first: a hedge that does not begin is not a rejected call.
             Some(breaker) if breaker.until_admits() != Some(Duration::ZERO) => return None,
@@ -134,8 +154,8 @@ impl<'a> Schedule<'a> {
             None => None,
         };
         let number = self.begun.saturating_add(1);
-        if let Some(contexts) = contexts {
-            contexts.begins(number);
+        if let Some(attempts) = attempts {
+            attempts.begins(number);
         }
         self.permits.add(number, permit);
         Some((number, cost))
@@ -148,22 +168,22 @@ impl<'a> Schedule<'a> {
     fn begin(&mut self, number: u32, cost: Option<Reservation<'a>>) {
         cost.map(Reservation::spend);
         self.begun = number;
-        observe::hedged(self.terms.origin, self.terms.attempt, number, self.hedge.after);
+        observe::hedged(self.context.origin, self.context.attempt, number, self.hedge.after);
     }
 
     /// Records that hedge `number` has won.
     #[cold]
     #[inline(never)]
     fn win(&self, number: u32) {
-        observe::hedge_won(self.terms.origin, self.terms.attempt, number);
+        observe::hedge_won(self.context.origin, self.context.attempt, number);
     }
 }
 
-impl<'a, F: Future> Group<'a, F> {
+impl<'a, F: Future> RaceState<'a, F> {
     #[cold]
-    pub(crate) fn boxed(terms: Terms<'a>, hedge: Hedge) -> Box<Self> {
+    pub(crate) fn boxed(context: RaceContext<'a>, hedge: HedgePolicy) -> Box<Self> {
         let permits = Permits::new();
-        let schedule = Schedule { terms, hedge, permits, sleep: None, begun: 0 };
+        let schedule = Schedule { context, hedge, permits, sleep: None, begun: 0 };
         Box::new(Self { running: Vec::new(), schedule, next: 0 })
     }
 
@@ -175,31 +195,31 @@ impl<'a, F: Future> Group<'a, F> {
         mut first: Pin<&mut Option<F>>,
         mut is_polled: bool,
         cx: &mut Context<'_>,
-        caller: &mut impl Caller<'a, F>,
+        driver: &mut impl RaceDriver<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> Poll<F::Output> {
         loop {
             if !is_polled {
                 let (first, held) = (first.as_mut(), &mut held);
-                if let Some(outcome) = self.poll_members(first, cx, caller, held) {
+                if let Some(outcome) = self.poll_members(first, cx, driver, held) {
                     return Poll::Ready(outcome);
                 }
             }
             is_polled = false;
             ready!(self.schedule.poll_due(cx));
-            if !self.joined(caller, held.as_deref_mut()) {
+            if !self.joined(driver, held.as_deref_mut()) {
                 // An open breaker or an empty quota is not queried again and again.
                 self.schedule.begun = self.schedule.hedge.max;
             }
         }
     }
 
-    /// Polls each member once; returns the outcome of the group if there is one.
+    /// Polls each member once; returns the outcome of the race if there is one.
     fn poll_members(
         &mut self,
         mut first: Pin<&mut Option<F>>,
         cx: &mut Context<'_>,
-        caller: &mut impl Caller<'a, F>,
+        driver: &mut impl RaceDriver<'a, F>,
         held: &mut Option<&mut Permit<'a>>,
     ) -> Option<F::Output> {
         let mut at = core::mem::take(&mut self.next);
@@ -208,7 +228,8 @@ impl<'a, F: Future> Group<'a, F> {
                 at = 0;
             }
             let number = at.checked_sub(1).map_or(0, |at| self.running[at].0);
-            let member = Member::polled(number, &mut self.schedule.permits, held.as_deref_mut());
+            let member =
+                RaceMember::polled(number, &mut self.schedule.permits, held.as_deref_mut());
             let polled = match at.checked_sub(1) {
                 Some(at) => self.running[at].1.as_mut().poll(cx),
                 None => match first.as_mut().as_pin_mut() {
@@ -224,7 +245,7 @@ impl<'a, F: Future> Group<'a, F> {
                 }
                 let others_run = first.is_some() || !self.running.is_empty();
                 let held = held.as_deref_mut();
-                let decided = self.ended(number, outcome, others_run, caller, held);
+                let decided = self.ended(number, outcome, others_run, driver, held);
                 if decided.is_some() {
                     return decided;
                 }
@@ -243,18 +264,18 @@ impl<'a, F: Future> Group<'a, F> {
     /// Begins a hedge if the call goes on, and breaker and quota admit it.
     fn joined(
         &mut self,
-        caller: &mut impl Caller<'a, F>,
+        driver: &mut impl RaceDriver<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> bool {
-        let asked = Member::holder(&mut self.schedule.permits, held.as_deref_mut());
-        let goes_on = caller.goes_on();
+        let asked = RaceMember::holder(&mut self.schedule.permits, held.as_deref_mut());
+        let goes_on = driver.goes_on();
         asked.finish();
         if !goes_on {
             return false;
         }
         let Some((number, cost)) = self.schedule.admit() else { return false };
-        let member = Member::polled(number, &mut self.schedule.permits, held.as_deref_mut());
-        let begun = caller.begin();
+        let member = RaceMember::polled(number, &mut self.schedule.permits, held.as_deref_mut());
+        let begun = driver.begin();
         member.finish();
         let Some(joining) = begun else {
             drop(self.schedule.permits.take(number, held));
@@ -267,33 +288,34 @@ impl<'a, F: Future> Group<'a, F> {
         true
     }
 
-    /// Handles the end of member `number`; returns its outcome if it is the outcome of the group.
+    /// Handles the end of member `number`; returns its outcome if it is the outcome of the race.
     fn ended(
         &mut self,
         number: u32,
         outcome: F::Output,
         others_run: bool,
-        caller: &mut impl Caller<'a, F>,
+        driver: &mut impl RaceDriver<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> Option<F::Output> {
-        let Terms { contexts, attempt, keeps_failures, .. } = self.schedule.terms;
-        if let Some(contexts) = contexts {
-            contexts.ended(number);
+        let RaceContext { attempts, attempt, keeps_failures, .. } = self.schedule.context;
+        if let Some(attempts) = attempts {
+            attempts.ended(number);
         }
-        // Without hedges, the caller judges the outcome itself.
+        // Without hedges, the driver judges the outcome itself.
         if others_run || number > 0 {
             let permits = &mut self.schedule.permits;
             let kept_as = keeps_failures.then_some(attempt);
             let held = held.as_deref_mut();
-            let mut member = Member::judged(number, permits, held, contexts, others_run, kept_as);
-            let judged = caller.judge(&outcome, &mut member);
+            let mut member =
+                RaceMember::judged(number, permits, held, attempts, others_run, kept_as);
+            let judged = driver.judge(&outcome, &mut member);
             let (verdict, failure) = member.finish();
             match (judged, verdict) {
                 (HedgeOutcome::Retried, Some(verdict)) if others_run => {
-                    caller.keep(outcome, verdict, failure);
+                    driver.keep(outcome, verdict, failure);
                     return None;
                 }
-                (_, verdict) => caller.decide(verdict),
+                (_, verdict) => driver.decide(verdict),
             }
             if judged == HedgeOutcome::Success && number > 0 {
                 self.schedule.win(number);
@@ -304,8 +326,8 @@ impl<'a, F: Future> Group<'a, F> {
     }
 }
 
-impl<F> fmt::Debug for Group<'_, F> {
+impl<F> fmt::Debug for RaceState<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group").field("begun", &self.schedule.begun).finish_non_exhaustive()
+        f.debug_struct("RaceState").field("begun", &self.schedule.begun).finish_non_exhaustive()
     }
 }

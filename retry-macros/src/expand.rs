@@ -404,7 +404,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Returns whether the function returns a `RetryError<E>`.
-    fn is_tracked(&self) -> bool {
+    fn returns_retry_error(&self) -> bool {
         self.body_type.is_some()
     }
 

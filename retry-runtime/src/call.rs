@@ -13,7 +13,7 @@ pub(crate) mod cancel;
 pub(crate) mod session;
 pub(crate) mod hedge;
 pub(crate) mod driver;
-pub(crate) mod tracked;
+pub(crate) mod attempt_result;
 pub(crate) mod policy_source;
 pub(crate) mod run_time;
 pub(crate) mod run_time_timer;

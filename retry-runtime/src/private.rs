@@ -21,6 +21,9 @@ pub use retry_rules::{
 
 pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
+pub use crate::call::attempt_result::{
+    AttemptResultFuture, attempt_failure, attempt_result, ended, failure, gave_up, with_history,
+};
 pub use crate::call::attempt_timeout::{
     AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
@@ -37,9 +40,6 @@ pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, 
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::run_time_timer::RunTimeTimer;
 pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
-pub use crate::call::tracked::{
-    TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure, with_history,
-};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]

@@ -195,8 +195,8 @@ impl Expansion<'_> {
         // there.
         let asyncness = Token![async](body.span_open());
         let attempt = quote!(#asyncness #block);
-        let attempt = if self.is_tracked() {
-            quote!(__retry::TrackedAttempt::new(#attempt))
+        let attempt = if self.returns_retry_error() {
+            quote!(__retry::AttemptResultFuture::new(#attempt))
         } else {
             attempt
         };
@@ -243,7 +243,7 @@ impl Expansion<'_> {
         } else {
             attempt
         };
-        if self.is_tracked() { quote!(__retry::tracked(#attempt)) } else { attempt }
+        if self.returns_retry_error() { quote!(__retry::attempt_result(#attempt)) } else { attempt }
     }
 
     fn attempt_in_place(&self, mutable: &[Ident], body: &Group) -> TokenStream {
@@ -252,13 +252,13 @@ impl Expansion<'_> {
         let statements = item::statements_of(body);
         let label = (injection.is_some() && self.error_is_known).then(|| quote!('attempt:));
         let attempt = quote!(#label { #injection #clones #statements });
-        if !self.is_tracked() {
+        if !self.returns_retry_error() {
             return attempt;
         }
         let body_type = self.body_type();
         quote!({
             let attempt: #body_type = #attempt;
-            __retry::tracked(attempt)
+            __retry::attempt_result(attempt)
         })
     }
 

@@ -53,7 +53,7 @@ impl Expansion<'_> {
     /// `outcome` and how the call `ended`.
     pub(super) fn finish(&self) -> TokenStream {
         match &self.args.on_failure {
-            OnFailure::Stop if self.is_tracked() => {
+            OnFailure::Stop if self.returns_retry_error() => {
                 let mut ended = quote!(__retry::ended(outcome, ended));
                 if self.args.history.is_some() {
                     ended.extend(quote!(.map_err(|error| __retry::with_history(error, history))));
@@ -73,14 +73,14 @@ impl Expansion<'_> {
             OnFailure::Continue => {
                 let outcome = self.return_place.locate(quote!(&outcome));
                 let default = self.on_return_type(&quote!(continue_with_default), &outcome);
-                if self.is_tracked() {
+                if self.returns_retry_error() {
                     return quote!(__retry::ended(#default, ended));
                 }
                 let returned = self.returned(default);
                 quote!(let _ = ended; #returned)
             }
             OnFailure::Fallback(fallback) => {
-                let error = if self.is_tracked() {
+                let error = if self.returns_retry_error() {
                     quote!(__retry::gave_up(outcome, ended))
                 } else {
                     quote!(__retry::GaveUp::gave_up(outcome, ended))

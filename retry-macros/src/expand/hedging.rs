@@ -121,7 +121,7 @@ impl Expansion<'_> {
 
     /// A closure that judges the outcome of an attempt beside which others may run.
     fn judge(&self) -> TokenStream {
-        let failure = if self.args.has_ok() && !self.is_tracked() {
+        let failure = if self.args.has_ok() && !self.returns_retry_error() {
             quote!({
                 #[allow(unused_imports)]
                 use __retry::shape::*;

@@ -22,7 +22,7 @@ impl Expansion<'_> {
         let report = self.bind_report();
         let outcome = self.outcome(attempt);
         let failure = self.failure();
-        let on_value = if self.is_tracked() {
+        let on_value = if self.returns_retry_error() {
             let (value, verdict) = (self.counted_value(), self.value_verdict_as_decided());
             quote!(__retry::Ok(#value) => #verdict,)
         } else {
@@ -91,7 +91,7 @@ impl Expansion<'_> {
     /// by its name: no trait has to be asked.
     fn failure(&self) -> TokenStream {
         let outcome = self.return_place.locate(quote!(&outcome));
-        if self.is_tracked() || !self.args.has_ok() && item::is_result(&self.declared) {
+        if self.returns_retry_error() || !self.args.has_ok() && item::is_result(&self.declared) {
             return outcome;
         }
         self.on_return_type(&quote!(Outcome::failure), &outcome)
@@ -126,7 +126,7 @@ impl Expansion<'_> {
         let adjust = self.args.adjust_wait.as_ref()?;
         let path = quote!(__retry::adjusted);
         let adjusted = SpanRange::of(adjust).call(path, quote!(error, wait, #adjust));
-        let failed = if self.is_tracked() {
+        let failed = if self.returns_retry_error() {
             quote!(__retry::AttemptError::Error(error))
         } else {
             quote!(error)
@@ -308,7 +308,7 @@ impl Expansion<'_> {
 
     /// Writes the end of an interrupted attempt, if the return type can represent it.
     fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
-        if is_demanded || self.is_tracked() {
+        if is_demanded || self.returns_retry_error() {
             let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
             return quote!(__retry::Some(#interrupted));
         }
@@ -395,7 +395,7 @@ impl Expansion<'_> {
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
         let declared = &self.declared;
-        if self.is_tracked() {
+        if self.returns_retry_error() {
             // Input: an attempt's error or value. Output: the failures among them.
             let guard = self.ok_condition(&quote!(&value)).map(|retried| {
                 let retried = self.as_decided(retried);
@@ -421,7 +421,7 @@ impl Expansion<'_> {
 
     /// Turns what an attempt returned into an `Outcome`, if `ok(…)` allows it to be of any type.
     fn wrapped(&self) -> Option<TokenStream> {
-        if self.is_tracked() || !self.args.has_ok() {
+        if self.returns_retry_error() || !self.args.has_ok() {
             return None;
         }
         Some(quote! {
@@ -499,8 +499,8 @@ impl Expansion<'_> {
         // With the quota, which gets its tokens back if the listener panics.
         let call_context =
             if self.args.quota.is_some() { self.call_context() } else { self.bare_call_context() };
-        let error = if self.is_tracked() {
-            quote!(__retry::tracked_failure(&outcome))
+        let error = if self.returns_retry_error() {
+            quote!(__retry::attempt_failure(&outcome))
         } else {
             quote!(__retry::failure(&outcome))
         };

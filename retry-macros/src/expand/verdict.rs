@@ -33,7 +33,7 @@ impl Expansion<'_> {
     /// The verdict on `error`, the failure of an attempt.
     pub(super) fn verdict_on_error(&self, judging: Judging) -> TokenStream {
         let typed = self.verdict(true, judging);
-        if !self.is_tracked() {
+        if !self.returns_retry_error() {
             return typed;
         }
         let interrupted = self.verdict(false, judging);

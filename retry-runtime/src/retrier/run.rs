@@ -11,6 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
+use crate::call::attempt_result::{AttemptResult, attempt_result};
 use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
 use crate::call::call_context::Timing;
 use crate::call::hedge::Race;
@@ -18,7 +19,6 @@ use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
 use crate::call::hedge::race_state::{HedgePolicy, RaceDriver};
 use crate::call::hedge::report::{HedgeReport, HedgeVerdicts};
 use crate::call::session::{Decision, Session, succeeded_first_try};
-use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::AttemptError;
 use crate::outcome::past_failure::PastFailure;
@@ -312,7 +312,7 @@ where
     fn ended(&mut self, permit: Option<Permit<'r>>, outcome: Result<T, E>) -> Option<Op::Output> {
         match outcome {
             Ok(value) => self.returned(permit, value),
-            error => self.failed(permit, tracked(error), None, &HedgeVerdicts::NONE),
+            error => self.failed(permit, attempt_result(error), None, &HedgeVerdicts::NONE),
         }
     }
 
@@ -322,7 +322,7 @@ where
     fn failed(
         &mut self,
         permit: Option<Permit<'r>>,
-        outcome: Tracked<T, E>,
+        outcome: AttemptResult<T, E>,
         value: Option<&V::Failure>,
         verdicts: &HedgeVerdicts,
     ) -> Option<Op::Output> {
@@ -433,7 +433,7 @@ where
                 let polled = race.poll(cx, *hedge, context, &mut calling, held.as_mut());
                 let failed_value = calling.failed_value;
                 let outcome = match polled {
-                    Poll::Ready(output) => Ok(tracked(operation.end(output))),
+                    Poll::Ready(output) => Ok(attempt_result(operation.end(output))),
                     Poll::Pending => match attempt.as_mut().poll_limit(cx) {
                         Poll::Ready((by, interrupted)) => {
                             timed.has_cut(by);
@@ -450,7 +450,7 @@ where
                 limits.attempt = None;
                 let outcome = outcome.unwrap_or_else(|interrupted| {
                     let last = call.failure_before_limit(&mut report);
-                    last.map_or(Err(AttemptError::Interrupted(interrupted)), tracked)
+                    last.map_or(Err(AttemptError::Interrupted(interrupted)), attempt_result)
                 });
                 let verdicts = report.verdicts();
                 Poll::Ready(match (outcome, verdicts.has_failed()) {
@@ -482,7 +482,7 @@ where
         failure: Option<&V::Failure>,
     ) -> Option<Op::Output> {
         let mut ongoing = self.begin_rest(Stage::Attempt);
-        ongoing.failed(None, tracked(outcome), failure, &HedgeVerdicts::NONE)
+        ongoing.failed(None, attempt_result(outcome), failure, &HedgeVerdicts::NONE)
     }
 
     /// Polls the call wherever it stands.

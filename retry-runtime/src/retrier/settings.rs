@@ -9,6 +9,7 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
+use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
 use crate::call::attempt_timeout::CallTiming;
 use crate::call::call_context::CallContext;
 use crate::call::driver::{self, WaitTerms};
@@ -16,7 +17,6 @@ use crate::call::hedge::race_state::RaceContext;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::session::{Next, Verdict};
-use crate::call::tracked::{Tracked, ended, tracked_failure};
 use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
@@ -58,7 +58,7 @@ pub(super) struct Common<V> {
 }
 
 /// A call of a retrier, with the time limits of a `Timer`.
-pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, Tracked<T, E>>, Timer>;
+pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, AttemptResult<T, E>>, Timer>;
 
 /// The state that a call keeps during its waits: the last failure, because a breaker or a deadline
 /// may end the call before another attempt fails, and the terms of the wait. Boxed, because a call
@@ -141,7 +141,7 @@ pub(super) type End<T, E> = Result<T, RetryError<E>>;
 
 /// An attempt that failed.
 pub(super) struct Failed<'a, T, E> {
-    pub(super) outcome: Tracked<T, E>,
+    pub(super) outcome: AttemptResult<T, E>,
     /// The fault of the value, if it returned one.
     pub(super) value: Option<&'a dyn FailedValue>,
     /// The context of the attempt, in which it may have ruled on its own failure.
@@ -337,7 +337,7 @@ impl Settings {
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {
-                    let event = call.session.event(&context, tracked_failure(&outcome));
+                    let event = call.session.event(&context, attempt_failure(&outcome));
                     rules.on_retry(&event);
                     if let Some(listener) = closures.on_retry {
                         listener(&event);

@@ -11,14 +11,14 @@ use crate::outcome::error::{AttemptError, Ended, RetryError};
 use crate::outcome::past_failure::PastFailure;
 
 /// The outcome of an attempt of such a call.
-pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
+pub(crate) type AttemptResult<T, E> = Result<T, AttemptError<E>>;
 
 /// The outcome of an attempt that was not cut off.
 ///
 /// # Errors
 /// The error of the attempt.
 #[inline(always)]
-pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
+pub fn attempt_result<T, E>(outcome: Result<T, E>) -> AttemptResult<T, E> {
     outcome.map_err(AttemptError::Error)
 }
 
@@ -27,7 +27,7 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
 ///
 /// # Errors
 /// The end of the call, with the error of its last attempt.
-pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
+pub fn ended<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
     outcome.map_err(|error| RetryError::new(error, ended))
 }
 
@@ -37,12 +37,12 @@ pub fn with_history<E>(error: RetryError<E>, history: Vec<PastFailure>) -> Retry
 }
 
 /// The error that the call's fallback is called with.
-pub fn gave_up<T, E>(outcome: Tracked<T, E>, ended: Ended) -> RetryError<E> {
+pub fn gave_up<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> RetryError<E> {
     RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
 }
 
 /// Returns the failure of an attempt of such a call, for events.
-pub fn tracked_failure<T, E>(outcome: &Tracked<T, E>) -> Failure<'_, E> {
+pub fn attempt_failure<T, E>(outcome: &AttemptResult<T, E>) -> Failure<'_, E> {
     match outcome {
         Ok(_) => Failure::Value,
         Err(AttemptError::Error(error)) => Failure::Error(error),
@@ -59,13 +59,13 @@ pin_project_lite::pin_project! {
     /// The future of an attempt of a call that reports how it ended.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct TrackedAttempt<F> {
+    pub struct AttemptResultFuture<F> {
         #[pin]
         attempt: F,
     }
 }
 
-impl<F> TrackedAttempt<F> {
+impl<F> AttemptResultFuture<F> {
     /// Wraps the body.
     #[inline(always)]
     pub fn new(attempt: F) -> Self {
@@ -73,11 +73,11 @@ impl<F> TrackedAttempt<F> {
     }
 }
 
-impl<T, E, F: Future<Output = Result<T, E>>> Future for TrackedAttempt<F> {
-    type Output = Tracked<T, E>;
+impl<T, E, F: Future<Output = Result<T, E>>> Future for AttemptResultFuture<F> {
+    type Output = AttemptResult<T, E>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().attempt.poll(cx).map(tracked)
+        self.project().attempt.poll(cx).map(attempt_result)
     }
 }

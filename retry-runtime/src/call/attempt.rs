@@ -31,9 +31,9 @@ pub struct Attempt {
     waited: Duration,
     // The ruling: nanoseconds, `NO_RULING` or `GIVE_UP`.
     ruling: AtomicU64,
-    // The least wait, in nanoseconds.
-    least: AtomicU64,
-    begins_anew: AtomicBool,
+    // The minimum wait, in nanoseconds.
+    min_wait: AtomicU64,
+    was_reset: AtomicBool,
 }
 
 /// The ruling of an attempt on its own failure.
@@ -60,8 +60,8 @@ impl Attempt {
             last_delay,
             waited,
             ruling: AtomicU64::new(NO_RULING),
-            least: AtomicU64::new(0),
-            begins_anew: AtomicBool::new(false),
+            min_wait: AtomicU64::new(0),
+            was_reset: AtomicBool::new(false),
         }
     }
 
@@ -71,14 +71,14 @@ impl Attempt {
         Self { hedge, ..attempt }
     }
 
-    /// The least wait that it asked for.
-    pub(crate) fn least(&self) -> Duration {
-        Duration::from_nanos(self.least.load(Ordering::Relaxed))
+    /// The minimum wait that it asked for.
+    pub(crate) fn min_wait(&self) -> Duration {
+        Duration::from_nanos(self.min_wait.load(Ordering::Relaxed))
     }
 
     /// Returns whether its failure counts as the first one.
-    pub(crate) fn begins_anew(&self) -> bool {
-        self.begins_anew.load(Ordering::Relaxed)
+    pub(crate) fn was_reset(&self) -> bool {
+        self.was_reset.load(Ordering::Relaxed)
     }
 
     pub(crate) fn ruling(&self) -> Option<Ruling> {
@@ -261,7 +261,7 @@ impl Attempt {
     /// # }
     /// ```
     pub fn at_least(&self, wait: Duration) {
-        self.least.store(nanos(wait), Ordering::Relaxed);
+        self.min_wait.store(nanos(wait), Ordering::Relaxed);
     }
 
     /// Makes a failure of this attempt count as the first one: attempts, budget and curve start
@@ -291,7 +291,7 @@ impl Attempt {
     /// # }
     /// ```
     pub fn reset(&self) {
-        self.begins_anew.store(true, Ordering::Relaxed);
+        self.was_reset.store(true, Ordering::Relaxed);
     }
 }
 

@@ -28,7 +28,7 @@ pub struct HedgeVerdicts {
     /// The longest wait of a server that a member overruled.
     overruled: Option<Duration>,
     /// The longest minimum wait that all members asked for.
-    least: Duration,
+    min_wait: Duration,
     /// The failures of members that ended before the race, if the error of the call keeps them.
     past: Option<Vec<PastFailure>>,
 }
@@ -63,7 +63,7 @@ impl<R> HedgeReport<R> {
         verdicts.hint = verdicts.hint.max(verdict.hint);
         verdicts.ruled = verdicts.ruled.max(verdict.ruled);
         verdicts.overruled = verdicts.overruled.max(verdict.overruled);
-        verdicts.least = verdicts.least.max(verdict.least);
+        verdicts.min_wait = verdicts.min_wait.max(verdict.min_wait);
         if let Some(failure) = failure {
             verdicts.past.get_or_insert_default().push(failure);
         }
@@ -102,7 +102,7 @@ impl HedgeVerdicts {
         hint: None,
         ruled: None,
         overruled: None,
-        least: Duration::ZERO,
+        min_wait: Duration::ZERO,
         past: None,
     };
 
@@ -137,7 +137,7 @@ impl HedgeVerdicts {
         verdict.hint_of_others = self.hint;
         verdict.ruled = verdict.ruled.max(self.ruled);
         verdict.overruled = verdict.overruled.max(self.overruled);
-        verdict.least = verdict.least.max(self.least);
+        verdict.min_wait = verdict.min_wait.max(self.min_wait);
         verdict.past = self.past.as_deref().unwrap_or_default();
     }
 }

@@ -295,7 +295,7 @@ impl CallProgress {
         if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
             observe::hedge_not_obeyed(context.origin.name, hedge);
         }
-        if verdict.begins_anew {
+        if verdict.was_reset {
             let forgiven = Forgiven { made: self.made, waited: self.waited };
             let rare = self.rare();
             (rare.refused, rare.forgiven) = (0, forgiven);
@@ -421,8 +421,8 @@ impl CallProgress {
             }
             None => wait,
         };
-        if !verdict.least.is_zero() {
-            delay = delay.max(verdict.least);
+        if !verdict.min_wait.is_zero() {
+            delay = delay.max(verdict.min_wait);
         }
         if context.waits_for_breaker {
             if let Some(breaker) = context.breaker {

@@ -38,10 +38,10 @@ pub struct Verdict<'a> {
     pub ruled: Option<Duration>,
     /// The wait that the server asked for, if the ruling of the attempt has replaced it.
     pub overruled: Option<Duration>,
-    /// The least wait that the attempt itself asked for.
-    pub least: Duration,
+    /// The minimum wait that the attempt itself asked for.
+    pub min_wait: Duration,
     /// Set if the attempt itself has reset attempts, budget and curve.
-    pub begins_anew: bool,
+    pub was_reset: bool,
     /// Replaces the wait that would follow.
     pub adjust: Option<Adjust<'a>>,
     /// The failures of hedges that ended before, if the call keeps its failures.
@@ -84,8 +84,8 @@ pub struct Decision {
     class: Class,
     pub(crate) ruled: Option<Duration>,
     pub(crate) overruled: Option<Duration>,
-    pub(crate) least: Duration,
-    begins_anew: bool,
+    pub(crate) min_wait: Duration,
+    was_reset: bool,
 }
 
 impl Decision {
@@ -94,8 +94,17 @@ impl Decision {
     #[inline(never)]
     #[must_use]
     pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
-        let Self { retry, failure, hint, hint_source, class, ruled, overruled, least, begins_anew } =
-            *self;
+        let Self {
+            retry,
+            failure,
+            hint,
+            hint_source,
+            class,
+            ruled,
+            overruled,
+            min_wait,
+            was_reset,
+        } = *self;
         let (hint_of_others, adjust, past) = (None, None, &[][..]);
         Verdict {
             retry,
@@ -107,8 +116,8 @@ impl Decision {
             error,
             ruled,
             overruled,
-            least,
-            begins_anew,
+            min_wait,
+            was_reset,
             adjust,
             past,
         }
@@ -137,8 +146,8 @@ impl Verdict<'static> {
         error: ErrorDisplay::Value(&Interrupted::Value),
         ruled: None,
         overruled: None,
-        least: Duration::ZERO,
-        begins_anew: false,
+        min_wait: Duration::ZERO,
+        was_reset: false,
         adjust: None,
         past: &[],
     };
@@ -161,11 +170,11 @@ impl<'a> Verdict<'a> {
             class,
             ruled,
             overruled,
-            least,
-            begins_anew,
+            min_wait,
+            was_reset,
             ..
         } = *self;
-        Decision { retry, failure, hint, hint_source, class, ruled, overruled, least, begins_anew }
+        Decision { retry, failure, hint, hint_source, class, ruled, overruled, min_wait, was_reset }
     }
 
     /// Returns whether matchers and server allow a retry.
@@ -243,8 +252,8 @@ impl<'a> Verdict<'a> {
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
         // Another member of a group may have asked for more.
-        self.least = self.least.max(attempt.least());
-        self.begins_anew = attempt.begins_anew();
+        self.min_wait = self.min_wait.max(attempt.min_wait());
+        self.was_reset = attempt.was_reset();
         match attempt.ruling() {
             Some(Ruling::GiveUp) => self.retry = false,
             Some(Ruling::RetryAfter(wait)) => {

@@ -1,6 +1,6 @@
 //! The stages of a gradual half-open state: which calls they admit, and when they end.
 //!
-//! A stage lasts for its least time and until a call that it admitted has succeeded. If all of
+//! A stage lasts for its minimum time and until a call that it admitted has succeeded. If all of
 //! those calls have ended otherwise by then, the stage begins again, because it would have to wait
 //! long for its next place where calls are rare.
 
@@ -22,7 +22,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Stages {
     stage: u32,
     began: u64,
-    /// The end of its least time; later, if it has begun again.
+    /// The end of its minimum time; later, if it has begun again.
     until: u64,
     /// The calls that have come since it began, or began again.
     arrivals: u64,
@@ -32,8 +32,8 @@ pub(super) struct Stages {
     admitted_at: u64,
     /// Set if a call that it admitted has succeeded.
     has_succeeded: bool,
-    /// The least time of a stage, in nanoseconds.
-    least: u64,
+    /// The minimum time of a stage, in nanoseconds.
+    min_time: u64,
     /// The time after which an admitted call no longer counts as running, in nanoseconds.
     overdue: u64,
 }
@@ -48,21 +48,21 @@ impl Stages {
             running: 0,
             admitted_at: 0,
             has_succeeded: false,
-            least: 0,
+            min_time: 0,
             overdue: 0,
         }
     }
 
     /// The first stage begins.
-    pub(super) fn begin(&mut self, now: u64, least: Duration, overdue: Duration) {
-        (self.least, self.overdue) = (clock::nanos_of(least), clock::nanos_of(overdue));
+    pub(super) fn begin(&mut self, now: u64, min_time: Duration, overdue: Duration) {
+        (self.min_time, self.overdue) = (clock::nanos_of(min_time), clock::nanos_of(overdue));
         self.begin_stage(0, now);
     }
 
     fn begin_stage(&mut self, stage: u32, now: u64) {
-        let Self { least, overdue, .. } = *self;
-        let until = now.saturating_add(least);
-        *self = Self { stage, began: now, until, least, overdue, ..Self::new() };
+        let Self { min_time, overdue, .. } = *self;
+        let until = now.saturating_add(min_time);
+        *self = Self { stage, began: now, until, min_time, overdue, ..Self::new() };
     }
 
     /// Returns whether a call is admitted that comes now, or `None` if the last stage is over.
@@ -76,7 +76,7 @@ impl Stages {
                 self.begin_stage(self.stage + 1, now);
             } else if self.is_quiet(now) {
                 self.arrivals = 0;
-                self.until = now.saturating_add(self.least);
+                self.until = now.saturating_add(self.min_time);
             }
         }
         let share = self.share()?;

@@ -475,9 +475,9 @@ impl CircuitBreaker {
                 inner.window.clear();
                 inner.streak = 0;
                 if to == Mode::Gradual {
-                    let (least, overdue) =
+                    let (min_time, overdue) =
                         (self.config.get_stage_time(), self.config.get_timeout());
-                    inner.stages.begin(clock_nanos::now(), least, overdue);
+                    inner.stages.begin(clock_nanos::now(), min_time, overdue);
                 }
             }
             Mode::HalfOpen | Mode::Forced => {}

@@ -3,7 +3,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use retry_rules::{Field, Fields, Policy, elsewhere};
+use retry_rules::{Field, Fields, Policy, foreign_names};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Pat, Path, Token, parenthesized, token};
@@ -835,7 +835,7 @@ fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>
 }
 
 fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
-    if elsewhere::counts_retries(word) {
+    if foreign_names::counts_retries(word) {
         let more = match written(value).parse::<u32>() {
             Ok(retries) => format!(
                 "`attempts = {}` is the same as {retries} retries",
@@ -895,7 +895,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
              or `on_failure = fallback({value})` for the last one",
             value = if value.is_empty() { "f" } else { &value },
         ),
-        _ => options::unknown("option", word, &value, "the options", &known, elsewhere::RETRY),
+        _ => options::unknown("option", word, &value, "the options", &known, foreign_names::RETRY),
     }
 }
 

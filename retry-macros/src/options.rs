@@ -9,7 +9,7 @@ pub(crate) mod jitter;
 pub(crate) mod matcher;
 pub(crate) mod settings;
 
-use retry_rules::elsewhere::{self, Elsewhere, Place};
+use retry_rules::foreign_names::{self, ForeignName, Place};
 use retry_rules::suggest;
 
 use crate::grammar;
@@ -41,9 +41,9 @@ pub(crate) fn unknown(
     value: &str,
     list: &str,
     options: &[&str],
-    others: &[Elsewhere],
+    others: &[ForeignName],
 ) -> String {
-    let meant = elsewhere::instead(word, value, others, Place::Attribute)
+    let meant = foreign_names::instead(word, value, others, Place::Attribute)
         .or_else(|| suggest::nearest(word, options.iter().copied()).map(str::to_owned));
     grammar::unknown(what, word, meant.as_deref(), &format!("{list} are {}", listed(options)))
 }

@@ -35,7 +35,7 @@ mod command;
 mod workflow;
 mod task;
 
-mod changed;
+mod non_default;
 mod breaker;
 mod quota;
 

@@ -9,7 +9,7 @@ use std::vec::Vec;
 
 /// A setting that other libraries have, by its names there, and what is written here instead.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct ForeignName {
     /// In lower case, without `_`, `-` and a leading `with`.
     pub names: &'static [&'static str],
     /// The settings here, each with its value.
@@ -63,13 +63,13 @@ const WHEN: Is = Is::Between { attribute: ["[when(", ")]"], file: ["[", "]"], ex
 const ERRORS: Is = Is::Matchers("MyError::Busy");
 const FALLBACK: Is = Is::Between { attribute: ["fallback(", ")"], file: ["", ""], example: "f" };
 
-const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> Elsewhere {
-    Elsewhere { names, here }
+const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> ForeignName {
+    ForeignName { names, here }
 }
 
 /// Settings of retries in backoff, backon, failsafe, Polly, p-retry, resilience4j, seatbelt,
 /// Spring, tenacity, tokio-retry and tower, and words that people try.
-pub const RETRY: &[Elsewhere] = &[
+pub const RETRY: &[ForeignName] = &[
     row(
         &[
             "retries",
@@ -274,7 +274,7 @@ pub const RETRY: &[Elsewhere] = &[
 ];
 
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
-pub const BREAKER: &[Elsewhere] = &[
+pub const BREAKER: &[ForeignName] = &[
     row(
         &[
             "threshold",
@@ -361,7 +361,7 @@ fn plain(word: &str) -> String {
     }
 }
 
-fn find<'a>(word: &str, table: &'a [Elsewhere]) -> Option<&'a Elsewhere> {
+fn find<'a>(word: &str, table: &'a [ForeignName]) -> Option<&'a ForeignName> {
     let word = plain(word);
     table.iter().find(|row| row.names.contains(&&*word))
 }
@@ -449,7 +449,7 @@ impl Is {
 /// over as far as it can be; `None` for a word that none of them has.
 ///
 /// A value that is another setting, such as `stop = stop_after_attempt(3)`, is what counts.
-pub fn instead(word: &str, written: &str, table: &[Elsewhere], place: Place) -> Option<String> {
+pub fn instead(word: &str, written: &str, table: &[ForeignName], place: Place) -> Option<String> {
     let row = find(word, table)?;
     if let Some((call, inside)) = written.trim().split_once('(') {
         let inside = inside.strip_suffix(')').and_then(|inside| inside.split(',').next());

@@ -35,7 +35,7 @@ pub mod history;
 pub mod duration;
 #[cfg(feature = "suggest")]
 #[doc(hidden)]
-pub mod elsewhere;
+pub mod foreign_names;
 #[cfg(feature = "suggest")]
 #[doc(hidden)]
 pub mod matchers;
@@ -57,5 +57,5 @@ pub use quota::QuotaConfig;
 pub use rules::Settings;
 pub use rules::field::{Field, Fields};
 pub use rules::invalid::Invalid;
+pub use rules::messages::Style;
 pub use rules::table::{Rule, Rules};
-pub use rules::words::Style;

@@ -5,8 +5,8 @@ pub(crate) mod backoff;
 pub(crate) mod bound;
 pub(crate) mod jitter;
 #[cfg(feature = "std")]
-mod kept;
-pub(crate) mod shown;
+mod interned;
+pub(crate) mod display_duration;
 
 use core::fmt;
 use core::time::Duration;
@@ -14,8 +14,8 @@ use core::time::Duration;
 use self::arithmetic::{less, max, min, times};
 use self::backoff::Backoff;
 use self::bound::Bound;
+use self::display_duration::DisplayDuration;
 use self::jitter::Jitter;
-use self::shown::DisplayDuration;
 
 /// The number of calls in all, the first included.
 ///

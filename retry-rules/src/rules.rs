@@ -6,11 +6,11 @@
 
 mod set;
 pub(crate) mod field;
-pub(crate) mod words;
+pub(crate) mod messages;
 mod row;
 pub(crate) mod table;
 pub(crate) mod invalid;
-mod nearest;
+mod sanitize;
 
 #[cfg(test)]
 mod tests;
@@ -18,9 +18,9 @@ mod tests;
 use core::fmt;
 
 use self::field::Field;
+use self::messages::Style;
 use self::row::Row;
 use self::table::Rule;
-use self::words::Style;
 use crate::policy::Policy;
 
 /// The kind of settings that a rule concerns.
@@ -98,9 +98,9 @@ struct RuleMessage<'a> {
 impl fmt::Display for RuleMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = self.rule.row();
-        words::write_all(row.parts, self.style, f)?;
+        messages::write_all(row.parts, self.style, f)?;
         match self.policy {
-            Some(policy) => words::write_numbers(row.numbers, self.style, policy, f),
+            Some(policy) => messages::write_numbers(row.numbers, self.style, policy, f),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::format;
 use std::string::String;
 
 #[cfg(feature = "serde")]
-use crate::elsewhere::word_here;
+use crate::foreign_names::word_here;
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

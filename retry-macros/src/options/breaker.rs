@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
-use retry_rules::{BreakerConfig, Field, Fields, Rule, elsewhere};
+use retry_rules::{BreakerConfig, Field, Fields, Rule, foreign_names};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
@@ -95,7 +95,7 @@ fn read(
             &written(input),
             "the settings",
             &options::names(&BREAKER),
-            elsewhere::BREAKER,
+            foreign_names::BREAKER,
         );
         return Err(syn::Error::new(name.span(), message));
     };

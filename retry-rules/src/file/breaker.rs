@@ -3,14 +3,14 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::changed::changed;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
+use super::non_default::non_default;
 use super::span::Span;
 use crate::breaker::{BreakerConfig, HalfOpen, Window};
 use crate::rules::field::{Field, Fields};
+use crate::rules::messages::Style;
 use crate::rules::table::Rules;
-use crate::rules::words::Style;
 
 /// Declares the keys of a breaker, each with its field.
 macro_rules! breaker_keys {
@@ -145,7 +145,7 @@ impl From<&BreakerConfig> for BreakerKeys {
         let default = BreakerConfig::new();
         let window = Some(config.window).filter(|window| *window != default.window);
         let window = window.filter(|_| config.is_by_rate());
-        let minimum_calls = changed(config.minimum_calls, default.minimum_calls);
+        let minimum_calls = non_default(config.minimum_calls, default.minimum_calls);
         Self {
             failure_threshold: config.failure_threshold,
             failure_rate: config.failure_rate,
@@ -160,21 +160,21 @@ impl From<&BreakerConfig> for BreakerKeys {
             minimum_calls: minimum_calls.filter(|_| config.is_by_rate()),
             slow_call: config.slow_calls.map(|slow| Span(slow.longer_than)),
             slow_rate: config.slow_calls.map(|slow| slow.rate),
-            success_threshold: changed(config.success_threshold, default.success_threshold),
-            timeout: changed(Span(config.timeout), Span(default.timeout)),
-            timeout_growth: changed(config.timeout_growth, default.timeout_growth),
+            success_threshold: non_default(config.success_threshold, default.success_threshold),
+            timeout: non_default(Span(config.timeout), Span(default.timeout)),
+            timeout_growth: non_default(config.timeout_growth, default.timeout_growth),
             max_timeout: config.max_timeout.map(Span).filter(|_| config.grows()),
-            timeout_jitter: changed(config.timeout_jitter, default.timeout_jitter),
-            half_open_requests: changed(config.half_open_requests, default.half_open_requests),
+            timeout_jitter: non_default(config.timeout_jitter, default.timeout_jitter),
+            half_open_requests: non_default(config.half_open_requests, default.half_open_requests),
             half_open_for: config.half_open_for.map(Span),
-            half_open: changed(config.half_open.into(), default.half_open.into()),
+            half_open: non_default(config.half_open.into(), default.half_open.into()),
             stage_time: config
                 .stage_time
                 .map(Span)
                 .filter(|_| config.half_open == HalfOpen::Gradual),
             abandoned_after: config.abandoned_after.map(Span),
             hold: config.hold.map(Span),
-            observe_only: changed(config.observe_only, default.observe_only),
+            observe_only: non_default(config.observe_only, default.observe_only),
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::rules::field::{Field, Fields};
+use crate::rules::messages::Style;
 use crate::rules::table::{Rule, Rules};
-use crate::rules::words::Style;
 
 /// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it sets. Keys
 /// without a field are read together with others.

@@ -9,8 +9,8 @@ use super::jitter::JitterKey;
 use crate::policy::Policy;
 use crate::policy::jitter::Jitter;
 use crate::rules::field::{Field, Fields};
+use crate::rules::messages::Style;
 use crate::rules::table::Rules;
-use crate::rules::words::Style;
 
 /// A policy under construction, and which of its fields were set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,8 +7,8 @@ use std::vec::Vec;
 
 use crate::policy::Policy;
 use crate::rules::field::{Field, Fields};
+use crate::rules::messages::Style;
 use crate::rules::table::Rules;
-use crate::rules::words::Style;
 
 /// Keys that can be parsed, but do not form valid settings: they break rules, or contradict one
 /// another.

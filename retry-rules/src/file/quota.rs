@@ -3,13 +3,13 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::changed::changed;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
+use super::non_default::non_default;
 use crate::quota::QuotaConfig;
 use crate::rules::field::{Field, Fields};
+use crate::rules::messages::Style;
 use crate::rules::table::Rules;
-use crate::rules::words::Style;
 
 /// Declares the keys of a quota, each with its field.
 macro_rules! quota_keys {
@@ -48,7 +48,7 @@ macro_rules! quota_keys {
                 let default = QuotaConfig::new();
                 Self {
                     $(
-                        $key: changed(config.$key, default.$key).and_then(Into::into),
+                        $key: non_default(config.$key, default.$key).and_then(Into::into),
                     )*
                 }
             }

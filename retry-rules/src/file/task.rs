@@ -16,7 +16,7 @@ use crate::duration;
 use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
 use crate::rules::field::Field;
-use crate::rules::words::Style;
+use crate::rules::messages::Style;
 
 /// A policy in the task style: `max_retries` (3), `retry_delay` (1.0 s) and
 /// `max_retry_delay` (300 s), exponential with base 2, and `max_retry_after` (`1h`). Retries, not

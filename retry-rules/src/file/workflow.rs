@@ -13,7 +13,7 @@ use super::map_only::from_map;
 use super::span::Span;
 use crate::policy::Policy;
 use crate::rules::field::Field;
-use crate::rules::words::Style;
+use crate::rules::messages::Style;
 
 /// A policy in the workflow style: `max_attempts`, and a `backoff` that contains its delays.
 ///

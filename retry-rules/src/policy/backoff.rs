@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::policy::arithmetic::{fibonacci, min, power, scale, times};
 #[cfg(feature = "std")]
-use crate::policy::kept;
+use crate::policy::interned;
 
 /// The curve that the waits follow, starting from a policy's `initial_delay`.
 ///
@@ -65,7 +65,7 @@ impl Backoff {
     pub fn custom(delays: impl Into<Cow<'static, [Duration]>>) -> Self {
         Self::Custom(match delays.into() {
             Cow::Borrowed(delays) => delays,
-            Cow::Owned(delays) => kept::keep(delays),
+            Cow::Owned(delays) => interned::intern(delays),
         })
     }
 
@@ -76,7 +76,7 @@ impl Backoff {
     #[inline]
     pub fn excess_of_lists(self) -> Option<usize> {
         match self {
-            Self::Custom(list) => kept::excess(list),
+            Self::Custom(list) => interned::excess(list),
             _ => None,
         }
     }

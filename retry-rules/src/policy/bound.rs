@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::policy::shown::DisplayDuration;
+use crate::policy::display_duration::DisplayDuration;
 
 /// The longest time that something may take: the waits of a call, the whole call, an attempt.
 ///

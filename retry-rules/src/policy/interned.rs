@@ -12,32 +12,32 @@ use std::vec::Vec;
 const MANY: usize = 1_024;
 
 /// Each list with its number, from 1.
-static KEPT: Mutex<BTreeMap<&'static [Duration], usize>> = Mutex::new(BTreeMap::new());
+static INTERNED: Mutex<BTreeMap<&'static [Duration], usize>> = Mutex::new(BTreeMap::new());
 
 /// The number of lists, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps a list, unless the same one is kept already.
-pub(super) fn keep(delays: Vec<Duration>) -> &'static [Duration] {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((list, _)) = kept.get_key_value(&*delays) {
+/// Interns a list, unless the same one is interned already.
+pub(super) fn intern(delays: Vec<Duration>) -> &'static [Duration] {
+    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((list, _)) = interned.get_key_value(&*delays) {
         return list;
     }
     let list: &'static [Duration] = delays.leak();
-    let number = kept.len() + 1;
-    kept.insert(list, number);
+    let number = interned.len() + 1;
+    interned.insert(list, number);
     COUNT.store(number, Ordering::Relaxed);
     list
 }
 
-/// Returns how many lists are kept, if these are many and this one is not among the first.
+/// Returns how many lists are interned, if these are many and this one is not among the first.
 pub(super) fn excess(list: &'static [Duration]) -> Option<usize> {
     let count = COUNT.load(Ordering::Relaxed);
     if count < MANY {
         return None;
     }
-    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let (present, number) = kept.get_key_value(list)?;
+    let interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (present, number) = interned.get_key_value(list)?;
     // One that is written in a constant may be equal.
     (ptr::eq(*present, list) && *number >= MANY).then_some(count)
 }

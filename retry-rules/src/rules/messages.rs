@@ -6,7 +6,7 @@ use core::fmt;
 use super::field::Field;
 use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
-use crate::policy::shown::DisplayDuration;
+use crate::policy::display_duration::DisplayDuration;
 
 /// The spelling of settings where they are written.
 ///

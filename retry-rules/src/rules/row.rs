@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::field::Field;
-use super::words::{Number, Part};
+use super::messages::{Number, Part};
 
 /// A rule in the table.
 pub(super) struct Row {

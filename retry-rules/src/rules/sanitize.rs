@@ -12,7 +12,7 @@ use crate::policy::{Attempts, Policy};
 
 /// Settings without effect are not a mistake at run time: they may come from a configuration that
 /// is shared.
-const IN_VAIN: Rules = Rules::from_slice(&[
+const INEFFECTIVE: Rules = Rules::from_slice(&[
     Rule::SingleAttempt,
     Rule::CustomDelaysUnused,
     Rule::InitialBesideCustom,
@@ -62,14 +62,14 @@ impl Policy {
     /// [`validate_written`](Self::validate_written): if `retry_after` is one of them, the first
     /// wait is not known.
     pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
-        let nearest = self.nearest(written);
+        let sanitized = self.sanitize(written);
         // Fixing one rule may reveal another: a budget's, once the delay is shorter.
         let broken = Rules::broken_by_policy(&self, written)
-            .union(Rules::broken_by_policy(&nearest, written))
-            .difference(IN_VAIN);
+            .union(Rules::broken_by_policy(&sanitized, written))
+            .difference(INEFFECTIVE);
         match Invalid::unless_empty(broken) {
-            Ok(()) => (nearest, None),
-            Err(invalid) => (nearest, Some(invalid)),
+            Ok(()) => (sanitized, None),
+            Err(invalid) => (sanitized, Some(invalid)),
         }
     }
 
@@ -81,11 +81,11 @@ impl Policy {
         match self.attempts {
             Attempts::Limited(0) => Attempts::Limited(1),
             Attempts::Limited(attempts) => Attempts::Limited(attempts),
-            Attempts::Unlimited => self.nearest(written).attempts,
+            Attempts::Unlimited => self.sanitize(written).attempts,
         }
     }
 
-    const fn nearest(mut self, written: Fields) -> Self {
+    const fn sanitize(mut self, written: Fields) -> Self {
         if matches!(self.attempts, Attempts::Limited(0)) {
             self.attempts = Attempts::Limited(1);
         }

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use super::Settings;
 use super::field::{self, Field, Fields};
+use super::messages::{Number, Part};
 use super::row::{Row, attribute, number, part, rules};
 use super::set::set;
-use super::words::{Number, Part};
 use crate::breaker::{BreakerConfig, HalfOpen, Window};
 use crate::policy::arithmetic::less;
 use crate::policy::backoff::Backoff;

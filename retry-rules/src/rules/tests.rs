@@ -6,8 +6,8 @@ use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use super::field::{Field, Fields};
+use super::messages::{Part, Style};
 use super::table::{Rule, Rules};
-use super::words::{Part, Style};
 use crate::breaker::BreakerConfig;
 use crate::policy::backoff::Backoff;
 use crate::policy::bound::Bound;
@@ -286,7 +286,7 @@ fn the_curve_begins_after_a_first_delay() {
     assert_eq!(
         Policy::new().first_delay(s(0)).max_elapsed(s(60)).to_string(),
         "3 attempts, first wait 0s, then exponential (base 2) from 1s to 30s, max elapsed 1m"
-            .replace("1m", &format!("{}", crate::policy::shown::DisplayDuration(s(60)))),
+            .replace("1m", &format!("{}", crate::policy::display_duration::DisplayDuration(s(60)))),
     );
 }
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::elsewhere::word_here;
+use retry_rules::foreign_names::word_here;
 use retry_rules::suggest::nearest;
 use retry_runtime::file::Span;
 

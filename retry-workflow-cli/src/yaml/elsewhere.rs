@@ -1,18 +1,18 @@
 //! The names of workflow keys in other tools: GitHub Actions, GitLab, Ansible, make, GNU parallel,
 //! Argo and Airflow. None of these names is accepted; an error about one names the key to write.
 
-use retry_rules::elsewhere::{BREAKER, Elsewhere, Is, Place, RETRY, instead};
+use retry_rules::foreign_names::{BREAKER, ForeignName, Is, Place, RETRY, instead};
 use retry_rules::suggest::nearest;
 
-const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> Elsewhere {
-    Elsewhere { names, here }
+const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> ForeignName {
+    ForeignName { names, here }
 }
 
 /// The same value, or `…` for one that has several lines.
 const SAME: Is = Is::Same("…");
 
 /// Keys of a step. Some mean something else in a map, so each place has a table of its own.
-const OF_STEPS: &[Elsewhere] = &[
+const OF_STEPS: &[ForeignName] = &[
     row(&["run", "command", "cmd", "script", "bash", "sh"], &[("shell", Is::Text("…"))]),
     row(&["needs", "dependencies", "after", "requires"], &[("depends_on", SAME)]),
     row(&["if", "onlyif", "condition"], &[("when", Is::Text("…"))]),
@@ -31,7 +31,7 @@ const OF_STEPS: &[Elsewhere] = &[
     ),
 ];
 
-const OF_MAP: &[Elsewhere] = &[
+const OF_MAP: &[ForeignName] = &[
     row(
         &["items", "source", "data", "withitems", "loop", "matrix", "list", "over", "inputs"],
         &[("input", SAME)],
@@ -62,12 +62,12 @@ const OF_MAP: &[Elsewhere] = &[
     row(&["priorityweight", "weight", "urgency", "rank", "nice"], &[("priority", SAME)]),
 ];
 
-const OF_LIMITS: &[Elsewhere] = &[
+const OF_LIMITS: &[ForeignName] = &[
     row(&["by", "key", "field", "each", "group", "groupby", "partition"], &[("per", SAME)]),
     row(&["rate", "max", "most", "count", "concurrency"], &[("limit", SAME)]),
 ];
 
-const OF_FILE: &[Elsewhere] = &[
+const OF_FILE: &[ForeignName] = &[
     row(&["steps", "jobs", "script", "run", "stages", "do"], &[("commands", Is::Text("[ … ]"))]),
     row(&["environment", "variables", "vars"], &[("env", SAME)]),
     row(&["envfile", "dotenv"], &[("env_files", Is::Text("[ … ]"))]),
@@ -75,7 +75,7 @@ const OF_FILE: &[Elsewhere] = &[
     row(&["foreach", "mapreduce", "items"], &[("map", Is::Text("{ … }"))]),
 ];
 
-const OF_CURVES: &[Elsewhere] = &[
+const OF_CURVES: &[ForeignName] = &[
     row(&["factor", "exponentialbase", "ratio", "growth"], &[("base", Is::Same("2.0"))]),
     row(&["step", "by", "add"], &[("increment", Is::Time { unit: "s", example: "1s" })]),
     row(&["start", "min", "first"], &[("initial", Is::Time { unit: "s", example: "1s" })]),

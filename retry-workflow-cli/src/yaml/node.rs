@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::elsewhere::word_here;
+use retry_rules::foreign_names::word_here;
 use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

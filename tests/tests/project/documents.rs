@@ -193,8 +193,8 @@ fn links_lead_somewhere() {
     assert_none(&mistakes);
 }
 
-/// Below the address of a repository, the registry takes the links of a crate's page as if they stood
-/// in the crate's folder, wherever the page is.
+/// Below the address of a repository, the registry takes the links of a crate's page as if they
+/// stood in the crate's folder, wherever the page is.
 #[test]
 fn links_of_crates_lead_somewhere_on_the_registry() {
     let mut mistakes = Vec::new();
@@ -261,9 +261,9 @@ fn code_of_each_page_of_the_guide_is_compiled() {
 /// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.
 #[test]
 fn the_settings_of_other_libraries_by_name_are_those_that_errors_recognise() {
-    use retry_rules::elsewhere::{BREAKER, Elsewhere, Place, RETRY, instead};
+    use retry_rules::foreign_names::{BREAKER, ForeignName, Place, RETRY, instead};
 
-    let table = |rows: &[Elsewhere]| {
+    let table = |rows: &[ForeignName]| {
         let rows = rows.iter().map(|row| {
             let names: Vec<_> = row.names.iter().map(|name| format!("`{name}`")).collect();
             let here =

@@ -33,7 +33,7 @@ fn main() {
     let part = Upload { sent: 0 }.send().expect("the third attempt succeeds");
     println!("sent as part {part}");
 
-    // The same without the attribute, for a policy known only at run time.
+    // The same without the attribute, for a policy known only at runtime.
     let attempts = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2);
     let policy = Policy::new().attempts(attempts).initial_delay(std::time::Duration::ZERO);
     let gave_up = Retrier::new(policy).run_sync(|| "seven".parse::<u8>()).unwrap_err();

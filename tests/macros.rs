@@ -18,7 +18,7 @@ mod source {
     pub(crate) mod options;
     pub(crate) mod plain;
     pub(crate) mod policy;
-    pub(crate) mod run_time;
+    pub(crate) mod runtime;
     pub(crate) mod signature;
     pub(crate) mod value;
 }

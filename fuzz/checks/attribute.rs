@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::args::{Args, Syntax};
 use crate::errors::Errors;
-use crate::run_time::Scope;
+use crate::runtime::Scope;
 use crate::{expand, ide, policy};
 
 /// The function under the attribute. A line of dashes in the text, followed by another item,

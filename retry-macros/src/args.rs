@@ -20,7 +20,7 @@ use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, Entry, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
 use crate::plain::plain;
-use crate::run_time::{Local, RunTimeExpr, Scope, ValueKind};
+use crate::runtime::{Local, RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Value};
 
 /// All options as written, except the invalid ones.
@@ -75,7 +75,7 @@ pub(crate) struct PolicyArgs {
 /// A policy to start from.
 pub(crate) enum PolicyBase {
     Constant(Expr),
-    RunTime(RunTimeExpr),
+    Runtime(RuntimeExpr),
 }
 
 impl PolicyBase {
@@ -83,7 +83,7 @@ impl PolicyBase {
     pub(crate) const fn written(&self) -> &Expr {
         match self {
             Self::Constant(expr) => expr,
-            Self::RunTime(evaluated) => &evaluated.written,
+            Self::Runtime(evaluated) => &evaluated.written,
         }
     }
 }
@@ -97,10 +97,10 @@ impl PolicyArgs {
         }
     }
 
-    /// The policy to start from, if it is known only at run time.
-    pub(crate) const fn run_time_base(&self) -> Option<&RunTimeExpr> {
+    /// The policy to start from, if it is known only at runtime.
+    pub(crate) const fn runtime_base(&self) -> Option<&RuntimeExpr> {
         match &self.base {
-            Some(PolicyBase::RunTime(base)) => Some(base),
+            Some(PolicyBase::Runtime(base)) => Some(base),
             _ => None,
         }
     }
@@ -276,8 +276,8 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
                  jitter);` and `policy = HTTP`",
             ));
         }
-        args.policy.base = Some(match option.scope.run_time(&expr).cloned() {
-            Some(inside) => PolicyBase::RunTime(option.scope.evaluate(ValueKind::Policy, inside)),
+        args.policy.base = Some(match option.scope.runtime(&expr).cloned() {
+            Some(inside) => PolicyBase::Runtime(option.scope.evaluate(ValueKind::Policy, inside)),
             None => {
                 option.scope.check_constant(&expr)?;
                 PolicyBase::Constant(expr)
@@ -288,7 +288,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
     .in_policy(),
     option("name", "\"billing.fetch\"", |args, option| {
         let name = option.expr()?;
-        if option.scope.run_time(&name).is_some() {
+        if option.scope.runtime(&name).is_some() {
             return Err(syn::Error::new_spanned(
                 name,
                 "`name` belongs to the function and is the same for all its calls: write a literal \
@@ -441,7 +441,7 @@ impl Args {
         }
         let whole = self.policy.base.as_ref().map(|base| base.written().to_token_stream());
         let base = match &self.policy.base {
-            Some(PolicyBase::RunTime(_)) => Base::RunTime,
+            Some(PolicyBase::Runtime(_)) => Base::Runtime,
             Some(PolicyBase::Constant(_)) => Base::Shared,
             None => Base::Default,
         };
@@ -733,7 +733,7 @@ fn map_error(map: Expr) -> syn::Result<Expr> {
 /// Parses the number of failures to keep: a literal, which is checked, or a constant.
 fn history(option: &Reading<'_>) -> syn::Result<Value<u32>> {
     let expr = option.expr()?;
-    if option.scope.run_time(&expr).is_some() {
+    if option.scope.runtime(&expr).is_some() {
         return Err(syn::Error::new_spanned(
             expr,
             "`history` belongs to the function and is the same for all its calls: write a literal or \

@@ -206,7 +206,7 @@ mod tests {
     use crate::args::Syntax;
     use crate::errors::Errors;
     use crate::item;
-    use crate::run_time::Scope;
+    use crate::runtime::Scope;
 
     /// The lines of the section, and whether they are only for rustdoc.
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {

@@ -33,7 +33,7 @@
 //! No closure is created around an async body, so it may borrow its arguments mutably, and it stays
 //! `Send`. The outcome is dropped before the wait, so an error need not be `Send` for the future to
 //! be, unless the call may end before another attempt fails: by a breaker, a deadline, a
-//! cancellation, or a policy of run time, which may have a deadline.
+//! cancellation, or a runtime policy, which may have a deadline.
 //!
 //! Generated variables are hygienic (mixed-site spans), but items are not: their names begin with
 //! `__RETRY_`.
@@ -65,7 +65,7 @@ use crate::options::hedge::HedgeDelay;
 use crate::options::matcher::Matcher;
 use crate::options::settings::Entry;
 use crate::policy;
-use crate::run_time::Scope;
+use crate::runtime::Scope;
 use crate::signature;
 use crate::value::mentions;
 
@@ -205,9 +205,9 @@ enum Timing {
     Always,
     /// Depends on the shared policy.
     ByPolicy,
-    /// Known only at run time. `is_demanded`: the return type must be able to represent it, because
+    /// Known only at runtime. `is_demanded`: the return type must be able to represent it, because
     /// a time limit is among the options.
-    AtRunTime {
+    AtRuntime {
         is_demanded: bool,
     },
 }
@@ -285,25 +285,25 @@ impl<'a> Expansion<'a> {
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings, .. } = &args.policy;
-        let base_is_run_time = args.policy.run_time_base().is_some();
-        let is_run_time = |field| checked.run_time.contains(field) && settings.bounds(field);
+        let base_is_runtime = args.policy.runtime_base().is_some();
+        let is_runtime = |field| checked.runtime.contains(field) && settings.bounds(field);
         let (shared, deadline) = (base.is_some(), settings.bounds(Field::Deadline));
         let timed = settings.bounds(Field::Timeout) || deadline;
         let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
-        let timed_at_run_time = is_run_time(Field::Timeout) || is_run_time(Field::Deadline);
+        let timed_at_runtime = is_runtime(Field::Timeout) || is_runtime(Field::Deadline);
         let cut = match (is_async, timed, shared) {
-            (true, true, _) if timed_at_run_time => Timing::AtRunTime { is_demanded: true },
+            (true, true, _) if timed_at_runtime => Timing::AtRuntime { is_demanded: true },
             (true, true, _) => Timing::Always,
-            (true, false, true) if base_is_run_time => Timing::AtRunTime { is_demanded: false },
+            (true, false, true) if base_is_runtime => Timing::AtRuntime { is_demanded: false },
             (true, false, true) => Timing::ByPolicy,
             (true, false, false) if clocked => Timing::BetweenAttempts,
             (false, ..) if clocked || shared => Timing::BetweenAttempts,
             _ => Timing::Never,
         };
-        let shared = shared && !base_is_run_time;
+        let shared = shared && !base_is_runtime;
         let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
         // A runtime policy may have a deadline.
-        let deadline = deadline || base_is_run_time;
+        let deadline = deadline || base_is_runtime;
         let kept = match (may_end_in_a_wait || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
@@ -339,7 +339,7 @@ impl<'a> Expansion<'a> {
             }
             let tokens = &entry.value.tokens;
             let innermost = entry.value.part.as_ref().map_or(tokens, |(_, tokens)| tokens);
-            entry.value.run_time.is_empty() && mentions(tokens.clone(), &is_parameter)
+            entry.value.runtime.is_empty() && mentions(tokens.clone(), &is_parameter)
                 // Likewise, what looks like a constant may be a const parameter of the impl.
                 || is_constant(innermost.clone()) && *is_method
         };
@@ -394,8 +394,8 @@ impl<'a> Expansion<'a> {
     }
 
     /// Returns whether any part of the policy is known only at runtime.
-    fn is_run_time(&self) -> bool {
-        !self.checked.run_time.is_empty()
+    fn is_runtime(&self) -> bool {
+        !self.checked.runtime.is_empty()
     }
 
     /// Returns whether the body may run several times at once.

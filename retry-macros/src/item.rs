@@ -94,7 +94,7 @@ fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Res
 }
 
 const FOR_CLOSURES: &str = "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a \
-     `Retrier`, whose policy may be known only at run time";
+     `Retrier`, whose policy may be known only at runtime";
 
 /// Returns whether a closure follows `async`.
 fn is_closure(tokens: &mut Tokens) -> bool {

@@ -4,8 +4,8 @@
 //! There are three steps, each in separate files:
 //!
 //! - **parse**: `options` (what an option is), `args` and `settings` (tables with a row for each),
-//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `run_time` (which values
-//!   are known only at run time), `item` (the function), `block` (the attempt of `retrying!`);
+//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `runtime` (which values
+//!   are known only at runtime), `item` (the function), `block` (the attempt of `retrying!`);
 //! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
 //!   (whether the options fit the function, and what happens to arguments that an attempt changes);
 //! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
@@ -27,7 +27,7 @@ mod item;
 mod options;
 mod plain;
 mod policy;
-mod run_time;
+mod runtime;
 mod signature;
 mod value;
 

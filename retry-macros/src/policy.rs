@@ -9,7 +9,7 @@ use syn::spanned::Spanned as _;
 use crate::args::{Args, PolicyArgs, Syntax};
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
-use crate::run_time::Scope;
+use crate::runtime::Scope;
 
 /// Expands `policy!(attempts = 5, …)` to an expression that is valid in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
@@ -58,20 +58,20 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields) -> TokenStream {
     quote!(#start #calls)
 }
 
-/// The policy as known at run time: the `constant` part, and the rest.
-pub(crate) fn run_time_expression(
+/// The policy as known at runtime: the `constant` part, and the rest.
+pub(crate) fn runtime_expression(
     args: &PolicyArgs,
     wrong: Fields,
     constant: &TokenStream,
 ) -> TokenStream {
-    let run_time = args.settings.run_time_calls(wrong);
-    match args.run_time_base() {
+    let runtime = args.settings.runtime_calls(wrong);
+    match args.runtime_base() {
         Some(base) => {
             let base = base.evaluated();
             let calls = args.settings.calls(wrong);
-            quote!(#base #calls #run_time)
+            quote!(#base #calls #runtime)
         }
-        None => quote!(#constant #run_time),
+        None => quote!(#constant #runtime),
     }
 }
 

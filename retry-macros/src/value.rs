@@ -10,7 +10,7 @@ use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::hygiene::quote;
-use crate::run_time::{RunTimeExpr, Scope, ValueKind};
+use crate::runtime::{RuntimeExpr, Scope, ValueKind};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
@@ -18,25 +18,25 @@ pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
     /// The way to evaluate it, if it is known only at runtime.
-    pub(crate) run_time: Option<Box<RunTimeExpr>>,
+    pub(crate) runtime: Option<Box<RuntimeExpr>>,
 }
 
 impl<T> Value<T> {
     fn known(expr: Expr, value: T) -> Self {
-        Self { expr, known: Some(value), run_time: None }
+        Self { expr, known: Some(value), runtime: None }
     }
 
     fn constant(expr: Expr) -> Self {
-        Self { expr, known: None, run_time: None }
+        Self { expr, known: None, runtime: None }
     }
 
-    pub(crate) fn run_time(expr: RunTimeExpr) -> Self {
-        Self { expr: expr.written.clone(), known: None, run_time: Some(Box::new(expr)) }
+    pub(crate) fn runtime(expr: RuntimeExpr) -> Self {
+        Self { expr: expr.written.clone(), known: None, runtime: Some(Box::new(expr)) }
     }
 }
 
 impl Scope {
-    /// The value of an option: evaluated if it is known only at run time, and otherwise passed to
+    /// The value of an option: evaluated if it is known only at runtime, and otherwise passed to
     /// `read`.
     pub(crate) fn value<T>(
         &mut self,
@@ -47,8 +47,8 @@ impl Scope {
         if is_literal(&expr) {
             return read(expr);
         }
-        match self.run_time(&expr).cloned() {
-            Some(inside) => Ok(Value::run_time(self.evaluate(kind, inside))),
+        match self.runtime(&expr).cloned() {
+            Some(inside) => Ok(Value::runtime(self.evaluate(kind, inside))),
             None => {
                 self.check_constant(&expr)?;
                 check_not_an_instant(&expr)?;
@@ -198,7 +198,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
         }
         None => None,
     };
-    Ok(Value { expr, known: parsed, run_time: None })
+    Ok(Value { expr, known: parsed, runtime: None })
 }
 
 /// Parses `"30s"`, or a const expression of type `Duration`.
@@ -255,8 +255,8 @@ impl ToTokens for Tokens<'_, Duration> {
                 let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
                 tokens.extend(quote!(__retry::time(#secs, #nanos)));
             }
-            None => match &self.0.run_time {
-                Some(run_time) => tokens.extend(run_time.evaluated()),
+            None => match &self.0.runtime {
+                Some(runtime) => tokens.extend(runtime.evaluated()),
                 None => self.0.expr.to_tokens(tokens),
             },
         }
@@ -275,8 +275,8 @@ impl ToTokens for Tokens<'_, f64> {
                 let number = -number;
                 quote!(-#number).to_tokens(tokens);
             }
-            None => match &self.0.run_time {
-                Some(run_time) => tokens.extend(run_time.evaluated()),
+            None => match &self.0.runtime {
+                Some(runtime) => tokens.extend(runtime.evaluated()),
                 None => self.0.expr.to_tokens(tokens),
             },
         }

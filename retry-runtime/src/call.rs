@@ -15,5 +15,5 @@ pub(crate) mod hedge;
 pub(crate) mod driver;
 pub(crate) mod attempt_result;
 pub(crate) mod policy_source;
-pub(crate) mod run_time;
-pub(crate) mod run_time_timer;
+pub(crate) mod runtime;
+pub(crate) mod runtime_timer;

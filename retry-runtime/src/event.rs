@@ -127,7 +127,7 @@ pub enum Event<'a> {
         /// The number of attempts were made inside these retries.
         inner_attempts: u32,
     },
-    /// The policy of a function was changed at run time.
+    /// The policy of a function was changed at runtime.
     #[non_exhaustive]
     Policy {
         /// The name of the function.
@@ -135,7 +135,7 @@ pub enum Event<'a> {
         /// The policy that its calls obey from now on.
         policy: Policy,
     },
-    /// A policy known only at run time breaks a rule, and is replaced with the nearest valid one:
+    /// A policy known only at runtime breaks a rule, and is replaced with the nearest valid one:
     /// [`Policy::nearest_valid`]. Reported on failure, once per function and mistake.
     #[non_exhaustive]
     InvalidPolicy {
@@ -156,7 +156,7 @@ pub enum Event<'a> {
         /// The number of lists are kept.
         lists: usize,
     },
-    /// The policy of a function is known only at run time and has a `timeout`, which is ignored:
+    /// The policy of a function is known only at runtime and has a `timeout`, which is ignored:
     /// the function's error type cannot represent an interruption. Reported once per function.
     ///
     /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
@@ -189,7 +189,7 @@ pub enum Event<'a> {
         /// The number of the hedge.
         hedge: u32,
     },
-    /// The policy of a function is known only at run time and has a `hedge`, which is ignored: the
+    /// The policy of a function is known only at runtime and has a `hedge`, which is ignored: the
     /// function makes one attempt at a time. Reported on failure, once per function.
     ///
     /// Write `hedge` beside `policy`.

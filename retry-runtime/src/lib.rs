@@ -19,7 +19,7 @@
 //! | to | use |
 //! | --- | --- |
 //! | retry a function | [`#[retry]`](macro@retry) |
-//! | retry a closure, or with a policy that is known at run time | [`Retrier`] |
+//! | retry a closure, or with a policy that is known at runtime | [`Retrier`] |
 //! | share a policy between functions | [`policy!`], [`Policy`] |
 //! | choose which failures to retry | `retry_on`: [`matchers`], or [`Classify`] for your own error |
 //! | know how a call ended | return [`RetryError`] |
@@ -280,7 +280,7 @@ pub use retry_macros::Classify;
 /// ```
 ///
 /// [`None`] leaves the error to its text and to what it wraps. The function is registered when the
-/// program is linked; [`classify::register`] does the same at run time. Each rule takes some
+/// program is linked; [`classify::register`] does the same at runtime. Each rule takes some
 /// nanoseconds of a failure.
 ///
 /// Where a function returns that very type, instead of wrapping it, the rule is not asked: its type

@@ -242,7 +242,7 @@ pub(crate) fn hedge_won(origin: Origin<'_>, attempt: u32, hedge: u32) {
     emit(&Event::HedgeWon { name: origin.name, attempt, hedge });
 }
 
-/// A policy known only at run time breaks rules: reported once.
+/// A policy known only at runtime breaks rules: reported once.
 pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
     static WARNED: First<(Name, Invalid)> = First::new();
 
@@ -261,7 +261,7 @@ pub(crate) fn many_delay_lists(name: &Name, policy: &Policy) {
     }
 }
 
-/// A timeout known only at run time cannot cut an attempt off: reported once.
+/// A timeout known only at runtime cannot cut an attempt off: reported once.
 pub(crate) fn timeout_not_obeyed(name: &Name, timeout: Duration) {
     static WARNED: First<Name> = First::new();
 

@@ -241,7 +241,7 @@ impl Overrides {
             let is_change = |draft: &Draft| {
                 draft.policy() != compiled
                     || site.compiled().is_none()
-                    || draft.written().intersects(site.run_time())
+                    || draft.written().intersects(site.runtime())
             };
             if site.policy_override().set(draft.filter(is_change)) {
                 changed.push((site, compiled));

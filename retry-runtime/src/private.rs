@@ -38,7 +38,7 @@ pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, HedgedAttempt};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
-pub use crate::call::run_time_timer::RunTimeTimer;
+pub use crate::call::runtime_timer::RuntimeTimer;
 pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
@@ -73,9 +73,9 @@ pub mod registered {
     pub use crate::classify::registered::fields::*;
 }
 
-pub mod run_time {
+pub mod runtime {
     pub use crate::call::policy_source::*;
-    pub use crate::call::run_time::*;
+    pub use crate::call::runtime::*;
 }
 
 pub mod interruption {

@@ -61,7 +61,7 @@ pub use self::run::blocking::Blocking;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
 
-/// Retries a closure with a policy known at run time.
+/// Retries a closure with a policy known at runtime.
 ///
 /// It makes the same decisions and reports the same events as the attribute. It always reports how
 /// a call ended: its error is a [`RetryError`](crate::RetryError).

@@ -1,4 +1,4 @@
-//! [`Site`]: a function with `#[retry]`, as visible at run time.
+//! [`Site`]: a function with `#[retry]`, as visible at runtime.
 
 pub(crate) mod end_options;
 #[cfg(all(feature = "macros", not(retry_loom)))]
@@ -45,7 +45,7 @@ pub struct Site {
     location: &'static Location<'static>,
     policy: Option<Policy>,
     // The bits of `Fields`: the bits of a policy come first.
-    run_time: u32,
+    runtime: u32,
     end: EndOptions,
     // Apart, because a program has more functions than ever fail.
     failed: OnceLock<Box<Failed>>,
@@ -78,7 +78,7 @@ impl Site {
             name: Name::from_static(name),
             location: Location::caller(),
             policy,
-            run_time: 0,
+            runtime: 0,
             end: EndOptions::DEFAULT,
             failed: OnceLock::new(),
             #[cfg(feature = "metrics")]
@@ -90,16 +90,13 @@ impl Site {
         }
     }
 
-    /// Adds fields known only at run time. For expansions.
+    /// Adds fields known only at runtime. For expansions.
     #[doc(hidden)]
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the fields of a policy are the first")]
-    pub const fn with_run_time(mut self, fields: Fields) -> Self {
-        assert!(
-            fields.bits() >> u32::BITS == 0,
-            "only a field of a policy has a value of run time"
-        );
-        self.run_time = fields.bits() as u32;
+    pub const fn with_runtime(mut self, fields: Fields) -> Self {
+        assert!(fields.bits() >> u32::BITS == 0, "only a field of a policy has a runtime value");
+        self.runtime = fields.bits() as u32;
         self
     }
 
@@ -260,7 +257,7 @@ impl Site {
         self.policy_override.get().is_some()
     }
 
-    /// Returns the fields of its policy that are known only at run time: each call evaluates them
+    /// Returns the fields of its policy that are known only at runtime: each call evaluates them
     /// once, before its first attempt, and [`policy`](Self::policy) omits them.
     ///
     /// ```
@@ -272,11 +269,11 @@ impl Site {
     /// }
     ///
     /// let site = sites().into_iter().find(|site| site.name() == "stock.sync").unwrap();
-    /// assert!(site.run_time().contains(Field::Attempts));
-    /// assert!(!site.run_time().contains(Field::Jitter));
+    /// assert!(site.runtime().contains(Field::Attempts));
+    /// assert!(!site.runtime().contains(Field::Jitter));
     /// ```
-    pub const fn run_time(&self) -> Fields {
-        Fields::from_bits(self.run_time as u64)
+    pub const fn runtime(&self) -> Fields {
+        Fields::from_bits(self.runtime as u64)
     }
 
     pub(crate) const fn end_options(&self) -> EndOptions {

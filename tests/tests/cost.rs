@@ -62,12 +62,12 @@ fn attempts() -> u32 {
 }
 
 #[retry(attempts = runtime(attempts()), initial_delay = runtime(std::time::Duration::from_secs(2)))]
-async fn of_run_time(id: u64) -> Result<u64, Error> {
+async fn of_runtime(id: u64) -> Result<u64, Error> {
     reply(id).await
 }
 
 #[retry(policy = runtime(HTTP))]
-async fn by_policy_of_run_time(id: u64) -> Result<u64, Error> {
+async fn by_policy_of_runtime(id: u64) -> Result<u64, Error> {
     reply(id).await
 }
 
@@ -101,10 +101,10 @@ async fn with_context(id: u64) -> Result<u64, Error> {
 }
 
 #[test]
-fn options_of_run_time_cost_a_success_no_allocation() {
+fn options_of_runtime_cost_a_success_no_allocation() {
     let counted = measure(|| {
-        assert!(now(of_run_time(1)).is_ok());
-        assert!(now(by_policy_of_run_time(1)).is_ok());
+        assert!(now(of_runtime(1)).is_ok());
+        assert!(now(by_policy_of_runtime(1)).is_ok());
         assert!(now(with_context(1)).is_ok());
     });
     assert_eq!(counted.count_total, 0);

@@ -1,4 +1,4 @@
-//! A client whose retries are configured at run time, as those of object stores are.
+//! A client whose retries are configured at runtime, as those of object stores are.
 
 use std::time::Duration;
 

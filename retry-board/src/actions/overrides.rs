@@ -1,4 +1,4 @@
-//! Changes policies at run time: on top of the program's own overrides, and with the same rules.
+//! Changes policies at runtime: on top of the program's own overrides, and with the same rules.
 
 use parking_lot::{Mutex, MutexGuard};
 use retry_runtime::{Overrides, OverridesError};

@@ -50,7 +50,7 @@ pub(crate) struct SiteLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compiled: Option<String>,
     /// The settings that are known only to its calls.
-    pub(crate) run_time: Vec<&'static str>,
+    pub(crate) runtime: Vec<&'static str>,
     pub(crate) attempts: u64,
     pub(crate) retries: u64,
     pub(crate) recovered: u64,
@@ -77,7 +77,7 @@ impl SiteLine {
                 Some(compiled) => compiled.to_string(),
                 None => "known to its calls".to_owned(),
             }),
-            run_time: site.run_time().iter().map(Field::name).collect(),
+            runtime: site.runtime().iter().map(Field::name).collect(),
             attempts: stats.attempts,
             retries: stats.retries,
             recovered: stats.recovered,

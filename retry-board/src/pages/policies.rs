@@ -118,7 +118,7 @@ fn site_row(site: &SiteLine) -> Markup {
                 div.under { (line(site.file)) ":" (site.line) }
                 p.policy {
                     @match &site.policy { Some(policy) => { (line(policy)) } None => "depends on its type parameters" }
-                    @if !site.run_time.is_empty() { " (known at run time: " (site.run_time.join(", ")) ")" }
+                    @if !site.runtime.is_empty() { " (known at runtime: " (site.runtime.join(", ")) ")" }
                 }
                 @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
             }

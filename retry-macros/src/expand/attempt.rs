@@ -209,7 +209,7 @@ impl Expansion<'_> {
         let attempt = if self.is_hedged() { self.hedged(&attempt) } else { attempt };
         match self.cut {
             Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
-            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
+            Timing::Always | Timing::ByPolicy | Timing::AtRuntime { .. } => {
                 let cut = self.return_place.locate(quote!(&mut call.timer));
                 let arguments = quote!(#cut, #attempt);
                 let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);

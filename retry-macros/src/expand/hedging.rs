@@ -14,7 +14,7 @@ impl Expansion<'_> {
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
         let by = self.hedge_delay?;
         let call_context = self.bare_call_context();
-        let policy = self.is_run_time().then(|| {
+        let policy = self.is_runtime().then(|| {
             let evaluate = self.evaluate();
             quote!(let policy = #evaluate;)
         });

@@ -49,7 +49,7 @@ impl Expansion<'_> {
                 quote!(let __retry_policy: &'static __retry::Policy = const { &(#expression) };),
             );
             quote!(__retry::None)
-        } else if self.args.policy.run_time_base().is_some() {
+        } else if self.args.policy.runtime_base().is_some() {
             if self.reads_policy() {
                 items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
             }
@@ -111,9 +111,9 @@ impl Expansion<'_> {
     /// The site of the function, with this `name` and the policy as far as it is `known`.
     fn site(&self, name: &TokenStream, known: &TokenStream) -> TokenStream {
         let mut items = TokenStream::new();
-        let run_time = self.is_run_time().then(|| {
-            let fields = policy::written(self.checked.run_time);
-            quote!(.with_run_time(#fields))
+        let runtime = self.is_runtime().then(|| {
+            let fields = policy::written(self.checked.runtime);
+            quote!(.with_runtime(#fields))
         });
         let hedged = self.is_hedged().then(|| quote!(.hedged()));
         let history = self.args.history.as_ref().map(|history| {
@@ -133,7 +133,7 @@ impl Expansion<'_> {
             OnFailure::Stop => None,
             OnFailure::Continue | OnFailure::Fallback(_) => Some(quote!(.handles_failures())),
         };
-        let options = quote!(#run_time #hedged #history #log #handled);
+        let options = quote!(#runtime #hedged #history #log #handled);
         items.extend(quote! {
             __retry::sites! {
                 #![linkme_macro = __retry::sites]
@@ -182,29 +182,29 @@ impl Expansion<'_> {
         let policy = &self.args.policy;
         policy.constant_base().is_some()
             || !self.checked.unchecked.is_empty()
-            || self.is_run_time() && policy.run_time_base().is_none()
+            || self.is_runtime() && policy.runtime_base().is_none()
     }
 
-    /// The policy as known at run time, built of the values that were read before the first
+    /// The policy as known at runtime, built of the values that were read before the first
     /// attempt. It may break rules.
     pub(super) fn given_policy(&self) -> TokenStream {
         let constant =
             if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
         let (policy, wrong) = (&self.args.policy, self.checked.wrong);
-        policy::run_time_expression(policy, wrong, &constant)
+        policy::runtime_expression(policy, wrong, &constant)
     }
 
     /// Likewise, but the nearest one that can be obeyed.
     pub(super) fn evaluate(&self) -> TokenStream {
         let policy = self.given_policy();
         let written = policy::written(self.checked.written);
-        quote!(__retry::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
+        quote!(__retry::runtime::nearest_valid(&__RETRY_SITE, #policy, #written))
     }
 
-    /// Binds the policy of the call if it is known only at run time: as it was at the first
+    /// Binds the policy of the call if it is known only at runtime: as it was at the first
     /// failure, or else built now.
     pub(super) fn bind_policy(&self) -> Option<TokenStream> {
-        if !self.is_run_time() {
+        if !self.is_runtime() {
             return None;
         }
         let evaluate = self.evaluate();
@@ -219,7 +219,7 @@ impl Expansion<'_> {
 
     /// The call's context, as far as it is known before the call begins.
     pub(super) fn bare_call_context(&self) -> TokenStream {
-        if self.is_run_time() {
+        if self.is_runtime() {
             quote!(__retry::CallContext::at_runtime(&__RETRY_SITE, &policy))
         } else if self.generic {
             quote!(__retry::CallContext::by(&__RETRY_SITE, __retry_policy))

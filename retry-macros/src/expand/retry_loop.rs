@@ -118,7 +118,7 @@ impl Expansion<'_> {
         let is_protected = breaker.is_some() || quota.is_some();
         matches!((&self.cut, &self.kept), (Timing::Never, KeepsFailure::Never))
             && !(is_protected || cancel.is_some() || self.generic)
-            && !(self.is_run_time() || self.is_hedged())
+            && !(self.is_runtime() || self.is_hedged())
     }
 
     /// Lets `retry_after = |error, wait| …` replace the wait after a `failure`.
@@ -265,10 +265,10 @@ impl Expansion<'_> {
             Timing::Never => return quote!(__retry::Untimed),
             Timing::BetweenAttempts => quote!(__retry::Clocked),
             Timing::Always => quote!(__retry::Timed),
-            Timing::AtRunTime { is_demanded } => {
+            Timing::AtRuntime { is_demanded } => {
                 let interrupted = self.how_to_interrupt(is_demanded);
                 how = Some(quote!(, #interrupted));
-                quote!(__retry::RunTimeTimer)
+                quote!(__retry::RuntimeTimer)
             }
             Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
@@ -277,7 +277,7 @@ impl Expansion<'_> {
             }
         };
         let start = quote!(#timer::start(&#call_context #how));
-        if !self.is_run_time() {
+        if !self.is_runtime() {
             return start;
         }
         let evaluate = self.evaluate();
@@ -285,14 +285,14 @@ impl Expansion<'_> {
         if matches!(self.cut, Timing::Always | Timing::ByPolicy) {
             return start;
         }
-        let is_timed = self.is_timed_at_run_time();
+        let is_timed = self.is_timed_at_runtime();
         quote!(if #is_timed #start else { #timer::UNTIMED })
     }
 
     /// Returns whether the call has a time limit, evaluated before its first attempt.
-    fn is_timed_at_run_time(&self) -> TokenStream {
+    fn is_timed_at_runtime(&self) -> TokenStream {
         let policy = &self.args.policy;
-        let base = policy.run_time_base().map(|base| base.asked("is_timed"));
+        let base = policy.runtime_base().map(|base| base.asked("is_timed"));
         let bounds = [Field::Timeout, Field::Deadline, Field::MaxElapsed];
         let bounds = bounds.into_iter().filter_map(|field| {
             let settings = &policy.settings;
@@ -335,7 +335,7 @@ impl Expansion<'_> {
         let session = self.session();
         // The number of a runtime policy, without the search for the nearest valid policy: an
         // attempt only reports the number.
-        let attempt = if self.is_run_time() {
+        let attempt = if self.is_runtime() {
             let policy = self.given_policy();
             let written = policy::written(self.checked.written);
             quote!({

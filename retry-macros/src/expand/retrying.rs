@@ -10,7 +10,7 @@ use crate::block::{self, Block};
 use crate::errors::Errors;
 use crate::hygiene::quote;
 use crate::item::Form;
-use crate::run_time::Scope;
+use crate::runtime::Scope;
 use crate::signature;
 use crate::value::mentions;
 

@@ -63,7 +63,7 @@ impl Expansion<'_> {
         let judged = self.args.classify.as_ref().filter(|_| typed);
         // A function that says the kind makes up for a type that does not reveal it.
         let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
-        let base = self.args.policy.run_time_base();
+        let base = self.args.policy.runtime_base();
         let probed = match base {
             // A configuration lists failures too: it knows whether the error has to reveal its
             // kind.
@@ -162,7 +162,7 @@ impl Expansion<'_> {
         let is_listed = retry_on.is_some() || abort_on.is_some();
         let is_protected = breaker.is_some() || quota.is_some();
         let is_read = retry_after.is_some() || classify.is_some() || history.is_some();
-        !(is_listed || is_protected || is_read) && self.args.policy.run_time_base().is_none()
+        !(is_listed || is_protected || is_read) && self.args.policy.runtime_base().is_none()
     }
 
     /// The class of `error`.

@@ -13,7 +13,7 @@ use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 use crate::errors::Errors;
 use crate::grammar::{self, assigned, nearest, skip_to_comma};
 use crate::hygiene::quote;
-use crate::run_time::{RunTimeExpr, Scope, ValueKind};
+use crate::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.
@@ -29,7 +29,7 @@ pub(crate) enum BackoffKind {
     Fibonacci,
     Custom(Vec<Value<Duration>>),
     /// The whole backoff: an expression of type `Backoff`.
-    RunTime(RunTimeExpr),
+    Runtime(RuntimeExpr),
 }
 
 impl BackoffKind {
@@ -47,7 +47,7 @@ impl BackoffKind {
                 // short-lived.
                 Backoff::Custom(known?.leak())
             }
-            Self::RunTime(_) => return None,
+            Self::Runtime(_) => return None,
         })
     }
 
@@ -57,22 +57,22 @@ impl BackoffKind {
             Self::Linear(increment) => Some((Field::Increment, increment.to_token_stream())),
             Self::Exponential(Some(base)) => Some((Field::Base, base.to_token_stream())),
             Self::Custom(delays) => Some((Field::Delays, quote!(#(#delays),*))),
-            Self::Fixed | Self::Exponential(None) | Self::Fibonacci | Self::RunTime(_) => None,
+            Self::Fixed | Self::Exponential(None) | Self::Fibonacci | Self::Runtime(_) => None,
         }
     }
 
-    /// The fields that are known only at run time.
-    pub(crate) fn run_time(&self) -> Fields {
-        let (field, is_run_time) = match self {
-            Self::Linear(increment) => (Field::Increment, increment.run_time.is_some()),
-            Self::Exponential(Some(base)) => (Field::Base, base.run_time.is_some()),
+    /// The fields that are known only at runtime.
+    pub(crate) fn runtime(&self) -> Fields {
+        let (field, is_runtime) = match self {
+            Self::Linear(increment) => (Field::Increment, increment.runtime.is_some()),
+            Self::Exponential(Some(base)) => (Field::Base, base.runtime.is_some()),
             Self::Custom(delays) => {
-                (Field::Delays, delays.iter().any(|delay| delay.run_time.is_some()))
+                (Field::Delays, delays.iter().any(|delay| delay.runtime.is_some()))
             }
-            Self::RunTime(_) => (Field::Backoff, true),
+            Self::Runtime(_) => (Field::Backoff, true),
             Self::Fixed | Self::Exponential(None) | Self::Fibonacci => return Fields::NONE,
         };
-        if is_run_time { Fields::NONE.with(field) } else { Fields::NONE }
+        if is_runtime { Fields::NONE.with(field) } else { Fields::NONE }
     }
 
     /// The delays of a custom backoff.
@@ -86,10 +86,10 @@ impl BackoffKind {
     /// The backoff as an expression in the expansion.
     pub(crate) fn expression(&self) -> TokenStream {
         let variant = match self {
-            Self::RunTime(expr) => return expr.evaluated(),
-            Self::Custom(delays) if delays.iter().any(|delay| delay.run_time.is_some()) => {
+            Self::Runtime(expr) => return expr.evaluated(),
+            Self::Custom(delays) if delays.iter().any(|delay| delay.runtime.is_some()) => {
                 let delays = delays.iter().map(Tokens);
-                return quote!(__retry::run_time::custom(&[#(#delays),*]));
+                return quote!(__retry::runtime::custom(&[#(#delays),*]));
             }
             Self::Fixed => quote!(Fixed),
             Self::Linear(increment) => {
@@ -128,11 +128,11 @@ pub(crate) fn read(
     if let Ok(expr) = ahead.parse::<Expr>() {
         let first = input.cursor().ident();
         let is_curve = first.is_some_and(|(first, _)| NAMES.iter().any(|name| first == name));
-        if let (false, Some(inside)) = (is_curve, scope.run_time(&expr).cloned()) {
+        if let (false, Some(inside)) = (is_curve, scope.runtime(&expr).cloned()) {
             let evaluated = scope.evaluate(ValueKind::Backoff, inside);
             input.advance_to(&ahead);
             let tokens = expr.into_token_stream();
-            return Ok(BackoffArg { tokens, kind: BackoffKind::RunTime(evaluated) });
+            return Ok(BackoffArg { tokens, kind: BackoffKind::Runtime(evaluated) });
         }
     }
     let listed = "the curves are `fixed`, `linear(increment = \"2s\")`, `exponential`, \

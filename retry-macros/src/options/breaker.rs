@@ -13,7 +13,7 @@ use crate::hygiene::quote;
 use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{BREAKER, Base, Settings};
-use crate::run_time::Scope;
+use crate::runtime::Scope;
 
 /// The settings of an inline breaker, checked.
 pub(crate) struct BreakerArgs {
@@ -104,12 +104,12 @@ fn read(
     }
     let ahead = input.fork();
     let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
-    if let Some(value) = value.ok().filter(|value| scope.run_time(value).is_some()) {
+    if let Some(value) = value.ok().filter(|value| scope.runtime(value).is_some()) {
         settings.poisoned = settings.poisoned.with(option.kind.field);
         return Err(syn::Error::new_spanned(
             value,
             "an inline breaker is built at compile time and shared by all calls, so its settings \
-             must be constant: to set one at run time, keep a `CircuitBreaker` in a field and \
+             must be constant: to set one at runtime, keep a `CircuitBreaker` in a field and \
              write `breaker = self.breaker`",
         ));
     }

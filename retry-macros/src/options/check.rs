@@ -25,8 +25,8 @@ pub(crate) struct Checked<C = Policy> {
     pub(crate) written: Fields,
     /// The fields that were written and break a rule, or are invalid themselves.
     pub(crate) wrong: Fields,
-    /// The fields that are known only at run time.
-    pub(crate) run_time: Fields,
+    /// The fields that are known only at runtime.
+    pub(crate) runtime: Fields,
 }
 
 /// A configuration to which rules apply.
@@ -88,7 +88,7 @@ pub(crate) fn check_settings<C: Configuration>(
     whole: Option<&TokenStream>,
     errors: &mut Errors,
 ) -> Checked<C> {
-    let Draft { config, unknown, constant, run_time } = settings.draft(base);
+    let Draft { config, unknown, constant, runtime } = settings.draft(base);
     let written = settings.written().union(beside);
     let mut wrong = settings.poisoned;
     let blamed = |rule: Rule| {
@@ -114,7 +114,7 @@ pub(crate) fn check_settings<C: Configuration>(
 
     let is_left = |rule: &Rule| {
         let fields = Fields::from_slice(rule.fields());
-        fields.intersects(unknown) && !fields.intersects(wrong) && !fields.intersects(run_time)
+        fields.intersects(unknown) && !fields.intersects(wrong) && !fields.intersects(runtime)
     };
     let rules = if unknown.is_empty() { &[] } else { Rule::ALL };
     let left = rules.iter().filter(|rule| rule.settings() == C::SETTINGS && is_left(rule));
@@ -131,5 +131,5 @@ pub(crate) fn check_settings<C: Configuration>(
         .collect();
 
     let known = (unknown.is_empty() && wrong.is_empty()).then_some(config);
-    Checked { known, unchecked, written, wrong, run_time }
+    Checked { known, unchecked, written, wrong, runtime }
 }

@@ -13,7 +13,7 @@ use syn::{Expr, Ident, Token, parenthesized, token};
 use crate::errors::Errors;
 use crate::grammar::{assigned, at_next, each, set_twice, written};
 use crate::hygiene::quote;
-use crate::run_time::{RunTimeExpr, Scope, ValueKind};
+use crate::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `hedge`.
@@ -73,9 +73,9 @@ impl HedgeArg {
     }
 
     /// Returns the way to evaluate the delay, if it is known only at runtime.
-    pub(crate) fn run_time(&self) -> Option<&RunTimeExpr> {
+    pub(crate) fn runtime(&self) -> Option<&RuntimeExpr> {
         match &self.after {
-            After::Time(time) => time.run_time.as_deref(),
+            After::Time(time) => time.runtime.as_deref(),
             _ => None,
         }
     }
@@ -91,8 +91,8 @@ impl HedgeArg {
             After::Policy => TokenStream::new(),
             After::Percentile(_) => quote!(.with_hedge(__retry::Bound::None)),
             After::Never => quote!(.with_hedge(__retry::Bound::Unlimited)),
-            After::Time(Value { run_time: Some(run_time), .. }) => {
-                let bound = run_time.evaluated();
+            After::Time(Value { runtime: Some(runtime), .. }) => {
+                let bound = runtime.evaluated();
                 quote!(.with_hedge(#bound))
             }
             After::Time(time) => {
@@ -167,7 +167,7 @@ fn setting(
         *time = Some(after(assigned(&name, content, "\"200ms\"")?, scope)?);
     } else if name == "max" {
         let expr = assigned(&name, content, "2")?;
-        if scope.run_time(&expr).is_some() {
+        if scope.runtime(&expr).is_some() {
             return Err(syn::Error::new_spanned(
                 expr,
                 "`max` is the same for all calls: write a number or a constant, such as `max = 2`",

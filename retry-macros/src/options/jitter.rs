@@ -11,7 +11,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
 use crate::plain::plain;
-use crate::run_time::{Scope, ValueKind};
+use crate::runtime::{Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `jitter`.
@@ -47,9 +47,9 @@ impl JitterKind {
         }
     }
 
-    /// Returns whether the factor is known only at run time.
-    pub(crate) fn is_run_time(&self) -> bool {
-        matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.run_time.is_some())
+    /// Returns whether the factor is known only at runtime.
+    pub(crate) fn is_runtime(&self) -> bool {
+        matches!(self, Self::Factor(factor) | Self::Up(factor) if factor.runtime.is_some())
     }
 
     /// The jitter as an expression in the expansion.

@@ -19,7 +19,7 @@ use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
-use crate::run_time::{RunTimeExpr, Scope, ValueKind};
+use crate::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
@@ -123,8 +123,8 @@ impl<C: 'static> Setting<C> {
         }
     }
 
-    fn if_run_time(&self, is_run_time: bool) -> Fields {
-        if is_run_time { Fields::NONE.with(self.field) } else { Fields::NONE }
+    fn if_runtime(&self, is_runtime: bool) -> Fields {
+        if is_runtime { Fields::NONE.with(self.field) } else { Fields::NONE }
     }
 
     /// Parses what follows `name`.
@@ -143,20 +143,20 @@ impl<C: 'static> Setting<C> {
                 let call = match value.known {
                     Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
                     Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
-                    None => Call::Value(match &value.run_time {
-                        Some(run_time) => run_time.evaluated(),
+                    None => Call::Value(match &value.runtime {
+                        Some(runtime) => runtime.evaluated(),
                         None => value.to_token_stream(),
                     }),
                 };
-                let run_time = self.if_run_time(value.run_time.is_some());
-                Written { run_time, ..Written::new(&value, known(value.known, set), call) }
+                let runtime = self.if_runtime(value.runtime.is_some());
+                Written { runtime, ..Written::new(&value, known(value.known, set), call) }
             }
             SettingKind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
             SettingKind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
             SettingKind::Time(set) => {
                 let value = scope.value(ValueKind::Delay, expr()?, value::duration)?;
-                let run_time = self.if_run_time(value.run_time.is_some());
-                Written { run_time, ..literal(&value, set) }
+                let runtime = self.if_runtime(value.runtime.is_some());
+                Written { runtime, ..literal(&value, set) }
             }
             SettingKind::Bound(set) => {
                 let expr = expr()?;
@@ -166,12 +166,12 @@ impl<C: 'static> Setting<C> {
                 }
                 let value = scope.value(ValueKind::Bound, expr, value::duration)?;
                 let set = known(value.known.map(Bound::Limited), set);
-                if let Some(run_time) = &value.run_time {
-                    let bound = run_time.evaluated();
+                if let Some(runtime) = &value.runtime {
+                    let bound = runtime.evaluated();
                     let method = quote::format_ident!("with_{name}");
                     return Ok(Written {
-                        run_time: self.if_run_time(true),
-                        limit: Some(run_time.clone()),
+                        runtime: self.if_runtime(true),
+                        limit: Some(runtime.clone()),
                         ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
                     });
                 }
@@ -181,20 +181,20 @@ impl<C: 'static> Setting<C> {
                 equals(name, input, example)?;
                 let backoff = backoff::read(input, scope, errors)?;
                 let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
-                let (list, run_time) = (backoff.kind.delays(), backoff.kind.run_time());
+                let (list, runtime) = (backoff.kind.delays(), backoff.kind.runtime());
                 let call = Call::Value(backoff.kind.expression());
-                Written { part, list, run_time, ..Written::new(&backoff.tokens, set, call) }
+                Written { part, list, runtime, ..Written::new(&backoff.tokens, set, call) }
             }
             SettingKind::Jitter(set) => {
                 let jitter = jitter::read(name, scope, input)?;
                 let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
-                let run_time = if jitter.kind.is_run_time() {
+                let runtime = if jitter.kind.is_runtime() {
                     Fields::NONE.with(Field::JitterFactor)
                 } else {
                     Fields::NONE
                 };
                 let call = Call::Value(jitter.kind.expression());
-                Written { part, run_time, ..Written::new(&jitter.tokens, set, call) }
+                Written { part, runtime, ..Written::new(&jitter.tokens, set, call) }
             }
             SettingKind::HalfOpen(set) => {
                 let expr = expr()?;
@@ -218,14 +218,14 @@ impl<C: 'static> Setting<C> {
                 let known: Option<Box<dyn Fn(C) -> C>> = hedge.known().map(|(after, max)| {
                     Box::new(move |config| set(config, after, max)) as Box<dyn Fn(C) -> C>
                 });
-                let limit = hedge.run_time().cloned().map(Box::new);
+                let limit = hedge.runtime().cloned().map(Box::new);
                 // The rules would miss the delay of a percentile, which no policy holds.
                 let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
                 let max = hedge.max().filter(|_| !by_percentile);
                 let call = Call::Other(hedge.calls());
                 Written {
                     part: max.map(|max| (Field::MaxHedges, max)),
-                    run_time: self.if_run_time(limit.is_some()),
+                    runtime: self.if_runtime(limit.is_some()),
                     limit,
                     hedge_delay: hedge.hedge_delay(),
                     is_inherited: hedge.is_inherited(),
@@ -244,10 +244,10 @@ pub(crate) struct Written<C> {
     pub(crate) part: Option<(Field, TokenStream)>,
     /// The elements, if it is a list.
     pub(crate) list: Vec<TokenStream>,
-    /// The fields that are known only at run time.
-    pub(crate) run_time: Fields,
-    /// The limit, if it is known only at run time.
-    pub(crate) limit: Option<Box<RunTimeExpr>>,
+    /// The fields that are known only at runtime.
+    pub(crate) runtime: Fields,
+    /// The limit, if it is known only at runtime.
+    pub(crate) limit: Option<Box<RuntimeExpr>>,
     /// The source of the delay after which attempts are hedged, if they are.
     pub(crate) hedge_delay: Option<HedgeDelay>,
     /// Set if this only says that the value of the policy applies.
@@ -279,7 +279,7 @@ impl<C: 'static> Written<C> {
             tokens,
             part: None,
             list: Vec::new(),
-            run_time: Fields::NONE,
+            runtime: Fields::NONE,
             limit: None,
             hedge_delay: None,
             is_inherited: false,
@@ -339,8 +339,8 @@ pub(crate) struct Draft<C> {
     pub(crate) unknown: Fields,
     /// Those of them that are a `const` expression written here.
     pub(crate) constant: Fields,
-    /// Those of them that are known only at run time.
-    pub(crate) run_time: Fields,
+    /// Those of them that are known only at runtime.
+    pub(crate) runtime: Fields,
 }
 
 /// The base of a configuration.
@@ -350,8 +350,8 @@ pub(crate) enum Base {
     Default,
     /// A shared constant.
     Shared,
-    /// A value known only at run time.
-    RunTime,
+    /// A value known only at runtime.
+    Runtime,
 }
 
 impl<C: Copy + Default> Settings<C> {
@@ -422,7 +422,7 @@ impl<C: Copy + Default> Settings<C> {
             config: C::default(),
             unknown: self.poisoned,
             constant: Fields::NONE,
-            run_time: Fields::NONE,
+            runtime: Fields::NONE,
         };
         for option in self.table {
             // A setting written here replaces the base's setting completely, including its parts.
@@ -430,22 +430,22 @@ impl<C: Copy + Default> Settings<C> {
             if base != Base::Default && entry.is_none_or(|entry| entry.value.is_inherited) {
                 let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
                 draft.unknown = draft.unknown.union(all);
-                if base == Base::RunTime {
-                    draft.run_time = draft.run_time.union(all);
+                if base == Base::Runtime {
+                    draft.runtime = draft.runtime.union(all);
                 }
             }
         }
         for entry in &self.entries {
             match &entry.value.set {
                 Some(set) => draft.config = set(draft.config),
-                None if !entry.value.run_time.is_empty() => {
-                    draft.unknown = draft.unknown.union(entry.value.run_time);
-                    draft.run_time = draft.run_time.union(entry.value.run_time);
+                None if !entry.value.runtime.is_empty() => {
+                    draft.unknown = draft.unknown.union(entry.value.runtime);
+                    draft.runtime = draft.runtime.union(entry.value.runtime);
                     // The largest number of hedges is the same for all calls.
                     if entry.value.part.is_none() && entry.value.hedge_delay.is_none() {
                         let parts = Fields::from_slice(entry.option.kind.parts());
                         draft.unknown = draft.unknown.union(parts);
-                        draft.run_time = draft.run_time.union(parts);
+                        draft.runtime = draft.runtime.union(parts);
                     }
                 }
                 None if entry.value.is_inherited => {}
@@ -465,12 +465,12 @@ impl<C: Copy + Default> Settings<C> {
 
     /// The builder calls that set the constant values, except for the fields that are `wrong`.
     pub(crate) fn calls(&self, wrong: Fields) -> TokenStream {
-        self.calls_of(wrong, |entry| entry.value.run_time.is_empty())
+        self.calls_of(wrong, |entry| entry.value.runtime.is_empty())
     }
 
-    /// Like [`calls`](Self::calls), for the values known only at run time.
-    pub(crate) fn run_time_calls(&self, wrong: Fields) -> TokenStream {
-        self.calls_of(wrong, |entry| !entry.value.run_time.is_empty())
+    /// Like [`calls`](Self::calls), for the values known only at runtime.
+    pub(crate) fn runtime_calls(&self, wrong: Fields) -> TokenStream {
+        self.calls_of(wrong, |entry| !entry.value.runtime.is_empty())
     }
 
     fn calls_of(&self, wrong: Fields, is_wanted: impl Fn(&Entry<C>) -> bool) -> TokenStream {

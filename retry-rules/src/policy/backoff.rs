@@ -45,7 +45,7 @@ impl Backoff {
     /// The default: exponential with base 2.
     pub const DEFAULT: Self = Self::Exponential { base: 2.0 };
 
-    /// Creates a [`Custom`](Self::Custom) curve from delays known only at run time.
+    /// Creates a [`Custom`](Self::Custom) curve from delays known only at runtime.
     ///
     /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`:
     /// this is for lists from configuration, of which there are few. A program that computes a list

@@ -1,4 +1,4 @@
-//! Invalid settings, for code that reads them from a file or builds them at run time.
+//! Invalid settings, for code that reads them from a file or builds them at runtime.
 
 use core::error::Error;
 use core::fmt;

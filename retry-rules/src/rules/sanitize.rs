@@ -1,5 +1,5 @@
 //! The nearest valid policy, for one that breaks rules but has to be obeyed all the same. A policy
-//! built at run time never causes a panic, and is never changed silently.
+//! built at runtime never causes a panic, and is never changed silently.
 
 use super::field::{Field, Fields};
 use super::invalid::Invalid;
@@ -10,7 +10,7 @@ use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 
-/// Settings without effect are not a mistake at run time: they may come from a configuration that
+/// Settings without effect are not a mistake at runtime: they may come from a configuration that
 /// is shared.
 const INEFFECTIVE: Rules = Rules::from_slice(&[
     Rule::SingleAttempt,

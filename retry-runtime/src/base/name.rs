@@ -8,7 +8,7 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 /// The name of a breaker, a quota, a retrier or an annotated function: a literal, or text
-/// made at run time.
+/// made at runtime.
 ///
 /// A clone allocates nothing.
 ///

@@ -63,7 +63,7 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// A context whose policy is known only at run time.
+    /// A context whose policy is known only at runtime.
     #[inline(always)]
     pub fn at_runtime(site: &'static Site, policy: &'a Policy) -> Self {
         Self { is_evaluated: true, ..Self::by(site, policy) }

@@ -158,7 +158,7 @@ impl<K> Session<K> {
         }
     }
 
-    /// The policy of the call, if it was evaluated at run time after a failed attempt.
+    /// The policy of the call, if it was evaluated at runtime after a failed attempt.
     pub fn policy(&self) -> Option<Policy> {
         self.known()?.policy()
     }
@@ -258,7 +258,7 @@ impl<K> Session<K> {
         self.attempt_of(context.effective_policy().get_attempts())
     }
 
-    /// Like [`attempt`](Self::attempt), for a policy known only at run time, which may break rules.
+    /// Like [`attempt`](Self::attempt), for a policy known only at runtime, which may break rules.
     /// `written` are the fields set in the attribute.
     #[inline(always)]
     pub fn attempt_at_runtime(&self, context: &CallContext<'_>, written: Fields) -> Attempt {

@@ -153,7 +153,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
 
 /// Returns why a time limit or a hedge that the compiled policy lacks cannot be changed.
 fn beyond(site: &Site, bound: Field) -> String {
-    let is_known = site.compiled().is_some() && !site.run_time().contains(bound);
+    let is_known = site.compiled().is_some() && !site.runtime().contains(bound);
     let there = if is_known || bound == Field::Hedge {
         "there is no"
     } else {

@@ -93,7 +93,7 @@ impl<K> Breakers<K> {
     }
     }
 
-    /// Creates a family with a name and settings made at run time.
+    /// Creates a family with a name and settings made at runtime.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};

@@ -287,7 +287,7 @@ impl<D, V> Retrier<D, V> {
     /// let error = retrier.run_sync(|| Err::<(), _>("not called")).unwrap_err();
     /// assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
     ///
-    /// // Or one that is made at run time:
+    /// // Or one that is made at runtime:
     /// let breaker = Arc::new(CircuitBreaker::named("tenant 7", BreakerConfig::new()));
     /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
     /// ```

@@ -188,8 +188,8 @@ fn row(site: &Site) -> [String; 9] {
     let stats = site.stats();
     let number = |number: u64| number.to_string();
     let policy = site.policy();
-    let at_run_time = site.run_time();
-    let known = policy.filter(|_| at_run_time.is_empty());
+    let at_runtime = site.runtime();
+    let known = policy.filter(|_| at_runtime.is_empty());
     let longest = match known.map(|policy| policy.longest_total_wait()) {
         Some(Some(longest)) => time(longest),
         Some(None) => "unbounded".to_owned(),
@@ -197,12 +197,12 @@ fn row(site: &Site) -> [String; 9] {
     };
     let mut shown = match policy {
         Some(policy) => policy.to_string(),
-        None if at_run_time.is_empty() => "by its type parameters".to_owned(),
-        None => "known at run time".to_owned(),
+        None if at_runtime.is_empty() => "by its type parameters".to_owned(),
+        None => "known at runtime".to_owned(),
     };
-    if policy.is_some() && !at_run_time.is_empty() {
-        let names: Vec<_> = at_run_time.iter().map(Field::name).collect();
-        let _ = write!(shown, " (known at run time: {})", names.join(", "));
+    if policy.is_some() && !at_runtime.is_empty() {
+        let names: Vec<_> = at_runtime.iter().map(Field::name).collect();
+        let _ = write!(shown, " (known at runtime: {})", names.join(", "));
     }
     #[cfg(feature = "overrides")]
     if site.is_overridden() {

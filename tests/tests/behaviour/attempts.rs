@@ -159,7 +159,7 @@ fn a_blocking_loop_without_waits_goes_on_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_of_run_time_may_mean_it_as_well() {
+async fn a_policy_of_runtime_may_mean_it_as_well() {
     #[retry(policy = policy)]
     async fn count(policy: &Policy, left: &mut u32) -> Result<(), Failure> {
         *left -= 1;

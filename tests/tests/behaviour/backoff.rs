@@ -194,7 +194,7 @@ async fn very_many_lists_of_delays_are_reported_once_with_the_function() {
 const WRITTEN: &[Duration] = &[Duration::from_secs(5), Duration::from_micros(4_567)];
 
 #[test]
-fn a_curve_of_run_time_is_kept_once() {
+fn a_curve_of_runtime_is_kept_once() {
     const WRITTEN: &[Duration] = &[Duration::from_secs(7)];
 
     let configured = || Backoff::custom(seconds([7, 11]));

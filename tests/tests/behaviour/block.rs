@@ -133,7 +133,7 @@ impl Settings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn values_of_run_time_come_from_self_and_from_variables() {
+async fn values_of_runtime_come_from_self_and_from_variables() {
     let mut settings = Settings { attempts: 2, policy: Policy::new().attempts(5) };
     assert_eq!(settings.calls().await, 2 + 3 + 5 + 4 + 2);
 }

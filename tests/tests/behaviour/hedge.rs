@@ -418,14 +418,14 @@ async fn alone_the_word_means_the_hedge_of_the_policy_and_unlimited_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn its_delay_may_be_known_only_at_run_time() {
+async fn its_delay_may_be_known_only_at_runtime() {
     struct Client {
         hedge: Option<Duration>,
         service: Service,
     }
 
     impl Client {
-        #[retry(hedge = self.hedge, name = "hedge.of_run_time")]
+        #[retry(hedge = self.hedge, name = "hedge.of_runtime")]
         async fn fetch(&self) -> Result<u32, Failure> {
             self.service.call().await
         }
@@ -436,13 +436,13 @@ async fn its_delay_may_be_known_only_at_run_time() {
         client.fetch().await.unwrap();
         assert_eq!(client.service.seen().0, calls, "{hedge:?}");
     }
-    let site = sites().into_iter().find(|site| site.name() == "hedge.of_run_time").unwrap();
-    let fields: Vec<_> = site.run_time().iter().map(Field::name).collect();
+    let site = sites().into_iter().find(|site| site.name() == "hedge.of_runtime").unwrap();
+    let fields: Vec<_> = site.runtime().iter().map(Field::name).collect();
     assert_eq!(fields, ["hedge"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_of_run_time_with_a_hedge_is_reported_by_a_function_without() {
+async fn a_policy_of_runtime_with_a_hedge_is_reported_by_a_function_without() {
     #[retry(policy = policy, name = "hedge.ignored")]
     async fn fetch(service: &Service, policy: &Policy) -> Result<u32, Failure> {
         service.call().await

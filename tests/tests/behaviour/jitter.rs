@@ -160,7 +160,7 @@ async fn a_servers_word_is_lengthened_in_the_same_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_share_may_be_a_value_of_run_time() {
+async fn the_share_may_be_a_value_of_runtime() {
     #[retry(attempts = 9, backoff = fixed, jitter = up(share))]
     async fn fetch(calls: &Calls, share: f64) -> Result<(), Failure> {
         Err(Failure::Busy(calls.make()))

@@ -40,7 +40,7 @@ mod policy;
 mod quota;
 mod retrier;
 mod ruling;
-mod run_time;
+mod runtime;
 mod retry_after;
 mod retry_on;
 mod returns;

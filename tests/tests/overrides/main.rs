@@ -1,4 +1,4 @@
-//! Policies that are changed by name at run time: where changes come from, the messages about
+//! Policies that are changed by name at runtime: where changes come from, the messages about
 //! mistakes, and that calls obey the changes.
 
 mod support;

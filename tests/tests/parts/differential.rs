@@ -87,7 +87,7 @@ macro_rules! annotated {
     }};
 }
 
-/// Blocks, whose policy is known at run time.
+/// Blocks, whose policy is known at runtime.
 macro_rules! block {
     ($E:ty, $script:ident, [$($options:tt)*]) => {{
         // A block is hedged only where `hedge` is written.

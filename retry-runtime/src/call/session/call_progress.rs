@@ -66,7 +66,7 @@ struct Rare {
     inside: Option<InnerCalls>,
     /// The trace of the last attempt or refusal in a stage of the breaker.
     stage_pass: StagePass,
-    /// The policy as it was at the first failure, if it is known only at run time.
+    /// The policy as it was at the first failure, if it is known only at runtime.
     policy: Option<Policy>,
     /// The wait that the server asked for with the last failure.
     asked: Option<Duration>,

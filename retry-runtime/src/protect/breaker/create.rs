@@ -47,7 +47,7 @@ impl CircuitBreaker {
     }
     }
 
-    /// Creates a breaker as [`new`](Self::new) does, with a name made at run time.
+    /// Creates a breaker as [`new`](Self::new) does, with a name made at runtime.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};

@@ -41,7 +41,7 @@ impl RetryQuota {
     }
     }
 
-    /// Creates a bucket as [`new`](Self::new) does, with a name made at run time.
+    /// Creates a bucket as [`new`](Self::new) does, with a name made at runtime.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};

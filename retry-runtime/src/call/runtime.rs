@@ -1,4 +1,4 @@
-//! Options known only at run time, as an expansion evaluates them: turns the types found in
+//! Options known only at runtime, as an expansion evaluates them: turns the types found in
 //! configurations into the parts of a policy.
 
 use core::borrow::Borrow;

@@ -1,4 +1,4 @@
-//! Determines which expressions are known only at run time, and when each of them is evaluated:
+//! Determines which expressions are known only at runtime, and when each of them is evaluated:
 //! once a call, before its first attempt, like an argument.
 
 use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
@@ -75,26 +75,26 @@ impl ValueKind {
         let argument = match self {
             // Its type may be one of several.
             Self::Policy => {
-                let mut source = place.call(quote!(__retry::run_time::source), borrowed);
+                let mut source = place.call(quote!(__retry::runtime::source), borrowed);
                 source.extend(place.locate(quote!(.__source())));
                 source
             }
             _ => borrowed,
         };
-        place.call(quote!(__retry::run_time::#function), argument)
+        place.call(quote!(__retry::runtime::#function), argument)
     }
 }
 
-/// An expression known only at run time. As tokens, what the expansion evaluates wherever it needs
+/// An expression known only at runtime. As tokens, what the expansion evaluates wherever it needs
 /// the value: the variable that holds it, or the expression itself, if its value cannot change.
 #[derive(Clone)]
-pub(crate) struct RunTimeExpr {
+pub(crate) struct RuntimeExpr {
     pub(crate) written: Expr,
     local: Option<Ident>,
     kind: ValueKind,
 }
 
-impl RunTimeExpr {
+impl RuntimeExpr {
     /// Calls the runtime's function for the value, as a part of a policy.
     pub(crate) fn evaluated(&self) -> TokenStream {
         self.kind.read(self.kind.function(), self)
@@ -106,7 +106,7 @@ impl RunTimeExpr {
     }
 }
 
-impl ToTokens for RunTimeExpr {
+impl ToTokens for RuntimeExpr {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match &self.local {
             Some(local) => local.to_tokens(tokens),
@@ -147,9 +147,9 @@ impl Scope {
         std::mem::take(&mut self.locals)
     }
 
-    /// Evaluates an expression that is known only at run time: where it stands, if its value cannot
+    /// Evaluates an expression that is known only at runtime: where it stands, if its value cannot
     /// change, and otherwise once.
-    pub(crate) fn evaluate(&mut self, kind: ValueKind, written: Expr) -> RunTimeExpr {
+    pub(crate) fn evaluate(&mut self, kind: ValueKind, written: Expr) -> RuntimeExpr {
         let written = match (kind, written) {
             // A policy is borrowed anyway, and lends its lists for longer than a reference to this
             // reference would live.
@@ -164,7 +164,7 @@ impl Scope {
             self.locals.push(Local { name: name.clone(), expr: written.clone(), kind });
             name
         });
-        RunTimeExpr { written, local, kind }
+        RuntimeExpr { written, local, kind }
     }
 
     /// Returns whether this is a path of fields, such as `self.config.http`, that begins with a
@@ -185,8 +185,8 @@ impl Scope {
         }
     }
 
-    /// The argument of `runtime(…)`, or any other expression that is known only at run time.
-    pub(crate) fn run_time<'e>(&self, expr: &'e Expr) -> Option<&'e Expr> {
+    /// The argument of `runtime(…)`, or any other expression that is known only at runtime.
+    pub(crate) fn runtime<'e>(&self, expr: &'e Expr) -> Option<&'e Expr> {
         if !self.is_function {
             return None;
         }
@@ -209,7 +209,7 @@ impl Scope {
                 Err(syn::Error::new_spanned(
                     expr,
                     format!(
-                        "`{}` is no constant, which is needed here: build a policy at run time \
+                        "`{}` is no constant, which is needed here: build a policy at runtime \
                          with `Policy::new().attempts(…)`, or write the value in the attribute",
                         written()
                     ),
@@ -218,13 +218,13 @@ impl Scope {
                 Ok(())
             };
         }
-        if !calls_at_run_time(expr) {
+        if !calls_at_runtime(expr) {
             return Ok(());
         }
         Err(syn::Error::new_spanned(
             expr,
             format!(
-                "this call is made at run time, though it mentions neither `self` nor an argument: \
+                "this call is made at runtime, though it mentions neither `self` nor an argument: \
                  write `runtime({})`",
                 written()
             ),
@@ -297,14 +297,14 @@ fn may_be_variable(word: &str) -> bool {
 }
 
 /// Returns whether the expression certainly makes a call that no constant can make.
-fn calls_at_run_time(expr: &Expr) -> bool {
+fn calls_at_runtime(expr: &Expr) -> bool {
     /// Methods of the standard library that are not `const`, by names that no constant has.
     const METHODS: [&str; 9] =
         ["parse", "load", "load_full", "lock", "borrow", "clone", "to_owned", "into", "try_into"];
 
     match expr {
         Expr::MethodCall(call) => {
-            METHODS.iter().any(|method| call.method == method) || calls_at_run_time(&call.receiver)
+            METHODS.iter().any(|method| call.method == method) || calls_at_runtime(&call.receiver)
         }
         Expr::Call(call) => match &*call.func {
             Expr::Path(path) => {
@@ -314,19 +314,19 @@ fn calls_at_run_time(expr: &Expr) -> bool {
                 };
                 let last = segments.next();
                 (is(last, "var") || is(last, "var_os")) && is(segments.next(), "env")
-                    || call.args.iter().any(calls_at_run_time)
+                    || call.args.iter().any(calls_at_runtime)
             }
             _ => false,
         },
         // `CONFIG.get().attempts`: a `NonZero`, whose `get` is const, has no fields.
-        Expr::Field(field) => calls_at_run_time(&field.base) || gets_guard(&field.base),
-        Expr::Unary(unary) => calls_at_run_time(&unary.expr),
-        Expr::Try(question) => calls_at_run_time(&question.expr),
-        Expr::Paren(paren) => calls_at_run_time(&paren.expr),
-        Expr::Group(group) => calls_at_run_time(&group.expr),
-        Expr::Reference(borrowed) => calls_at_run_time(&borrowed.expr),
-        Expr::Cast(cast) => calls_at_run_time(&cast.expr),
-        Expr::Binary(binary) => calls_at_run_time(&binary.left) || calls_at_run_time(&binary.right),
+        Expr::Field(field) => calls_at_runtime(&field.base) || gets_guard(&field.base),
+        Expr::Unary(unary) => calls_at_runtime(&unary.expr),
+        Expr::Try(question) => calls_at_runtime(&question.expr),
+        Expr::Paren(paren) => calls_at_runtime(&paren.expr),
+        Expr::Group(group) => calls_at_runtime(&group.expr),
+        Expr::Reference(borrowed) => calls_at_runtime(&borrowed.expr),
+        Expr::Cast(cast) => calls_at_runtime(&cast.expr),
+        Expr::Binary(binary) => calls_at_runtime(&binary.left) || calls_at_runtime(&binary.right),
         _ => false,
     }
 }

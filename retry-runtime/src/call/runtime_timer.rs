@@ -1,4 +1,4 @@
-//! [`RunTimeTimer`]: cuts attempts off where it is known only at run time whether any are to be.
+//! [`RuntimeTimer`]: cuts attempts off where it is known only at runtime whether any are to be.
 
 use core::fmt;
 use core::future::Future;
@@ -12,7 +12,7 @@ use crate::outcome::error::Interrupted;
 
 /// The time limits of a call. On the heap, and only if there are any, because a timer is larger
 /// than all the rest.
-pub struct RunTimeTimer<R>(Option<Box<Bounds<R>>>);
+pub struct RuntimeTimer<R>(Option<Box<Bounds<R>>>);
 
 struct Bounds<R> {
     timed: Timed,
@@ -20,7 +20,7 @@ struct Bounds<R> {
     interrupted: Option<fn(Interrupted) -> R>,
 }
 
-impl<R> RunTimeTimer<R> {
+impl<R> RuntimeTimer<R> {
     /// For a call without time limits.
     pub const UNTIMED: Self = Self(None);
 
@@ -36,52 +36,52 @@ impl<R> RunTimeTimer<R> {
     }
 }
 
-impl<R> AttemptTimeout<R> for RunTimeTimer<R> {
+impl<R> AttemptTimeout<R> for RuntimeTimer<R> {
     type Attempt<'a, F: Future<Output = R>>
-        = RunTimeAttempt<'a, R, F>
+        = RuntimeAttempt<'a, R, F>
     where
         R: 'a;
 
     #[inline(always)]
-    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> RunTimeAttempt<'_, R, F> {
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> RuntimeAttempt<'_, R, F> {
         match &mut self.0 {
             Some(bounds) => bounds.bound(attempt),
-            None => RunTimeAttempt::Unbounded { attempt },
+            None => RuntimeAttempt::Unbounded { attempt },
         }
     }
 }
 
 impl<R> Bounds<R> {
     #[cold]
-    fn bound<F: Future<Output = R>>(&mut self, attempt: F) -> RunTimeAttempt<'_, R, F> {
+    fn bound<F: Future<Output = R>>(&mut self, attempt: F) -> RuntimeAttempt<'_, R, F> {
         match self.interrupted {
             Some(interrupted) => {
                 let attempt = Box::pin(self.timed.cut_off(attempt));
-                RunTimeAttempt::Bounded { attempt, timed: &mut self.timed, interrupted }
+                RuntimeAttempt::Bounded { attempt, timed: &mut self.timed, interrupted }
             }
-            None => RunTimeAttempt::Unbounded { attempt },
+            None => RuntimeAttempt::Unbounded { attempt },
         }
     }
 }
 
-impl<R> CallTiming for RunTimeTimer<R> {
+impl<R> CallTiming for RuntimeTimer<R> {
     #[inline(always)]
     fn timing(&self) -> Timing {
         self.0.as_ref().map_or(Timing::NONE, |bounds| bounds.timed.timing())
     }
 }
 
-impl<R> fmt::Debug for RunTimeTimer<R> {
+impl<R> fmt::Debug for RuntimeTimer<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RunTimeTimer").field(&self.timing()).finish()
+        f.debug_tuple("RuntimeTimer").field(&self.timing()).finish()
     }
 }
 
 pin_project_lite::pin_project! {
     /// An attempt that may have a limit.
-    #[project = RunTimeAttemptProjection]
+    #[project = RuntimeAttemptProjection]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub enum RunTimeAttempt<'a, R, F> {
+    pub enum RuntimeAttempt<'a, R, F> {
         Unbounded {
             #[pin]
             attempt: F,
@@ -94,14 +94,14 @@ pin_project_lite::pin_project! {
     }
 }
 
-impl<R, F: Future<Output = R>> Future for RunTimeAttempt<'_, R, F> {
+impl<R, F: Future<Output = R>> Future for RuntimeAttempt<'_, R, F> {
     type Output = R;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         match self.project() {
-            RunTimeAttemptProjection::Unbounded { attempt } => attempt.poll(cx),
-            RunTimeAttemptProjection::Bounded { attempt, timed, interrupted } => {
+            RuntimeAttemptProjection::Unbounded { attempt } => attempt.poll(cx),
+            RuntimeAttemptProjection::Bounded { attempt, timed, interrupted } => {
                 Poll::Ready(match ready!(attempt.as_mut().poll(cx)) {
                     Ok(outcome) => outcome,
                     Err((by, cut)) => {
@@ -114,8 +114,8 @@ impl<R, F: Future<Output = R>> Future for RunTimeAttempt<'_, R, F> {
     }
 }
 
-impl<R, F> fmt::Debug for RunTimeAttempt<'_, R, F> {
+impl<R, F> fmt::Debug for RuntimeAttempt<'_, R, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunTimeAttempt").finish_non_exhaustive()
+        f.debug_struct("RuntimeAttempt").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Options known only at run time.
+//! Options known only at runtime.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -123,7 +123,7 @@ async fn a_policy_of_a_field_is_obeyed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn constants_stand_on_top_of_a_policy_of_run_time() {
+async fn constants_stand_on_top_of_a_policy_of_runtime() {
     let (client, began) = (Client::default(), Instant::now());
     assert_eq!(client.by_policy_with_a_constant().await, Err(Down(2)));
     assert_eq!(began.elapsed(), 2 * S);
@@ -170,7 +170,7 @@ async fn bounds_may_be_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bounds_of_a_policy_of_run_time_cut_attempts_off() {
+async fn the_bounds_of_a_policy_of_runtime_cut_attempts_off() {
     let (mut client, began) = (Client::default(), Instant::now());
     client.config.retry = Policy::new().attempts(2).timeout(3 * S);
     let error = client.bounded_by_policy().await.unwrap_err();
@@ -481,18 +481,18 @@ fn site(name: &str) -> &'static Site {
 }
 
 #[test]
-fn sites_tell_which_fields_are_of_run_time() {
-    let fields = site("run_time::by_arguments").run_time();
+fn sites_tell_which_fields_are_of_runtime() {
+    let fields = site("runtime::by_arguments").runtime();
     assert!(fields.contains(Field::Attempts) && fields.contains(Field::InitialDelay));
     assert!(!fields.contains(Field::Jitter));
-    let fields = site("run_time::by_a_call").run_time();
+    let fields = site("runtime::by_a_call").runtime();
     assert!(fields.contains(Field::Attempts) && !fields.contains(Field::Jitter));
 }
 
 #[tokio::test(start_paused = true)]
 async fn overrides_are_laid_over_the_evaluated_policy() {
     let calls = Cell::new(0);
-    let name = site("run_time::by_arguments").name();
+    let name = site("runtime::by_arguments").name();
     let hurried = Overrides::from_pairs([(name, "initial_delay", "1s")]).unwrap();
     let began = Instant::now();
     let outcome = with_overrides(&hurried, by_arguments(&calls, 3, 9 * S)).await;
@@ -502,7 +502,7 @@ async fn overrides_are_laid_over_the_evaluated_policy() {
 struct Pages<const MAX_RETRIES: u32>(AtomicU32);
 
 impl<const MAX_RETRIES: u32> Pages<MAX_RETRIES> {
-    #[retry(attempts = MAX_RETRIES, name = "run_time.pages")]
+    #[retry(attempts = MAX_RETRIES, name = "runtime.pages")]
     async fn get(&self) -> Result<(), Down> {
         Err(Down(self.0.fetch_add(1, Ordering::Relaxed) + 1))
     }
@@ -510,15 +510,15 @@ impl<const MAX_RETRIES: u32> Pages<MAX_RETRIES> {
 
 #[tokio::test(start_paused = true)]
 async fn a_parameter_of_the_impl_goes_by_its_whole_name() {
-    assert_eq!(site("run_time.pages").policy(), None);
+    assert_eq!(site("runtime.pages").policy(), None);
     assert_eq!(Pages::<5>(AtomicU32::new(0)).get().await, Err(Down(5)));
-    let learned = site("run_time.pages").policy().unwrap();
+    let learned = site("runtime.pages").policy().unwrap();
     assert_eq!(learned.get_attempts(), Attempts::Limited(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn overrides_reach_what_depends_on_a_parameter() {
-    let hurried = Overrides::from_pairs([("run_time.pages", "attempts", "2")]).unwrap();
+    let hurried = Overrides::from_pairs([("runtime.pages", "attempts", "2")]).unwrap();
     let outcome = with_overrides(&hurried, Pages::<5>(AtomicU32::new(0)).get()).await;
     assert_eq!(outcome, Err(Down(2)));
 }
@@ -586,7 +586,7 @@ fn futures_are_send() {
 
 #[tokio::test(start_paused = true)]
 async fn bounds_that_an_error_cannot_tell_of_act_between_attempts_or_are_warned_of() {
-    #[retry(policy = policy, name = "run_time.slow")]
+    #[retry(policy = policy, name = "runtime.slow")]
     async fn slow(calls: &Cell<u32>, policy: Policy) -> Result<(), Down> {
         tokio::time::sleep(20 * S).await;
         answers(calls).await
@@ -595,7 +595,7 @@ async fn bounds_that_an_error_cannot_tell_of_act_between_attempts_or_are_warned_
     let calls = Cell::new(0);
     let policy = Policy::new().backoff(Backoff::Fixed).deadline(30 * S).attempts(9);
     assert_eq!(slow(&calls, policy).await, Err(Down(2)));
-    let (_listening, events) = listen("run_time.slow");
+    let (_listening, events) = listen("runtime.slow");
     let policy = Policy::new().attempts(2).timeout(3 * S);
     assert_eq!(slow(&calls, policy).await, Err(Down(4)));
     assert_eq!(slow(&calls, policy).await, Err(Down(6)));
@@ -617,12 +617,12 @@ fn listen(name: &'static str) -> (impl Sized, Arc<Mutex<Vec<String>>>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_mistake_is_warned_of_once_in_the_words_of_the_rule() {
-    #[retry(policy = policy, name = "run_time.mistaken")]
+    #[retry(policy = policy, name = "runtime.mistaken")]
     async fn mistaken(policy: Policy) -> Result<(), Down> {
         Err(Down(0))
     }
 
-    let (_listening, events) = listen("run_time.mistaken");
+    let (_listening, events) = listen("runtime.mistaken");
     for _ in 0..2 {
         mistaken(Policy::new().attempts(0)).await.unwrap_err();
     }
@@ -632,7 +632,7 @@ async fn a_mistake_is_warned_of_once_in_the_words_of_the_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_of_run_time_ends_with_the_last_error() {
+async fn a_deadline_of_runtime_ends_with_the_last_error() {
     #[retry(policy = policy)]
     async fn hangs(calls: &Cell<u32>, policy: Policy) -> Result<(), RetryError<Down>> {
         calls.set(calls.get() + 1);

@@ -11,15 +11,15 @@ mod source {
     pub(crate) mod docs;
     pub(crate) mod errors;
     pub(crate) mod expand;
+    pub(crate) mod function;
     pub(crate) mod grammar;
     pub(crate) mod hygiene;
     pub(crate) mod ide;
-    pub(crate) mod item;
     pub(crate) mod options;
-    pub(crate) mod plain;
     pub(crate) mod policy;
     pub(crate) mod runtime;
     pub(crate) mod signature;
+    pub(crate) mod token_text;
     pub(crate) mod value;
 }
 

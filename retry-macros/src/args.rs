@@ -9,18 +9,18 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
+use crate::function;
 use crate::grammar::{
     self, assigned, at_next, each, equals, nearest, set_twice, up_to_comma, written,
 };
-use crate::item;
 use crate::options::backoff;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::{BREAKER, Base, Entry, POLICY, Settings};
 use crate::options::{self, Inside, Opt};
-use crate::plain::plain;
 use crate::runtime::{Local, RuntimeExpr, Scope, ValueKind};
+use crate::token_text::token_text;
 use crate::value::{self, Value};
 
 /// All options as written, except the invalid ones.
@@ -249,7 +249,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
             let message = format!(
                 "`on_retry` takes a function, which is called before each wait: write `on_retry = \
                  |event| {}`",
-                plain(&expr)
+                token_text(&expr)
             );
             return Err(syn::Error::new_spanned(expr, message));
         }
@@ -561,11 +561,11 @@ fn check_shared(
     let message = match expr {
         Expr::Lit(syn::ExprLit { lit: number @ syn::Lit::Int(_), .. }) => {
             let setting = if kind == "RetryQuota" { "capacity" } else { "failure_threshold" };
-            let arguments = format!("{arguments}.{setting}({})", plain(number));
+            let arguments = format!("{arguments}.{setting}({})", token_text(number));
             format!("`{option}` takes the {option} itself, not a number: {}", declared(&arguments))
         }
         Expr::Lit(literal) => {
-            let named = plain(&literal.lit);
+            let named = token_text(&literal.lit);
             let rest = arguments.split_once(',').map_or("", |(_, rest)| rest);
             format!(
                 "`{option}` takes the {option} itself, not its name: {}",
@@ -580,7 +580,7 @@ fn check_shared(
                 if !is_new {
                     return Ok(());
                 }
-                let arguments = plain(&call.args);
+                let arguments = token_text(&call.args);
                 format!(
                     "this creates a {option} for each call, so that no two calls share it and it \
                      never acts: {}",
@@ -606,7 +606,7 @@ fn check_call(expr: &Expr) -> syn::Result<()> {
     if !call.args.iter().any(is_setting) {
         return Ok(());
     }
-    let (shared, settings) = (plain(&call.func), plain(&call.args));
+    let (shared, settings) = (token_text(&call.func), token_text(&call.args));
     Err(syn::Error::new_spanned(
         expr,
         format!(
@@ -653,8 +653,8 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
         return Err(match input.parse::<Expr>() {
             Ok(value) => {
                 let call = match &value {
-                    Expr::Closure(_) => format!("fallback({})", plain(&value)),
-                    _ => format!("fallback(|_| {})", plain(&value)),
+                    Expr::Closure(_) => format!("fallback({})", token_text(&value)),
+                    _ => format!("fallback(|_| {})", token_text(&value)),
                 };
                 syn::Error::new_spanned(
                     &value,
@@ -699,7 +699,7 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
                 format!(
                     "`on_failure` takes an action: to return this instead, write `fallback(|_| \
                      {word}{})`",
-                    plain(&rest)
+                    token_text(&rest)
                 ),
             ))
         }
@@ -721,7 +721,9 @@ fn map_error(map: Expr) -> syn::Result<Expr> {
     let is_right = match &map {
         Expr::Lit(_) | Expr::Macro(_) | Expr::Block(_) => false,
         Expr::Closure(closure) => match closure.inputs.first() {
-            Some(Pat::Type(_)) => closure.inputs.len() == 1 && item::mapped_error(&map).is_some(),
+            Some(Pat::Type(_)) => {
+                closure.inputs.len() == 1 && function::mapped_error(&map).is_some()
+            }
             Some(_) => closure.inputs.len() == 1,
             None => false,
         },
@@ -814,7 +816,7 @@ fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>
         let ahead = input.fork();
         ahead.parse::<Token![=]>()?;
         let names = up_to_comma(&ahead);
-        let listed = plain(&names).replace(['(', ')', '[', ']'], "");
+        let listed = token_text(&names).replace(['(', ')', '[', ']'], "");
         return Err(syn::Error::new_spanned(names, format!("write `{name}({listed})`")));
     }
     if !input.peek(token::Paren) {
@@ -849,8 +851,11 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
     }
     if let Some(option) = home(word) {
         let rest = up_to_comma(value);
-        let call =
-            if rest.is_empty() || value.peek(token::Paren) { plain(&rest) } else { String::new() };
+        let call = if rest.is_empty() || value.peek(token::Paren) {
+            token_text(&rest)
+        } else {
+            String::new()
+        };
         return match option {
             "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
             option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),

@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, ReturnType, Signature, Token, Type};
 
-use crate::item::Function;
+use crate::function::Function;
 
 /// The attempt, and how it was written.
 pub(crate) struct Block {

@@ -10,12 +10,12 @@ use syn::{
 };
 
 use crate::args::{Args, Breaker, OnFailure};
+use crate::function::Function;
 use crate::hygiene::quote;
 use crate::ide;
-use crate::item::Function;
 use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
-use crate::plain::plain;
+use crate::token_text::token_text;
 
 /// The place in which the section can be shown without harm.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,13 +97,13 @@ fn others(args: &Args) -> String {
     }
     match &args.breaker {
         Some(Breaker::Shared(breaker)) => {
-            words.push(format!("circuit breaker `{}`", plain(breaker)));
+            words.push(format!("circuit breaker `{}`", token_text(breaker)));
         }
         Some(Breaker::InPlace(_)) => words.push("its own circuit breaker".to_owned()),
         None => {}
     }
     if let Some(quota) = &args.quota {
-        words.push(format!("retry quota `{}`", plain(quota)));
+        words.push(format!("retry quota `{}`", token_text(quota)));
     }
     match &args.on_failure {
         OnFailure::Stop => {}
@@ -120,12 +120,12 @@ fn others(args: &Args) -> String {
 fn listed(matchers: &[Matcher]) -> String {
     let callable = |function: &Expr| match function {
         Expr::Closure(_) => "…".to_owned(),
-        path => plain(path),
+        path => token_text(path),
     };
     let written = matchers.iter().map(|matcher| match matcher {
         Matcher::Class(class) => class.to_string(),
         Matcher::Pattern(text) => format!("pattern({})", text.token()),
-        Matcher::Matches { pattern, .. } => format!("matches({})", plain(pattern)),
+        Matcher::Matches { pattern, .. } => format!("matches({})", token_text(pattern)),
         Matcher::When(predicate) => format!("when({})", callable(predicate)),
         Matcher::Ok(predicate) => format!("ok({})", callable(predicate)),
     });
@@ -140,10 +140,10 @@ fn as_written(args: &Args) -> String {
     let policy = &args.policy;
     let mut words = Vec::new();
     if let Some(base) = &policy.base {
-        words.push(format!("Policy `{}`", plain(base.written())));
+        words.push(format!("Policy `{}`", token_text(base.written())));
     }
     for entry in &policy.settings.entries {
-        let (name, value) = (&entry.name, plain(&entry.value.tokens));
+        let (name, value) = (&entry.name, token_text(&entry.value.tokens));
         // A bare `jitter` is shown as it is.
         words.push(if *name == value {
             format!("`{name}`")
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::args::Syntax;
     use crate::errors::Errors;
-    use crate::item;
+    use crate::function;
     use crate::runtime::Scope;
 
     /// The lines of the section, and whether they are only for rustdoc.
@@ -216,7 +216,7 @@ mod tests {
             Args::parse(parse(options), Syntax::Attribute, &mut Scope::default(), &mut errors);
         let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
-        let function = item::parse(&parse(function)).expect("a function");
+        let function = function::parse(&parse(function)).expect("a function");
         let attrs = section(&args, &checked, &function);
         let rustdoc_only = attrs.iter().any(|attr| attr.path().is_ident("cfg_attr"));
         let lines = attrs.iter().filter_map(|attr| match &attr.meta {

@@ -27,8 +27,8 @@
 //! }
 //! ```
 //!
-//! A body that may exit early, with `?` or `return`, becomes a separate block: `async { /* type
-//! edge */ { body } }.await`.
+//! A body that may exit early, with `?` or `return`, becomes a separate block: `async { /* never
+//! returned */ { body } }.await`.
 //!
 //! No closure is created around an async body, so it may borrow its arguments mutably, and it stays
 //! `Send`. The outcome is dropped before the wait, so an error need not be `Send` for the future to
@@ -58,8 +58,8 @@ use syn::{Expr, Ident, ReturnType, Type};
 use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
 use crate::errors::Errors;
+use crate::function::{self, Boxed, Form, Function};
 use crate::hygiene::{SpanRange, quote};
-use crate::item::{self, Boxed, Form, Function};
 use crate::options::check::Checked;
 use crate::options::hedge::HedgeDelay;
 use crate::options::matcher::Matcher;
@@ -71,7 +71,7 @@ use crate::value::mentions;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let parsed = item::parse(item);
+    let parsed = function::parse(item);
     let arguments = parsed.as_ref().map(signature::arguments).unwrap_or_default();
     let mut scope = match &parsed {
         Ok(function) => Scope::new(&arguments, signature::unchanging(function)),
@@ -89,7 +89,7 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
             errors.push(error);
             let errors = errors.into_tokens();
             // An expression or a statement after the error would be a mistake of its own.
-            return if item::is_inside_function(item) { errors } else { quote!(#errors #item) };
+            return if function::is_inside_function(item) { errors } else { quote!(#errors #item) };
         }
     };
     match function.form() {
@@ -140,7 +140,7 @@ fn expand(
     function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
     let Function { mut attrs, vis, mut sig, body } = function;
-    attrs.iter_mut().for_each(item::allow_what_clippy_is_expected_to_say);
+    attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);
     let (attempt, around) = match form {
         Form::Async => {
             let mutable = expansion.prepare_clones(&mut sig);
@@ -197,7 +197,7 @@ fn is_constant(tokens: TokenStream) -> bool {
 }
 
 /// The way in which attempts of this function are timed.
-enum Timing {
+enum TimeoutMode {
     Never,
     /// Not cut off, but the time is checked between attempts: for `max_elapsed`, and for the
     /// deadline of a function that is not async.
@@ -250,7 +250,7 @@ struct Expansion<'a> {
     error_place: SpanRange,
     is_async: bool,
     body_place: BodyPlace,
-    cut: Timing,
+    timeout_mode: TimeoutMode,
     kept: KeepsFailure,
     /// The function that maps the last error for the caller.
     map_error: Option<&'a Expr>,
@@ -277,12 +277,12 @@ impl<'a> Expansion<'a> {
         let map_error = args.map_error.as_ref().filter(|map| {
             signature::is_mapped(map, &erased) && matches!(args.on_failure, OnFailure::Stop)
         });
-        let mapped = map_error.and_then(item::mapped_error);
+        let mapped = map_error.and_then(function::mapped_error);
         let error_place = match mapped {
             Some(error) => SpanRange::of(error),
-            None => item::error_of(&erased).map_or(return_place, SpanRange::of),
+            None => function::error_of(&erased).map_or(return_place, SpanRange::of),
         };
-        item::erase_impl_trait(&mut erased);
+        function::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings, .. } = &args.policy;
         let base_is_runtime = args.policy.runtime_base().is_some();
@@ -291,14 +291,14 @@ impl<'a> Expansion<'a> {
         let timed = settings.bounds(Field::Timeout) || deadline;
         let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
         let timed_at_runtime = is_runtime(Field::Timeout) || is_runtime(Field::Deadline);
-        let cut = match (is_async, timed, shared) {
-            (true, true, _) if timed_at_runtime => Timing::AtRuntime { is_demanded: true },
-            (true, true, _) => Timing::Always,
-            (true, false, true) if base_is_runtime => Timing::AtRuntime { is_demanded: false },
-            (true, false, true) => Timing::ByPolicy,
-            (true, false, false) if clocked => Timing::BetweenAttempts,
-            (false, ..) if clocked || shared => Timing::BetweenAttempts,
-            _ => Timing::Never,
+        let timeout_mode = match (is_async, timed, shared) {
+            (true, true, _) if timed_at_runtime => TimeoutMode::AtRuntime { is_demanded: true },
+            (true, true, _) => TimeoutMode::Always,
+            (true, false, true) if base_is_runtime => TimeoutMode::AtRuntime { is_demanded: false },
+            (true, false, true) => TimeoutMode::ByPolicy,
+            (true, false, false) if clocked => TimeoutMode::BetweenAttempts,
+            (false, ..) if clocked || shared => TimeoutMode::BetweenAttempts,
+            _ => TimeoutMode::Never,
         };
         let shared = shared && !base_is_runtime;
         let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
@@ -319,19 +319,19 @@ impl<'a> Expansion<'a> {
             generics.iter().any(|name| name == word) || word.len() == 1 && *is_method
         };
         let body_type = match mapped {
-            Some(error) => item::with_error(&erased, error),
-            None => item::inside_retry_error(&erased),
+            Some(error) => function::with_error(&erased, error),
+            None => function::inside_retry_error(&erased),
         };
         // The error of the call is mapped, not the error of an attempt.
         let body_type = body_type.or_else(|| map_error.is_some().then(|| erased.clone()));
         let is_unknown = |error: TokenStream| {
-            item::borrows(error.clone())
-                || item::may_name_parameter(error.clone()) && *is_method
+            function::borrows(error.clone())
+                || function::may_name_parameter(error.clone()) && *is_method
                 || mentions(error, &|word| word == "_" || is_parameter(word))
         };
         // Only a failure that a test plans needs to know it.
         let error_is_known = cfg!(feature = "testing")
-            && !is_unknown(item::error_tokens(body_type.as_ref().unwrap_or(&erased)));
+            && !is_unknown(function::error_tokens(body_type.as_ref().unwrap_or(&erased)));
         let expression = policy::expression(&args.policy, checked.wrong);
         let is_generic = |entry: &Entry<Policy>| {
             if entry.value.is_known() {
@@ -349,10 +349,11 @@ impl<'a> Expansion<'a> {
             Form::Boxed(boxed) => &boxed.attempt,
             Form::Async | Form::Sync => &function.body,
         };
-        let may_be_in_place = matches!(cut, Timing::Never | Timing::BetweenAttempts)
-            && hedge_delay.is_none()
-            && !args.nested_once
-            && attempt::may_be_in_place(body, &owned);
+        let may_be_in_place =
+            matches!(timeout_mode, TimeoutMode::Never | TimeoutMode::BetweenAttempts)
+                && hedge_delay.is_none()
+                && !args.nested_once
+                && attempt::may_be_in_place(body, &owned);
         let base_is_generic = args
             .policy
             .constant_base()
@@ -371,7 +372,7 @@ impl<'a> Expansion<'a> {
             is_async,
             body_place: if may_be_in_place { BodyPlace::Loop } else { BodyPlace::Apart },
             kept,
-            cut,
+            timeout_mode,
             map_error,
             hedge_delay,
             error_is_known,

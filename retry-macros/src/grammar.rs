@@ -8,7 +8,7 @@ use syn::{Expr, ExprLit, Ident, Token};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
-use crate::plain::plain;
+use crate::token_text::token_text;
 
 /// An error at the next token.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {
@@ -119,10 +119,10 @@ pub(crate) fn written(input: ParseStream) -> String {
     let mut tokens = up_to_comma(input).into_iter();
     match tokens.next() {
         Some(TokenTree::Punct(punct)) if matches!(punct.as_char(), '=' | ':') => {
-            plain(&tokens.collect::<TokenStream>())
+            token_text(&tokens.collect::<TokenStream>())
         }
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
-            plain(&group.stream())
+            token_text(&group.stream())
         }
         _ => String::new(),
     }

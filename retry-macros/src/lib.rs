@@ -5,7 +5,7 @@
 //!
 //! - **parse**: `options` (what an option is), `args` and `settings` (tables with a row for each),
 //!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `runtime` (which values
-//!   are known only at runtime), `item` (the function), `block` (the attempt of `retrying!`);
+//!   are known only at runtime), `function` (the function), `block` (the attempt of `retrying!`);
 //! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
 //!   (whether the options fit the function, and what happens to arguments that an attempt changes);
 //! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
@@ -20,15 +20,15 @@ mod classify;
 mod docs;
 mod errors;
 mod expand;
+mod function;
 mod grammar;
 mod hygiene;
 mod ide;
-mod item;
 mod options;
-mod plain;
 mod policy;
 mod runtime;
 mod signature;
+mod token_text;
 mod value;
 
 use proc_macro::TokenStream;

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::{Expr, Ident};
 
 use crate::hygiene::{SpanRange, quote};
-use crate::plain::plain;
+use crate::token_text::token_text;
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.
@@ -203,7 +203,7 @@ impl Scope {
     /// Rejects a constant that calls what no constant can call, where `runtime(…)` would be needed.
     /// Whatever may be a constant is left to the compiler.
     pub(crate) fn check_constant(&self, expr: &Expr) -> syn::Result<()> {
-        let written = || plain(&expr.to_token_stream());
+        let written = || token_text(&expr.to_token_stream());
         if !self.is_function {
             return if Self::of_block().is_mentioned(expr.to_token_stream()) {
                 Err(syn::Error::new_spanned(

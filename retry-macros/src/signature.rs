@@ -8,7 +8,7 @@ use syn::{Expr, FnArg, Ident, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
 use crate::errors::Errors;
-use crate::item::{self, Form, Function};
+use crate::function::{self, Form, Function};
 use crate::options::matcher::Matcher;
 use crate::value::mentions;
 
@@ -110,7 +110,8 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
              fallback(|error| …)`",
         ),
         OnFailure::Stop if args.map_error.is_some() => {}
-        OnFailure::Stop if returned.is_some_and(|ty| item::inside_retry_error(ty).is_some()) => {}
+        OnFailure::Stop
+            if returned.is_some_and(|ty| function::inside_retry_error(ty).is_some()) => {}
         OnFailure::Stop => errors.at(
             name,
             "`history` is part of the `RetryError` of a call, which nothing receives here: return \
@@ -122,15 +123,15 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
 
 /// Returns whether `map_error` can map the error of what a function returns.
 pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
-    match item::mapped_error(map) {
-        Some(error) => item::with_error(returned, error).is_some(),
+    match function::mapped_error(map) {
+        Some(error) => function::with_error(returned, error).is_some(),
         None => may_be_result(returned),
     }
 }
 
 /// Returns whether this may be a `Result`, or an alias of one, judging by its tokens.
 fn may_be_result(ty: &Type) -> bool {
-    match item::peel_type(ty) {
+    match function::peel_type(ty) {
         Type::Infer(_) | Type::Macro(_) => true,
         Type::Path(path) => path.path.segments.last().is_some_and(|segment| {
             let name = segment.ident.to_string();
@@ -154,10 +155,10 @@ fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     }
     for input in &function.sig.inputs {
         let (blamed, name, instead) = match input {
-            FnArg::Receiver(receiver) if item::is_mut_self(input) => {
+            FnArg::Receiver(receiver) if function::is_mut_self(input) => {
                 (receiver.to_token_stream(), "&mut self".to_owned(), "take `&self`")
             }
-            FnArg::Typed(argument) if item::is_mut_reference(&argument.ty) => {
+            FnArg::Typed(argument) if function::is_mut_reference(&argument.ty) => {
                 let name = argument.pat.to_token_stream().to_string();
                 (argument.to_token_stream(), name, "take a shared reference")
             }
@@ -194,8 +195,8 @@ pub(crate) fn unchanging(function: &Function) -> Vec<String> {
     let this = is_shared_self.then_some(["self", "__self"]).into_iter().flatten();
     let mut names: Vec<String> = this.map(str::to_owned).collect();
     for binding in by_value::bindings(function) {
-        let may_change = binding.is_mut || binding.by_ref || item::is_mut_reference(binding.ty);
-        if !may_change && item::is_copied(binding.ty) {
+        let may_change = binding.is_mut || binding.by_ref || function::is_mut_reference(binding.ty);
+        if !may_change && function::is_copied(binding.ty) {
             names.push(binding.name.to_string());
         }
     }
@@ -213,7 +214,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     let mut owned: Vec<String> = this.map(str::to_owned).collect();
     for binding in by_value::bindings(function) {
         let is_consumed = !binding.by_ref && !args.clone.contains(&binding.name);
-        if is_consumed && !item::is_copied(binding.ty) {
+        if is_consumed && !function::is_copied(binding.ty) {
             owned.push(binding.name.to_string());
         }
     }
@@ -221,7 +222,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
 }
 
 fn is_option(ty: &Type) -> bool {
-    let Type::Path(path) = item::peel_type(ty) else { return false };
+    let Type::Path(path) = function::peel_type(ty) else { return false };
     path.path.segments.last().is_some_and(|segment| {
         segment.ident == "Option" && matches!(segment.arguments, PathArguments::AngleBracketed(_))
     })

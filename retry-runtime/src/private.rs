@@ -150,8 +150,8 @@ pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
 }
 
 /// Never called: it gives a block the type of its `return`.
-pub fn edge<T>() -> T {
-    unreachable!("the edge that tells the type is never taken")
+pub fn never_return<T>() -> T {
+    unreachable!("the `return` that gives the type is never reached")
 }
 
 /// Requires a closure that can be called while what it returned before still runs. The name is part
@@ -161,7 +161,7 @@ pub fn may_run_twice_at_once<F: Fn() -> A, A: Future>(body: F) -> F {
 }
 
 /// Never called: it makes a block capture `T` by mutable reference.
-pub fn touch<T: ?Sized>(_: &mut T) {}
+pub fn capture_mut<T: ?Sized>(_: &mut T) {}
 
 /// Requires the shared policy given as `policy = …` to be a `Policy`.
 pub const fn shared(policy: Policy) -> Policy {

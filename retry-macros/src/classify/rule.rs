@@ -85,7 +85,7 @@ fn argument(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
                 Some((*reference.elem).clone())
             }
             ty => {
-                let written = crate::plain::plain(ty);
+                let written = crate::token_text::token_text(ty);
                 errors.at(ty, format!("a rule borrows the error: write `&{written}`"));
                 None
             }

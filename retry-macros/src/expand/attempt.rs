@@ -4,9 +4,9 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 
-use super::{Expansion, Timing};
+use super::{Expansion, TimeoutMode};
+use crate::function::{self, Boxed};
 use crate::hygiene::{SpanRange, quote};
-use crate::item::{self, Boxed};
 use crate::value::mentions;
 
 /// Arguments that the attempt captures by mutable reference.
@@ -53,8 +53,8 @@ impl Expansion<'_> {
                     // not exist; and in a pattern, `mut` may change the binding mode, since the
                     // matched value may be a reference.
                     let plain = argument.attrs.is_empty()
-                        && !item::is_shared_reference(&argument.ty)
-                        && !(item::is_mut_reference(&argument.ty) && self.may_lend());
+                        && !function::is_shared_reference(&argument.ty)
+                        && !(function::is_mut_reference(&argument.ty) && self.may_lend());
                     let Pat::Ident(pat) = &mut *argument.pat else { continue };
                     if plain
                         && pat.by_ref.is_none()
@@ -75,7 +75,7 @@ impl Expansion<'_> {
     /// Returns whether the returned value may borrow from a `&mut` argument that the body only
     /// reads: a unique borrow of that argument would end with the attempt.
     fn may_lend(&self) -> bool {
-        item::may_borrow(&self.declared)
+        function::may_borrow(&self.declared)
     }
 
     /// Removes `mut` from the arguments that are cloned for each attempt, and returns those that
@@ -84,7 +84,7 @@ impl Expansion<'_> {
         let mut mutable = Vec::new();
         for input in &mut sig.inputs {
             let FnArg::Typed(argument) = input else { continue };
-            item::for_each_binding(&mut argument.pat, &mut |bound| {
+            function::for_each_binding(&mut argument.pat, &mut |bound| {
                 if self.args.clone.contains(&bound.ident) && bound.mutability.take().is_some() {
                     mutable.push(bound.ident.clone());
                 }
@@ -97,7 +97,7 @@ impl Expansion<'_> {
     /// the arguments are rebound after these statements.
     pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
         let mut mutable = self.prepare_clones(sig);
-        let (statements, moved) = item::moved::without_mut(boxed.once.clone(), &self.clones);
+        let (statements, moved) = function::moved::without_mut(boxed.once.clone(), &self.clones);
         mutable.extend(moved);
         let mut rebound = Rebound { captures: Captures::default(), mutable, statements };
         if boxed.once.is_empty() {
@@ -105,24 +105,25 @@ impl Expansion<'_> {
         }
         let in_place = self.is_in_place() || self.is_hedged();
         for input in &mut sig.inputs {
-            if item::is_mut_self(input)
+            if function::is_mut_self(input)
                 && !in_place
                 && !self.may_lend()
                 && !self.borrows_self()
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
             {
                 let this = Ident::new("__self", boxed.attempt.span());
-                let this = item::find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
+                let this =
+                    function::find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
                 rebound.captures.0.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
-            if item::is_shared_reference(&argument.ty)
-                || item::is_mut_reference(&argument.ty) && self.may_lend()
+            if function::is_shared_reference(&argument.ty)
+                || function::is_mut_reference(&argument.ty) && self.may_lend()
             {
                 continue;
             }
             if let Pat::Ident(pat) = &*argument.pat {
-                if let Some(name) = item::find(boxed.attempt.stream(), &pat.ident.to_string()) {
+                if let Some(name) = function::find(boxed.attempt.stream(), &pat.ident.to_string()) {
                     if self.cancel_borrows(&pat.ident) {
                         continue;
                     }
@@ -173,18 +174,18 @@ impl Expansion<'_> {
             return self.attempt_in_place(mutable, body);
         }
         let clones = self.clones(mutable);
-        let touched = &captures.0;
+        let captured = &captures.0;
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
         let context = self.context_of_hedge();
-        // The edge is never taken: from it the compiler infers the type of `?` and `return`, and
-        // how to capture the arguments.
+        // The `return` is never reached: from it the compiler infers the type of `?` and `return`,
+        // and how to capture the arguments.
         let block = in_block_of(
             body,
             quote! {
                 if false {
-                    #(__retry::touch(&mut #touched);)*
-                    return __retry::edge::<#body_type>();
+                    #(__retry::capture_mut(&mut #captured);)*
+                    return __retry::never_return::<#body_type>();
                 }
                 #injection
                 #context
@@ -207,11 +208,11 @@ impl Expansion<'_> {
             attempt
         };
         let attempt = if self.is_hedged() { self.hedged(&attempt) } else { attempt };
-        match self.cut {
-            Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
-            Timing::Always | Timing::ByPolicy | Timing::AtRuntime { .. } => {
-                let cut = self.return_place.locate(quote!(&mut call.timer));
-                let arguments = quote!(#cut, #attempt);
+        match self.timeout_mode {
+            TimeoutMode::Never | TimeoutMode::BetweenAttempts => quote!(#attempt.await),
+            TimeoutMode::Always | TimeoutMode::ByPolicy | TimeoutMode::AtRuntime { .. } => {
+                let timer = self.return_place.locate(quote!(&mut call.timer));
+                let arguments = quote!(#timer, #attempt);
                 let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);
                 if !self.is_hedged() {
                     return quote!(#cutting.await);
@@ -249,7 +250,7 @@ impl Expansion<'_> {
     fn attempt_in_place(&self, mutable: &[Ident], body: &Group) -> TokenStream {
         let clones = self.clones(mutable);
         let injection = self.injection(&quote!(break 'attempt injected;));
-        let statements = item::statements_of(body);
+        let statements = function::statements_of(body);
         let label = (injection.is_some() && self.error_is_known).then(|| quote!('attempt:));
         let attempt = quote!(#label { #injection #clones #statements });
         if !self.returns_retry_error() {
@@ -296,7 +297,7 @@ impl Expansion<'_> {
 /// The block of a body, with `first` inserted before its statements.
 fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut statements = first;
-    statements.extend(item::statements_of(body));
+    statements.extend(function::statements_of(body));
     let mut block = Group::new(Delimiter::Brace, statements);
     block.set_span(body.span());
     block
@@ -349,7 +350,7 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
 /// follows has the `mut`, so this one would be reported as unused.
 fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
     let tokens: Vec<TokenTree> = statements.into_iter().collect();
-    let found = item::position_of_mut(&tokens, &name.to_string());
+    let found = function::position_of_mut(&tokens, &name.to_string());
     let kept = tokens.iter().enumerate().filter(|(at, _)| Some(*at) != found);
     (kept.map(|(_, token)| token.clone()).collect(), found.is_some())
 }

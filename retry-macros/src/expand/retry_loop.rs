@@ -5,10 +5,10 @@ use retry_rules::Field;
 
 use super::items::option;
 use super::verdict::Judging;
-use super::{Expansion, KeepsFailure, Timing};
+use super::{Expansion, KeepsFailure, TimeoutMode};
 use crate::args::Args;
+use crate::function;
 use crate::hygiene::{SpanRange, quote};
-use crate::item;
 use crate::policy;
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
@@ -91,7 +91,8 @@ impl Expansion<'_> {
     /// by its name: no trait has to be asked.
     fn failure(&self) -> TokenStream {
         let outcome = self.return_place.locate(quote!(&outcome));
-        if self.returns_retry_error() || !self.args.has_ok() && item::is_result(&self.declared) {
+        if self.returns_retry_error() || !self.args.has_ok() && function::is_result(&self.declared)
+        {
             return outcome;
         }
         self.on_return_type(&quote!(Outcome::failure), &outcome)
@@ -116,7 +117,7 @@ impl Expansion<'_> {
     pub(super) fn is_plain(&self) -> bool {
         let Args { breaker, quota, cancel, .. } = self.args;
         let is_protected = breaker.is_some() || quota.is_some();
-        matches!((&self.cut, &self.kept), (Timing::Never, KeepsFailure::Never))
+        matches!((&self.timeout_mode, &self.kept), (TimeoutMode::Never, KeepsFailure::Never))
             && !(is_protected || cancel.is_some() || self.generic)
             && !(self.is_runtime() || self.is_hedged())
     }
@@ -261,16 +262,16 @@ impl Expansion<'_> {
     fn timer(&self) -> TokenStream {
         let call_context = self.bare_call_context();
         let mut how = None;
-        let timer = match self.cut {
-            Timing::Never => return quote!(__retry::Untimed),
-            Timing::BetweenAttempts => quote!(__retry::Clocked),
-            Timing::Always => quote!(__retry::Timed),
-            Timing::AtRuntime { is_demanded } => {
+        let timer = match self.timeout_mode {
+            TimeoutMode::Never => return quote!(__retry::Untimed),
+            TimeoutMode::BetweenAttempts => quote!(__retry::Clocked),
+            TimeoutMode::Always => quote!(__retry::Timed),
+            TimeoutMode::AtRuntime { is_demanded } => {
                 let interrupted = self.how_to_interrupt(is_demanded);
                 how = Some(quote!(, #interrupted));
                 quote!(__retry::RuntimeTimer)
             }
-            Timing::ByPolicy => {
+            TimeoutMode::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
                 let has_max_elapsed = self.ask_policy(&quote!(has_max_elapsed));
                 quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>) as __retry::PickTimer>::Timer)
@@ -282,7 +283,7 @@ impl Expansion<'_> {
         }
         let evaluate = self.evaluate();
         let start = quote!({ let policy = #evaluate; #start });
-        if matches!(self.cut, Timing::Always | Timing::ByPolicy) {
+        if matches!(self.timeout_mode, TimeoutMode::Always | TimeoutMode::ByPolicy) {
             return start;
         }
         let is_timed = self.is_timed_at_runtime();

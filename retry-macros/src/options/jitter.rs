@@ -10,8 +10,8 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
-use crate::plain::plain;
 use crate::runtime::{Scope, ValueKind};
+use crate::token_text::token_text;
 use crate::value::{self, Tokens, Value};
 
 /// The value of `jitter`.
@@ -146,7 +146,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
         }
         None => {
             if let Expr::Range(range) = &expr {
-                let share = range.end.as_ref().map_or_else(|| "0.3".to_owned(), plain);
+                let share = range.end.as_ref().map_or_else(|| "0.3".to_owned(), token_text);
                 let message = format!(
                     "jitter is one number, the share that a wait is lengthened or shortened by at \
                      most: write `jitter = {share}`, or `jitter = up({share})` to lengthen it only; \

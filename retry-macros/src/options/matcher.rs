@@ -8,7 +8,7 @@ use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{self, nearest, skip_to_comma, up_to_comma};
-use crate::plain::plain;
+use crate::token_text::token_text;
 
 /// One entry.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub(crate) fn list(
 ) -> syn::Result<Vec<Matcher>> {
     if !input.peek(token::Bracket) {
         let rest: TokenStream = until_comma(input);
-        let example = match plain(&rest) {
+        let example = match token_text(&rest) {
             written if written.is_empty() => "transient".to_owned(),
             written if is_callable(&rest) => format!("when({written})"),
             written => written,
@@ -159,7 +159,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         let other = if option == "abort_on" { "retry_on" } else { "abort_on" };
         let message = format!(
             "what is left out of a list goes into the other one: write `{other} = [{}]`",
-            plain(&inside)
+            token_text(&inside)
         );
         return Err(syn::Error::new_spanned(until_comma(input), message));
     }
@@ -177,7 +177,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         let closure = until_comma(input);
         let message = format!(
             "a function of the error goes inside `when(…)`: write `when({})`",
-            plain(&closure)
+            token_text(&closure)
         );
         return Err(syn::Error::new_spanned(closure, message));
     }
@@ -254,7 +254,7 @@ fn predicate(expr: Expr) -> syn::Result<Expr> {
     }
     let message = format!(
         "`ok` takes a predicate of the value: write `ok(|value| matches!(value, {}))`",
-        plain(&expr)
+        token_text(&expr)
     );
     Err(syn::Error::new_spanned(expr, message))
 }
@@ -263,7 +263,7 @@ fn predicate(expr: Expr) -> syn::Result<Expr> {
 fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let rest = until_comma(input);
     let whole = quote::quote!(#name #rest);
-    let written = plain(&whole);
+    let written = token_text(&whole);
     let is_upper = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
     let path = syn::parse2::<Path>(whole.clone()).ok();
     let segments: Vec<String> = path

@@ -3,7 +3,7 @@
 use quote::ToTokens;
 
 /// Tokens as a person would write them, without the spaces that `to_string` inserts.
-pub(crate) fn plain(tokens: &impl ToTokens) -> String {
+pub(crate) fn token_text(tokens: &impl ToTokens) -> String {
     let joined = tokens
         .to_token_stream()
         .to_string()

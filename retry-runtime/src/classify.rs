@@ -377,7 +377,7 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
         if let Some(class) = registered::class(link) {
             return Some(within(class).settled());
         }
-        if let Some(class) = find(link).and_then(KnownError::class) {
+        if let Some(class) = find(link).and_then(KnownError::known_class) {
             said = Some((within(class), link));
             is_connecting |= class.contains(Class::CONNECT) && known::is_client(link);
         }

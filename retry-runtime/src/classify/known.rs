@@ -13,7 +13,7 @@ use crate::outcome::error::Interrupted;
 /// An error type whose meaning is known.
 pub trait KnownError: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
-    fn class(&self) -> Option<Class>;
+    fn known_class(&self) -> Option<Class>;
 
     /// Returns the hint of this error about the next attempt.
     fn hint(&self) -> Option<Hint> {
@@ -57,7 +57,7 @@ pub(super) fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Er
 }
 
 impl KnownError for io::Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         use io::ErrorKind as Kind;
 
         match self.kind() {
@@ -113,7 +113,7 @@ impl KnownError for io::Error {
 }
 
 impl KnownError for tokio::time::error::Elapsed {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(Class::TIMEOUT)
     }
 }
@@ -123,7 +123,7 @@ impl KnownError for Interrupted {
         self.held_for().map(Hint::Wait)
     }
 
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
             Self::Held { .. } => Class::RATE_LIMIT,
@@ -133,8 +133,8 @@ impl KnownError for Interrupted {
 }
 
 impl<T: KnownError> KnownError for Box<T> {
-    fn class(&self) -> Option<Class> {
-        T::class(self)
+    fn known_class(&self) -> Option<Class> {
+        T::known_class(self)
     }
 
     fn hint(&self) -> Option<Hint> {
@@ -143,8 +143,8 @@ impl<T: KnownError> KnownError for Box<T> {
 }
 
 impl<T: KnownError> KnownError for Arc<T> {
-    fn class(&self) -> Option<Class> {
-        T::class(self)
+    fn known_class(&self) -> Option<Class> {
+        T::known_class(self)
     }
 
     fn hint(&self) -> Option<Hint> {

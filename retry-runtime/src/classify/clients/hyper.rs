@@ -3,7 +3,7 @@
 use crate::classify::{Class, KnownError};
 
 impl KnownError for ::hyper::Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         if self.is_timeout() {
             Some(Class::TIMEOUT)
         } else if self.is_closed() || self.is_incomplete_message() || self.is_canceled() {

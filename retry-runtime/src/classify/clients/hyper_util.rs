@@ -5,7 +5,7 @@ use ::hyper_util::client::legacy::Error;
 use crate::classify::{Class, KnownError};
 
 impl KnownError for Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         // Its source says what else failed.
         self.is_connect().then_some(Class::NETWORK | Class::CONNECT)
     }

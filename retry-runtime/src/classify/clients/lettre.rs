@@ -5,7 +5,7 @@ use ::lettre::transport::smtp::Error;
 use crate::classify::{Class, KnownError};
 
 impl KnownError for Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         if self.is_timeout() {
             Some(Class::TIMEOUT)
         } else if self.is_transient() {

@@ -5,7 +5,7 @@ use ::redis::{ErrorKind, RedisError, RetryMethod, ServerErrorKind};
 use crate::classify::{Class, KnownError};
 
 impl KnownError for RedisError {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         if self.is_timeout() {
             return Some(Class::TIMEOUT);
         }

@@ -3,7 +3,7 @@
 use crate::classify::{Class, KnownError, status};
 
 impl KnownError for ::reqwest::Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         if let Some(answer) = self.status() {
             return Some(status(answer.as_u16()));
         }

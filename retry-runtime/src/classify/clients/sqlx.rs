@@ -6,7 +6,7 @@ use crate::classify::{Class, KnownError, sqlstate};
 macro_rules! known {
     ($core:ident) => {
         impl KnownError for ::$core::Error {
-            fn class(&self) -> Option<Class> {
+            fn known_class(&self) -> Option<Class> {
                 use ::$core::Error;
 
                 match self {
@@ -20,7 +20,7 @@ macro_rules! known {
         }
 
         impl KnownError for Box<dyn ::$core::error::DatabaseError> {
-            fn class(&self) -> Option<Class> {
+            fn known_class(&self) -> Option<Class> {
                 let code = self.code()?;
                 match code.parse() {
                     // A SQLSTATE has five characters; SQLite's codes are smaller.

@@ -8,7 +8,7 @@ use crate::classify::{Class, Classify, Hint, KnownError, status};
 use crate::http::StatusError;
 
 impl KnownError for StatusError {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(Classify::class(self))
     }
 

@@ -10,7 +10,7 @@ use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
 
 impl KnownError for Status {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(match self.code() {
             // The one code for "could not connect", "the connection broke" and "the server is
             // overloaded"; a caller cannot tell them apart.
@@ -69,13 +69,13 @@ fn pushback(status: &Status) -> Option<Hint> {
 }
 
 impl KnownError for TimeoutExpired {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(Class::TIMEOUT)
     }
 }
 
 impl KnownError for ConnectError {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         Some(Class::NETWORK | Class::CONNECT)
     }
 }

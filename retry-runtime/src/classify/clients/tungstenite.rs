@@ -3,16 +3,16 @@
 use ::tungstenite::Error;
 use ::tungstenite::error::ProtocolError;
 
-use crate::classify::{Class, Classify, Hint, KnownError};
+use crate::classify::{Class, Classify as _, Hint, KnownError};
 use crate::http::{StatusError, retry_after};
 
 impl KnownError for Error {
-    fn class(&self) -> Option<Class> {
+    fn known_class(&self) -> Option<Class> {
         match self {
             Error::Http(response) => {
                 let error = StatusError::of(&**response)?;
                 let body = response.body().as_deref().unwrap_or_default();
-                Some(Classify::class(&error.with_body(String::from_utf8_lossy(body))))
+                Some(error.with_body(String::from_utf8_lossy(body)).class())
             }
             Error::ConnectionClosed
             | Error::AlreadyClosed

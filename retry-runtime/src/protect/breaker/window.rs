@@ -86,7 +86,7 @@ impl Window {
         }
     }
 
-    /// Counts a call that ended at `now`, a [`clock_nanos`] time. If it failed or was slow, returns
+    /// Counts a call that ended at `now`, a `clock_nanos` time. If it failed or was slow, returns
     /// why the breaker opens now, if it does. A window of calls ignores the time.
     #[inline]
     pub(super) fn record(
@@ -203,7 +203,7 @@ pub(super) struct Time {
 /// The calls of a tenth of the span, which starts with the first of them.
 #[derive(Clone, Copy)]
 struct Slice {
-    /// A [`clock_nanos`] time.
+    /// A `clock_nanos` time.
     begin: u64,
     tally: CallCounts,
 }

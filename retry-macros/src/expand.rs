@@ -291,7 +291,7 @@ impl<'a> Expansion<'a> {
         let timed = settings.bounds(Field::Timeout) || deadline;
         let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
         let timed_at_runtime = is_runtime(Field::Timeout) || is_runtime(Field::Deadline);
-        let timeout_mode = match (is_async, timed, shared) {
+        let mode = match (is_async, timed, shared) {
             (true, true, _) if timed_at_runtime => TimeoutMode::AtRuntime { is_demanded: true },
             (true, true, _) => TimeoutMode::Always,
             (true, false, true) if base_is_runtime => TimeoutMode::AtRuntime { is_demanded: false },
@@ -349,11 +349,10 @@ impl<'a> Expansion<'a> {
             Form::Boxed(boxed) => &boxed.attempt,
             Form::Async | Form::Sync => &function.body,
         };
-        let may_be_in_place =
-            matches!(timeout_mode, TimeoutMode::Never | TimeoutMode::BetweenAttempts)
-                && hedge_delay.is_none()
-                && !args.nested_once
-                && attempt::may_be_in_place(body, &owned);
+        let may_be_in_place = matches!(mode, TimeoutMode::Never | TimeoutMode::BetweenAttempts)
+            && hedge_delay.is_none()
+            && !args.nested_once
+            && attempt::may_be_in_place(body, &owned);
         let base_is_generic = args
             .policy
             .constant_base()
@@ -372,7 +371,7 @@ impl<'a> Expansion<'a> {
             is_async,
             body_place: if may_be_in_place { BodyPlace::Loop } else { BodyPlace::Apart },
             kept,
-            timeout_mode,
+            timeout_mode: mode,
             map_error,
             hedge_delay,
             error_is_known,

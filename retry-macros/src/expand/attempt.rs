@@ -174,7 +174,7 @@ impl Expansion<'_> {
             return self.attempt_in_place(mutable, body);
         }
         let clones = self.clones(mutable);
-        let captured = &captures.0;
+        let mutated = &captures.0;
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
         let context = self.context_of_hedge();
@@ -184,7 +184,7 @@ impl Expansion<'_> {
             body,
             quote! {
                 if false {
-                    #(__retry::capture_mut(&mut #captured);)*
+                    #(__retry::capture_mut(&mut #mutated);)*
                     return __retry::never_return::<#body_type>();
                 }
                 #injection

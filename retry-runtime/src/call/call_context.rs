@@ -12,6 +12,13 @@ use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
 use crate::site::{Origin, Site};
 
+/// The permission of a function to run its attempts at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HedgeMode {
+    Never,
+    ByPolicy,
+}
+
 /// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct CallContext<'a> {
@@ -28,8 +35,7 @@ pub struct CallContext<'a> {
     pub(crate) waits_for_breaker: bool,
     /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,
-    /// Set if attempts of the call may run at once, as the policy says.
-    pub(crate) may_hedge: bool,
+    pub(crate) hedge_mode: HedgeMode,
     /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
@@ -57,7 +63,7 @@ impl<'a> CallContext<'a> {
             since_first: None,
             waits_for_breaker: false,
             is_cancelled: false,
-            may_hedge: false,
+            hedge_mode: HedgeMode::Never,
             is_evaluated: false,
             end: EndOptions::DEFAULT,
         }
@@ -93,7 +99,7 @@ impl<'a> CallContext<'a> {
     /// Allows attempts to run at once, as the policy says.
     #[inline(always)]
     pub fn may_hedge(mut self) -> Self {
-        self.may_hedge = true;
+        self.hedge_mode = HedgeMode::ByPolicy;
         self
     }
 

@@ -13,7 +13,7 @@ use core::task::{Context, Poll, ready};
 use crate::base::sealed::Seal;
 use crate::call::attempt_result::{AttemptResult, attempt_result};
 use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
-use crate::call::call_context::Timing;
+use crate::call::call_context::{HedgeMode, Timing};
 use crate::call::hedge::Race;
 use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
 use crate::call::hedge::race_state::{HedgePolicy, RaceDriver};
@@ -336,8 +336,8 @@ where
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let may_hedge = true;
-        let failed = Failed { outcome, value, attempt, can_repeat, may_hedge, verdicts };
+        let hedge_mode = HedgeMode::ByPolicy;
+        let failed = Failed { outcome, value, attempt, can_repeat, hedge_mode, verdicts };
         let closures = CallClosures::new(when, on_retry);
         let call = &mut progress.call;
         match common.settings.failed(rules, closures, call, permit, failed) {

@@ -11,7 +11,7 @@ use crate::base::name::Name;
 use crate::call::attempt::Attempt;
 use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
 use crate::call::attempt_timeout::CallTiming;
-use crate::call::call_context::CallContext;
+use crate::call::call_context::{CallContext, HedgeMode};
 use crate::call::driver::{self, WaitTerms};
 use crate::call::hedge::race_state::RaceContext;
 use crate::call::hedge::report::HedgeVerdicts;
@@ -148,7 +148,7 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// Set if another attempt can be made at all.
     pub(super) can_repeat: bool,
-    pub(super) may_hedge: bool,
+    pub(super) hedge_mode: HedgeMode,
     /// The verdicts of the hedges that joined the attempt.
     pub(super) verdicts: &'a HedgeVerdicts,
 }
@@ -313,7 +313,7 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat, may_hedge, verdicts } = failed;
+        let Failed { outcome, value, attempt, can_repeat, hedge_mode, verdicts } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -333,7 +333,7 @@ impl Settings {
             verdict = verdict.ruled_by(attempt);
         }
         verdict.retry &= can_repeat;
-        let context = CallContext { may_hedge, ..self.context() };
+        let context = CallContext { hedge_mode, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {

@@ -12,7 +12,7 @@ use retry_rules::{Attempts, Jitter, Policy};
 use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
-use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::call::call_context::{CallContext, HedgeMode, LimitKind, Timing};
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
 use crate::classify::Class;
@@ -292,7 +292,7 @@ impl CallProgress {
         }
         let policy = &*context.effective_policy();
         observe::many_delay_lists(context.origin.name, policy);
-        if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
+        if let (HedgeMode::Never, Some(hedge)) = (context.hedge_mode, policy.get_hedge()) {
             observe::hedge_not_obeyed(context.origin.name, hedge);
         }
         if verdict.was_reset {

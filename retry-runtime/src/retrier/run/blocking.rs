@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 
 use super::Run;
 use crate::call::attempt_timeout::Clocked;
+use crate::call::call_context::HedgeMode;
 use crate::call::hedge::report::HedgeVerdicts;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
@@ -108,7 +109,7 @@ where
                 value,
                 attempt: None,
                 can_repeat: true,
-                may_hedge: false,
+                hedge_mode: HedgeMode::Never,
                 verdicts: &HedgeVerdicts::NONE,
             };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);

@@ -205,10 +205,13 @@ impl ProgressReporter {
                 }
             }
             JobEvent::Breaker(transition) => self.println(&transition.to_string()),
-            JobEvent::NotBegun { why, max_parallel, .. } => self.println(&format!(
-                "warning: {why}\nitems that could not begin are put back, and fewer run at the same \
-                 time: {max_parallel} for now"
-            )),
+            JobEvent::NotBegun { why, max_parallel, .. } => {
+                self.println(&format!("warning: {why}"));
+                self.println(&format!(
+                    "items that could not begin are put back, and fewer run at the same time: \
+                     {max_parallel} for now"
+                ));
+            }
             // A requested stop has already been reported.
             JobEvent::Stopping { reason: StopReason::Requested, .. } => {}
             JobEvent::Stopping { reason, .. } => self.println(&format!("stopping: {reason}")),

@@ -67,7 +67,9 @@ fn items_for_which_there_are_no_descriptors_are_put_back() {
     let ran = ran_after(&place, "ulimit -n 70", "run job.yml");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     ran.says("150 succeeded, of 150")
-        .says("(os error 24): raise the limit of open files (`ulimit -n`)");
+        .says("(os error 24): raise the limit of open files (`ulimit -n`)")
+        .says("\nitems that could not begin are put back, and fewer run at the same time: ");
+    assert!(!ran.err.contains("\\n"), "{ran:#?}");
     assert_eq!(warnings(&ran), 1, "{ran:#?}");
     // No attempt is recorded for those that did not begin.
     let status = place.object(&["status"]);

@@ -29,12 +29,18 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    Signed(i64),
-    Unsigned(u64),
-    Float(f64),
+    /// A number, and its text in the file: `1.10` is not the text `1.1`.
+    Number(Number, String),
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Key, Node)>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +76,12 @@ impl Node {
     fn from_raw(raw: Spanned<Raw>, text: &str) -> Self {
         let span = span_from_location(raw.referenced, text);
         let value = match raw.value {
+            Raw::Scalar(Value::Number(number, shown)) => {
+                // An alias refers to the text at its anchor.
+                let SourceSpan { start, end } = span_from_location(raw.defined, text);
+                let written = text.get(start..end).filter(|written| !written.is_empty());
+                Value::Number(number, written.map_or(shown, str::to_owned))
+            }
             Raw::Scalar(value) => value,
             Raw::List(list) => {
                 Value::List(list.into_iter().map(|node| Self::from_raw(node, text)).collect())
@@ -94,31 +106,30 @@ impl Node {
         }
     }
 
-    /// The text of a scalar: a text, a number, `true` or `false`.
+    /// The text of a scalar, as written in the file: a text, a number, `true` or `false`.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
             Value::Bool(value) => Some(value.to_string()),
-            Value::Signed(number) => Some(number.to_string()),
-            Value::Unsigned(number) => Some(number.to_string()),
-            Value::Float(number) => Some(number.to_string()),
-            Value::Text(text) => Some(text.clone()),
+            Value::Number(_, text) | Value::Text(text) => Some(text.clone()),
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
 
     /// Converts a number of seconds to a duration in text form; `None` for any other value.
     pub(crate) fn in_seconds(&self) -> Option<Self> {
-        let time = match self.value {
-            Value::Unsigned(seconds) => Duration::from_secs(seconds),
-            Value::Signed(seconds) => Duration::from_secs(u64::try_from(seconds).ok()?),
-            Value::Float(seconds) if seconds >= 0.0 => {
+        let Value::Number(number, _) = &self.value else { return None };
+        let time = match *number {
+            Number::Unsigned(seconds) => Duration::from_secs(seconds),
+            Number::Signed(seconds) => Duration::from_secs(u64::try_from(seconds).ok()?),
+            Number::Float(seconds) if seconds >= 0.0 => {
                 Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
-            _ => return None,
+            Number::Float(_) => return None,
         };
         let part = |name: &str, number: u64| {
             let key = Key { name: name.to_owned(), span: self.span };
-            (key, Self { value: Value::Unsigned(number), span: self.span })
+            let value = Value::Number(Number::Unsigned(number), number.to_string());
+            (key, Self { value, span: self.span })
         };
         let parts = vec![part("secs", time.as_secs()), part("nanos", time.subsec_nanos().into())];
         Some(Self { value: Value::Map(parts), span: self.span })
@@ -146,9 +157,7 @@ impl Node {
         match &self.value {
             Value::Null => "empty".to_owned(),
             Value::Bool(value) => format!("`{value}`"),
-            Value::Signed(number) => format!("the number {number}"),
-            Value::Unsigned(number) => format!("the number {number}"),
-            Value::Float(number) => format!("the number {number}"),
+            Value::Number(_, written) => format!("the number {written}"),
             Value::Text(text) if text.len() <= 40 => format!("the text \"{}\"", text.trim_end()),
             Value::Text(_) => "a text".to_owned(),
             Value::List(_) => "a list".to_owned(),
@@ -351,15 +360,15 @@ impl<'de> Deserialize<'de> for Raw {
             }
 
             fn visit_i64<E>(self, number: i64) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Signed(number)))
+                Ok(Raw::Scalar(Value::Number(Number::Signed(number), number.to_string())))
             }
 
             fn visit_u64<E>(self, number: u64) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Unsigned(number)))
+                Ok(Raw::Scalar(Value::Number(Number::Unsigned(number), number.to_string())))
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<Raw, E> {
-                Ok(Raw::Scalar(Value::Float(number)))
+                Ok(Raw::Scalar(Value::Number(Number::Float(number), number.to_string())))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Raw, E> {

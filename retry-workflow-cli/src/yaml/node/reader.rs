@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::{Key, Node, Value, key_here, known_here};
+use super::{Key, Node, Number, Value, key_here, known_here};
 use crate::yaml::span::SourceSpan;
 
 /// An error from deserializing a tree.
@@ -100,9 +100,9 @@ impl<'de> Deserializer<'de> for &'de Node {
         match &self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Signed(number) => visitor.visit_i64(*number),
-            Value::Unsigned(number) => visitor.visit_u64(*number),
-            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Number(Number::Signed(number), _) => visitor.visit_i64(*number),
+            Value::Number(Number::Unsigned(number), _) => visitor.visit_u64(*number),
+            Value::Number(Number::Float(number), _) => visitor.visit_f64(*number),
             Value::Text(text) => visitor.visit_str(text),
             Value::List(list) => visitor.visit_seq(Elements(list.iter())),
             Value::Map(map) => {

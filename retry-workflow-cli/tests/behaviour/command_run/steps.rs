@@ -77,6 +77,20 @@ fn a_job_of_commands_goes_on_with_the_one_that_failed() {
 }
 
 #[test]
+fn a_number_in_env_keeps_its_text() {
+    let place = Place::with(
+        "x-first: &first 1.20\nenv: { VERSION: 1.10, ACCOUNT: 123456789012345678901, MODE: 010, ALIAS: *first, PORT: { value: 8_0.50e1 } }\ncommands:\n  - exec: [./print.sh]\n    env:\n      EXPONENT: 1e2 # a comment\n      HEX: 0x1F\n      NEGATIVE: -0.0\n",
+    )
+    .script(
+        "print.sh",
+        "echo $VERSION $ACCOUNT $MODE $ALIAS $PORT $EXPONENT $HEX $NEGATIVE > seen",
+    );
+    place.ends(0, &["run", "job.yml"]);
+    let seen = place.read("seen");
+    assert_eq!(seen, "1.10 123456789012345678901 010 1.20 8_0.50e1 1e2 0x1F -0.0\n");
+}
+
+#[test]
 fn prompts_go_to_the_agent_on_the_path() {
     let place = Place::with("name: job\ncommands:\n  - claude: 'fix it; $HOME `id`'\n")
         .script("bin/claude", "printf '%s\\n' \"$@\" >> asked");

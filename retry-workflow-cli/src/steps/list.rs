@@ -67,6 +67,9 @@ struct Checkpoint {
     /// The running time of the steps so far.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     ran: Duration,
+    /// The run and the attempt that have stopped here, if their commands have written output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    written_by: Option<(u32, u32)>,
 }
 
 /// A value, and the step that it comes from; `None` if it contains a secret.
@@ -235,7 +238,9 @@ impl Steps {
             }
         };
         let (began, ran) = (Instant::now(), checkpoint.ran);
-        let (has_written, printed) = (false, String::new());
+        // A step that was postponed continues in the same attempt.
+        let has_written = checkpoint.written_by == Some((cx.run(), cx.attempt()));
+        let printed = String::new();
         let mut attempt = Attempt {
             workspace,
             cx,
@@ -319,7 +324,8 @@ impl Attempt<'_> {
     fn checkpoint_text(&self, checkpoint: Checkpoint) -> serde_json::Result<String> {
         let ran = self.running().saturating_sub(self.uncounted);
         let ran = if self.terms.limit.is_some() { ran } else { Duration::ZERO };
-        serde_json::to_string(&Checkpoint { ran, ..checkpoint })
+        let written_by = self.has_written.then(|| (self.cx.run(), self.cx.attempt()));
+        serde_json::to_string(&Checkpoint { ran, written_by, ..checkpoint })
     }
 
     /// The outcome of an attempt with a command that could not begin. It continues there if other

@@ -55,6 +55,27 @@ fn an_item_comes_back_at_its_step_and_uses_up_no_attempt() {
 }
 
 #[test]
+fn its_output_is_appended_to_the_results_of_the_attempt() {
+    let ask = ASK.replace("echo not", "echo asked; echo not");
+    let place = place(&map("exec: ['./ask.sh', '1', '3']")).script("ask.sh", &ask);
+    place.write(
+        "job.yml",
+        &place.read("job.yml").replace("echo prepare", "echo begun; echo prepare"),
+    );
+    let results = ["--results", "out"];
+    let running = place.spawn(&[&["run", "job.yml"], &results[..]].concat());
+    until("it was asked", || place.read("log").contains("ask"));
+    running.signal("INT");
+    running.ended();
+    place.ends(0, &[&["resume"], &results[..]].concat());
+    assert_eq!(place.read("out/a/0-1.stdout"), "begun\nasked\nasked\n");
+    assert_eq!(place.read("out/a/0-1.stderr"), "not yet\nnot yet\n");
+    // Another job starts over.
+    place.ends(0, &[&["run", "job.yml"], &results[..]].concat());
+    assert_eq!(place.read("out/a/0-1.stdout"), "begun\n");
+}
+
+#[test]
 fn without_a_wait_it_is_an_ordinary_failure() {
     for step in ["exec: ['./ask.sh', '0', '9']", "shell: 'echo ask >> log; exit 75'"] {
         let place = place(&map(step));

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::steps::temporary;
 use crate::template::placeholder::{MapResults, Results};
-use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError, WorkflowError};
+use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
 
 /// The state of a job's `reduce`: whether it has run since the items ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -84,16 +84,39 @@ impl Reducing {
 /// The number of items that are read at a time.
 const PAGE: usize = 500;
 
-/// Summarises the items of a map. Their results are written to a file, one by one.
+/// Summarises the items of a map. Steps that do not use the results run without a file for them.
 pub(super) async fn summary(
     store: &dyn Store,
     report: &JobReport,
-) -> Result<MapResults, WorkflowError> {
-    let unwritten = |error: io::Error| {
-        WorkflowError::input(format!("cannot write the results to a temporary file: {error}"))
+) -> Result<MapResults, StoreError> {
+    let results = match temporary::folder().and_then(NamedTempFile::new_in) {
+        Ok(file) => write_results(store, &report.job.id, file).await?,
+        Err(error) => Err(error),
     };
-    let done = Filter::job(&report.job.id).states([ItemState::Succeeded]);
-    let file = temporary::folder().and_then(NamedTempFile::new_in).map_err(unwritten)?;
+    let results = results.map_or_else(
+        |error| {
+            Results::Unwritten(format!(
+                "cannot write the results to a temporary file: {error}: set TMPDIR to a folder \
+                 with room for it"
+            ))
+        },
+        |file| Results::File(Arc::new(file.into_temp_path())),
+    );
+    Ok(MapResults {
+        results,
+        total: report.total(),
+        successful: report.succeeded(),
+        failed: report.counts.failed(),
+    })
+}
+
+/// Writes the results of the items to a file, one by one.
+async fn write_results(
+    store: &dyn Store,
+    job: &str,
+    file: NamedTempFile,
+) -> Result<io::Result<NamedTempFile>, StoreError> {
+    let done = Filter::job(job).states([ItemState::Succeeded]);
     let mut results = BufWriter::new(file);
     let mut mark = "[";
     let mut after = None;
@@ -104,7 +127,9 @@ pub(super) async fn summary(
             // Output that is JSON is kept as it is; any other output becomes a string.
             let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
             let json = if is_json { output } else { serde_json::Value::from(output).to_string() };
-            write!(results, "{mark}{}", json.trim()).map_err(unwritten)?;
+            if let Err(error) = write!(results, "{mark}{}", json.trim()) {
+                return Ok(Err(error));
+            }
             mark = ",";
         }
         after = page.next;
@@ -113,12 +138,6 @@ pub(super) async fn summary(
         }
     }
     let end = if mark == "[" { "[]" } else { "]" };
-    write!(results, "{end}").map_err(unwritten)?;
-    let file = results.into_inner().map_err(|error| unwritten(error.into_error()))?;
-    Ok(MapResults {
-        results: Results::File(Arc::new(file.into_temp_path())),
-        total: report.total(),
-        successful: report.succeeded(),
-        failed: report.counts.failed(),
-    })
+    let written = write!(results, "{end}");
+    Ok(written.and_then(|()| results.into_inner().map_err(io::IntoInnerError::into_error)))
 }

@@ -129,6 +129,11 @@ impl Run {
         workspace: &Workspace,
         scope: &Scope,
     ) -> Result<PreparedCommand, StepError> {
+        if let Some(Results::Unwritten(why)) = scope.map.as_deref().map(|map| &map.results)
+            && self.needs_results()
+        {
+            return Err(StepError::not_started(why.as_str()));
+        }
         let mut values = CommandValues::default();
         let (program, args) = match self {
             Self::Shell(script) => {
@@ -205,6 +210,12 @@ impl Run {
 }
 
 impl Run {
+    /// Returns whether the command contains the results of the map, or the name of their file.
+    fn needs_results(&self) -> bool {
+        self.placeholders().any(|placeholder| placeholder.meaning == Meaning::Results)
+            || matches!(self, Self::Shell(script) if script.text.contains(RESULTS_FILE))
+    }
+
     /// Returns whether this is a script with the name of the file that a wait is written to.
     fn names_retry_after(&self) -> bool {
         matches!(self, Self::Shell(script) if script.text.contains(RETRY_AFTER))
@@ -303,7 +314,7 @@ impl CommandValues {
                 values.variables.push((RESULTS_FILE.to_owned(), path));
             }
             Some(Results::Text(text)) => values.files.push(ValueFile::new(RESULTS_FILE, text)?),
-            None => {}
+            Some(Results::Unwritten(_)) | None => {}
         }
         let paths = values.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
         values.variables.extend(paths);

@@ -424,6 +424,8 @@ pub(crate) enum Results {
     Text(String),
     /// A file that is removed with its last reference.
     File(Arc<tempfile::TempPath>),
+    /// The reason why there is no such file.
+    Unwritten(String),
 }
 
 impl Default for Results {
@@ -437,6 +439,7 @@ impl Results {
         match self {
             Self::Text(text) => Some(text.clone()),
             Self::File(path) => std::fs::read_to_string(&**path).ok(),
+            Self::Unwritten(_) => None,
         }
     }
 }
@@ -467,7 +470,10 @@ impl Scope {
             _ => value,
         };
         let written = &placeholder.written;
-        let value = value.ok_or_else(|| format!("there is no value for `{written}`"))?;
+        let value = value.ok_or_else(|| match self.map.as_deref().map(|map| &map.results) {
+            Some(Results::Unwritten(why)) if placeholder.meaning == Meaning::Results => why.clone(),
+            _ => format!("there is no value for `{written}`"),
+        })?;
         if value.contains('\0') {
             return Err(format!(
                 "the value of `{written}` contains a NUL character, which cannot be passed to a \

@@ -169,6 +169,45 @@ fn commands_need_no_folder_for_temporary_files() {
     }
 }
 
+/// Runs a map and this step of its `reduce` without a folder for temporary files.
+fn reduced_without_folder(step: &str) -> (Place, Ran) {
+    let place = place(1, 2, "shell: 'echo 1'");
+    place.write("job.yml", &format!("{}reduce: {{ {step} }}\n", place.read("job.yml")));
+    let mut command = place.command(&["run", "job.yml"]);
+    let ran = Ran::from_output(command.env("TMPDIR", "/nonexistent").output().unwrap());
+    (place, ran)
+}
+
+#[test]
+fn a_reduce_without_the_results_needs_no_folder_for_temporary_files() {
+    for step in [
+        "exec: ['sh', '-c', 'echo done >> seen']",
+        "shell: 'echo done ${map.successful} >> seen'",
+        "shell: 'echo done >> seen', when: '${map.total} == 2'",
+    ] {
+        let (place, ran) = reduced_without_folder(step);
+        assert_eq!((ran.code, place.read("seen").get(..4)), (Some(0), Some("done")), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_reduce_whose_results_cannot_be_written_fails_with_a_report_and_starts_over() {
+    for step in [
+        "shell: 'cat \"$RETRY_WORKFLOW_RESULTS_FILE\" >> seen'",
+        "shell: 'printf %s ${map.results} >> seen'",
+        "exec: ['sh', '-c', 'printf %s \"$1\" >> seen', sh, '${map.results}']",
+        "shell: 'printf %s \"$LIST\" >> seen', env: { LIST: '${map.results}' }",
+    ] {
+        let (place, ran) = reduced_without_folder(step);
+        assert_eq!((ran.code, place.read("seen").as_str()), (Some(1), ""), "{step}: {ran:#?}");
+        ran.says("2 succeeded, of 2")
+            .says("cannot write the results to a temporary file: ")
+            .says("set TMPDIR to a folder with room for it");
+        place.ends(0, &["resume"]);
+        assert_eq!(place.read("seen"), "[1,1]", "{step}");
+    }
+}
+
 #[test]
 fn a_failed_command_without_a_folder_for_temporary_files_is_retried_as_its_policy_says() {
     let step = "exec: ['sh', '-c', 'echo x >> seen; [ $(wc -l < seen) = 2 ]']\n      retry_config: { attempts: 2, initial_delay: 1ms }";

@@ -97,8 +97,13 @@ fn range(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// A code or a range that stands in a list of matchers. A larger number is the status of a server.
+/// A code or a range that is written as a matcher, such as `75`, or `"exit_code: 75"` in quotes. A
+/// larger number is the status of a server.
 fn bare_code(node: &Node) -> Option<String> {
     let text = node.scalar()?;
-    range(&text).filter(|(_, last)| *last <= 255).map(|_| text)
+    let code = match text.split_once([':', '=', ' ']) {
+        Some((name, code)) if name == EXIT_CODE || LIKE.contains(&name) => code.trim(),
+        _ => text.trim(),
+    };
+    range(code).filter(|(_, last)| *last <= 255).map(|_| code.to_owned())
 }

@@ -347,8 +347,11 @@ impl Forms<'_> {
         key: &'static str,
         instead: &mut Vec<(&str, Node)>,
     ) -> (Option<ExitCodes>, bool) {
-        let Some(Node { value: Value::List(list), span }) = config.get(key) else {
-            return (None, false);
+        let Some(node @ Node { value, span }) = config.get(key) else { return (None, false) };
+        let list = match value {
+            Value::List(list) => list.as_slice(),
+            Value::Map(_) => return (None, false),
+            _ => std::slice::from_ref(node),
         };
         let (others, codes) = self.exit_codes(list);
         if others.len() == list.len() {

@@ -339,8 +339,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> StoreFuture<'a, u64>;
 
     /// Makes up to `max` items of a job due at `now` that are due later because they were
-    /// [deferred](Settled::Deferred), and returns how many. Items that wait for their next attempt
-    /// stay as they are.
+    /// [deferred](Settled::Deferred) for a limit, and returns how many. Items that wait for their
+    /// next attempt, or were deferred for another reason, stay as they are.
     fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64>;
 
     /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether

@@ -101,7 +101,7 @@ impl Completion {
     /// Puts an item back that was not started, until then.
     pub(super) fn deferred(lease: Lease, due: Timestamp) -> Self {
         let Lease { key, id, checkpoint, .. } = lease;
-        let end = Settled::Deferred { due, checkpoint };
+        let end = Settled::Deferred { due, checkpoint, for_limit: true };
         let settlement = Settlement::new(key, end, Vec::new());
         Self { settlement: Some(settlement), id, ..Self::released(key) }
     }
@@ -411,7 +411,7 @@ impl Process {
     fn put_back(&self, reached: Option<Checkpoint>, last: Option<String>) -> Settled {
         let due = (self.clock)() + capacity::PAUSE;
         match reached {
-            None => Settled::Deferred { due, checkpoint: last },
+            None => Settled::Deferred { due, checkpoint: last, for_limit: false },
             Some(reached) => Settled::RetryAt { due, checkpoint: reached.write() },
         }
     }
@@ -531,7 +531,8 @@ impl Process {
             rounds.postpone(wait.saturating_add(took));
         }
         let (due, checkpoint) = ((self.clock)() + wait, left.write());
-        self.finished(item, Settled::Deferred { due, checkpoint }, measured, None)
+        let end = Settled::Deferred { due, checkpoint, for_limit: false };
+        self.finished(item, end, measured, None)
     }
 
     /// The row for a postponed attempt, and those before it.

@@ -310,6 +310,9 @@ pub enum Settled {
         due: Timestamp,
         /// The checkpoint for its attempt.
         checkpoint: Option<String>,
+        /// Set if it waits for a limit of the job: [`Store::recall`](crate::Store::recall) ends
+        /// such a wait, and no other.
+        for_limit: bool,
     },
 }
 

@@ -137,6 +137,8 @@ struct Item {
     purged: bool,
     /// Set if it was deferred when it was claimed last.
     deferred: bool,
+    /// Set if it was deferred for a limit.
+    waits_for_limit: bool,
 }
 
 impl Item {
@@ -152,6 +154,7 @@ impl Item {
             started: None,
             purged,
             deferred: false,
+            waits_for_limit: false,
         }
     }
 
@@ -271,7 +274,7 @@ impl Job {
         self.move_to(number, item, (ItemState::Leased, Some(until)), |item| {
             (item.lost, item.dropped) = (lost, dropped);
             item.record.attempt = item.record.attempt.saturating_add(1);
-            item.deferred = false;
+            (item.deferred, item.waits_for_limit) = (false, false);
         });
         item.token = item.token.saturating_add(1);
         item.worker = worker.clone();
@@ -332,10 +335,10 @@ impl Job {
                     item.record.attempt = item.record.attempt.saturating_sub(1);
                 });
             }
-            Settled::Deferred { due, checkpoint } => {
+            Settled::Deferred { due, checkpoint, for_limit } => {
                 self.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
                     item.record.attempt = item.record.attempt.saturating_sub(1);
-                    item.deferred = true;
+                    (item.deferred, item.waits_for_limit) = (true, for_limit);
                 });
                 item.record.checkpoint = checkpoint;
             }
@@ -810,8 +813,10 @@ impl Store for MemoryStore {
         self.with(move |tables| {
             let is_meant = |item: &Item| {
                 let record = &item.record;
-                let is_later = record.due.is_some_and(|due| due > now);
-                record.job == job && record.state == ItemState::Pending && item.deferred && is_later
+                record.job == job
+                    && record.state == ItemState::Pending
+                    && item.waits_for_limit
+                    && record.due > Some(now)
             };
             let meant = tables.items.iter().filter(|(_, item)| is_meant(item));
             let numbers: Vec<_> = meant.map(|(&number, _)| number).take(max).collect();

@@ -131,6 +131,37 @@ async fn the_time_for_which_an_item_is_postponed_adds_up() {
     assert_eq!((report.succeeded(), report.counts.attempts), (1, 4));
 }
 
+/// Runs the item of `import-1`, which is never ready and asks for 10 hours each time; returns the
+/// report.
+async fn never_ready(workflow: Workflow, store: &MemoryStore, calls: &Arc<AtomicU32>) -> JobReport {
+    let calls = Arc::clone(calls);
+    workflow
+        .job_id("import-1")
+        .store(store.clone())
+        .retry(policy!(attempts = 1))
+        .run(keyed([1_u32], ToString::to_string), move |_: u32, cx| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            async move {
+                cx.postpone(10 * HOUR);
+                Err::<(), _>("not ready")
+            }
+        })
+        .await
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_limit_does_not_end_a_postponement() {
+    let (store, calls) = (MemoryStore::new(), Arc::default());
+    for most in [1, 2, 3] {
+        let workflow = Workflow::new("import")
+            .concurrency_per(|_: &serde_json::Value| Some("host".to_owned()), most)
+            .stop_on(sleep(10 * SECOND));
+        let report = never_ready(workflow, &store, &calls).await;
+        assert_eq!((report.counts.pending, calls.load(Ordering::Relaxed)), (1, 1), "{most}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn thresholds_and_the_breaker_do_not_count_it() {
     let policy = ErrorPolicy::new()

@@ -374,7 +374,7 @@ impl Model {
                 seen.attempt -= 1;
                 (*lost, *dropped, seen.checkpoint) = before;
             }
-            Settled::Deferred { due, checkpoint } => {
+            Settled::Deferred { due, checkpoint, .. } => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
                 seen.attempt -= 1;
                 (*lost, *dropped) = (before.0, before.1);
@@ -659,6 +659,7 @@ impl<S: Store> Stage<S> {
                 End::DeferredBy(wait) => Settled::Deferred {
                     due: at(self.now + wait),
                     checkpoint: (wait % 2 == 0).then(|| format!("{wait}")),
+                    for_limit: wait % 3 == 0,
                 },
             };
             let history: Vec<_> = (0..rows)

@@ -311,7 +311,7 @@ fn leased(row: &Row) -> Result<Lease, PostgresError> {
     Ok(lease)
 }
 
-/// Deferred items are those that are pending and have no worker.
+/// Items that wait for a limit are those that are pending and have no worker.
 static RECALL: LazyLock<String> = LazyLock::new(|| RECALLED.replace("@PLACES", &PLACES));
 
 const RECALLED: &str = "\

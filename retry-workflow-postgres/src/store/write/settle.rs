@@ -155,9 +155,10 @@ pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
 
-/// The code of an attempt that is taken back.
+/// The codes of attempts that are taken back.
 const RELEASED: i64 = 1;
 const DEFERRED: i64 = 2;
+const DEFERRED_FOR_LIMIT: i64 = 3;
 
 /// The new states of items, by column; each index is one item.
 #[derive(Default)]
@@ -179,7 +180,7 @@ impl<'a> Ends<'a> {
         let Settlement { lease, end, history, .. } = settlement;
         let (state, due, checkpoint, output, failure) = match end {
             Settled::Succeeded(output) => (SUCCEEDED, None, None, output.as_deref(), None),
-            Settled::RetryAt { due, checkpoint } | Settled::Deferred { due, checkpoint } => {
+            Settled::RetryAt { due, checkpoint } | Settled::Deferred { due, checkpoint, .. } => {
                 (PENDING, Some(due.as_micros()), checkpoint.as_deref(), None, None)
             }
             Settled::Dead(failure) => (DEAD, None, None, None, Some(failure)),
@@ -191,6 +192,7 @@ impl<'a> Ends<'a> {
         self.token.push(token);
         let back = match end {
             Settled::Released => RELEASED,
+            Settled::Deferred { for_limit: true, .. } => DEFERRED_FOR_LIMIT,
             Settled::Deferred { .. } => DEFERRED,
             _ => 0,
         };
@@ -212,8 +214,9 @@ impl<'a> Ends<'a> {
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
-        CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_back, #4 = 2 AS is_deferred, #5 AS attempts,
-        #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed, u.place#TEXTS
+        CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_back, #4 >= 2 AS is_deferred,
+        #4 = 3 AS for_limit, #5 AS attempts, #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed,
+        u.place#TEXTS
     #FROM
 ), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
@@ -229,7 +232,7 @@ WITH wanted AS MATERIALIZED (
             ELSE 0 END,
         attempt = CASE WHEN h.is_back THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
         started = CASE WHEN h.is_back THEN NULL ELSE s.started END,
-        worker = CASE WHEN h.is_deferred THEN NULL ELSE s.worker END
+        worker = CASE WHEN h.for_limit THEN NULL ELSE s.worker END
     FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1
     RETURNING h.*, s.job
 ), @FAILED written AS (

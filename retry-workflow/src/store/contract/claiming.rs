@@ -66,7 +66,7 @@ pub async fn a_priority_stays_with_its_item(store: &Arc<dyn Store>) {
     let ends = [
         None,
         Some(Settled::Released),
-        Some(Settled::Deferred { due: at(1), checkpoint: None }),
+        Some(Settled::Deferred { due: at(1), checkpoint: None, for_limit: false }),
         Some(Settled::RetryAt { due: at(1), checkpoint: None }),
         Some(Settled::Dead(failure("other", "no"))),
         Some(Settled::Skipped(None)),

@@ -34,7 +34,7 @@ pub async fn a_stale_settlement_writes_nothing(store: &Arc<dyn Store>) {
         Settled::Dead(failure("other", "late")),
         Settled::Skipped(Some(failure("other", "late"))),
         Settled::Released,
-        Settled::Deferred { due: at(0), checkpoint: Some("p".to_owned()) },
+        Settled::Deferred { due: at(0), checkpoint: Some("p".to_owned()), for_limit: false },
     ] {
         assert!(!try_settle(store, &stale, 101, end.clone()).await, "{end:?} is refused");
         assert_eq!((found(store, "a").await, counts(store).await), before, "{end:?}");
@@ -181,7 +181,7 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     let lease = claim_one(store, 0).await;
     let checkpoint = Some("slot".to_owned());
     let defer = async |lease: &Lease, now, due, checkpoint| {
-        let end = Settled::Deferred { due: at(due), checkpoint };
+        let end = Settled::Deferred { due: at(due), checkpoint, for_limit: false };
         let settlement = Settlement::new(lease.key, end, Vec::new());
         assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
     };
@@ -207,15 +207,17 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     assert_eq!((again.attempt, again.lost, &again.checkpoint), (2, 1, &None));
 }
 
-/// A recall makes due what was deferred, up to a number, and leaves retries and new items alone.
-pub async fn a_recall_takes_deferred_items_only(store: &Arc<dyn Store>) {
-    enqueue(store, "job", &["deferred", "retried", "suspect", "begun"]).await;
+/// A recall makes items due that were deferred for a limit, up to a number. Items that were deferred
+/// for another reason, retries and new items stay as they are.
+pub async fn a_recall_takes_items_deferred_for_a_limit_only(store: &Arc<dyn Store>) {
+    enqueue(store, "job", &["deferred", "postponed", "retried", "suspect", "begun"]).await;
     for round in 0..2 {
         // The suspect, and an item that has begun, lose their leases.
-        for lease in claim(store, round * 100, 4).await {
-            let defer = Settled::Deferred { due: at(9_000), checkpoint: None };
+        for lease in claim(store, round * 100, 5).await {
+            let for_limit = lease.id != "postponed";
+            let defer = Settled::Deferred { due: at(9_000), checkpoint: None, for_limit };
             match (lease.id.as_str(), round) {
-                ("deferred", 0) => settle(store, &lease, 1, defer).await,
+                ("deferred" | "postponed", 0) => settle(store, &lease, 1, defer).await,
                 ("retried", 0) => {
                     let retry = Settled::RetryAt { due: at(9_000), checkpoint: None };
                     settle(store, &lease, 1, retry).await;
@@ -227,7 +229,7 @@ pub async fn a_recall_takes_deferred_items_only(store: &Arc<dyn Store>) {
     }
     let suspect = store.claim("job", "worker", at(200), Selection::Suspect, MINUTE).await;
     let suspect = suspect.expect("claimed").remove(0);
-    let defer = Settled::Deferred { due: at(9_000), checkpoint: None };
+    let defer = Settled::Deferred { due: at(9_000), checkpoint: None, for_limit: true };
     settle(store, &suspect, 201, defer).await;
     store.enqueue("job", vec![new("later")], at(9_000)).await.expect("enqueued");
     nothing_is_due(store, 300).await;

@@ -40,7 +40,7 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
         match change {
             "recall" => {
                 let lease = claim_one(store, 100).await;
-                let defer = Settled::Deferred { due: at(500), checkpoint: None };
+                let defer = Settled::Deferred { due: at(500), checkpoint: None, for_limit: true };
                 settle(store, &lease, 100, defer).await;
             }
             "redrive" | "edit" => {

@@ -216,7 +216,7 @@ pub(super) fn expire(
     Ok(expired)
 }
 
-/// Deferred items are those that are pending and have no worker.
+/// Items that wait for a limit are those that are pending and have no worker.
 pub(super) fn recall(
     tx: &mut Transaction<'_>,
     job: &str,

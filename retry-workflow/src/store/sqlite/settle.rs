@@ -83,15 +83,15 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
             .execute((item, now, SUSPECT_AFTER))?;
             return Ok(());
         }
-        Settled::Deferred { due, checkpoint } => {
-            // Without a worker, so that it can be recalled.
+        Settled::Deferred { due, checkpoint, for_limit } => {
+            // Without a worker, it can be recalled.
             tx.prepare(
-                "UPDATE states SET state = 0, due = ?2, started = NULL, worker = NULL, \
-                 checkpoint = ?4, \
+                "UPDATE states SET state = 0, due = ?2, started = NULL, \
+                 worker = CASE WHEN ?5 THEN NULL ELSE worker END, checkpoint = ?4, \
                  claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
                  attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
-            .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint))?;
+            .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint, for_limit))?;
             return Ok(());
         }
     };

@@ -127,9 +127,12 @@ struct Checkpoint {
     /// The number of times it has failed as a probe of the breaker and was put back.
     #[serde(default, skip_serializing_if = "is_zero")]
     probes: u32,
-    /// The sum of the waits of this run's postponed attempts.
+    /// The sum of the waits of this run's postponed attempts, with the whole of the last one.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     postponed_for: Duration,
+    /// The end of the last of these waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    postponed_until: Option<Timestamp>,
     /// The row for those since the last row of the history, which is written with the next one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     postponed: Option<Box<AttemptRecord>>,
@@ -231,6 +234,17 @@ impl Checkpoint {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
+    /// Subtracts the part of the last postponement that was not waited, because the item was made
+    /// due before.
+    fn end_postponement(&mut self, clock: &Clock) {
+        let Some(until) = self.postponed_until.take() else { return };
+        let rest = until.since(clock());
+        self.postponed_for = self.postponed_for.saturating_sub(rest);
+        if let Some(row) = &mut self.postponed {
+            row.wait = row.wait.saturating_sub(rest);
+        }
+    }
+
     fn write(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
@@ -290,8 +304,9 @@ impl Process {
         let strikes = lease.strikes();
         let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
-        let Checkpoint { work, rounds, place, probes, postponed_for, postponed } =
-            Checkpoint::read(checkpoint.as_deref());
+        let mut last = Checkpoint::read(checkpoint.as_deref());
+        last.end_postponement(&self.clock);
+        let Checkpoint { work, rounds, place, probes, postponed_for, postponed, .. } = last;
         let item = Item {
             key,
             run,
@@ -520,9 +535,11 @@ impl Process {
         (wait, took): (Duration, Duration),
         mut measured: Measured,
     ) -> Completion {
+        let due = (self.clock)() + wait;
         left.postponed = match measured.records.pop_if(|row| row.failure.is_some()) {
             Some(record) => {
                 left.postponed_for = left.postponed_for.saturating_add(wait);
+                left.postponed_until = Some(due);
                 Some(Box::new(self.postponed(&mut item, record, wait)))
             }
             None => item.postponed.take(),
@@ -530,8 +547,7 @@ impl Process {
         if let Some(rounds) = &mut left.rounds {
             rounds.postpone(wait.saturating_add(took));
         }
-        let (due, checkpoint) = ((self.clock)() + wait, left.write());
-        let end = Settled::Deferred { due, checkpoint, for_limit: false };
+        let end = Settled::Deferred { due, checkpoint: left.write(), for_limit: false };
         self.finished(item, end, measured, None)
     }
 

@@ -67,8 +67,11 @@ impl ItemContext {
     ///
     /// A wait below 1 s is 1 s; without a wait, the failure is an ordinary one. So it is, with
     /// class `postponed`, once the waits of this run exceed
-    /// [`max_postponed`](crate::Workflow::max_postponed) in total. The history keeps one row for
-    /// all postponed attempts in a row. Your own [`Work`](crate::Work) returns
+    /// [`max_postponed`](crate::Workflow::max_postponed) in total. Of a wait that
+    /// [`Job::make_due`](crate::Job::make_due) cuts short, only the time that has passed counts.
+    ///
+    /// The history keeps one row for all postponed attempts in a row. Your own
+    /// [`Work`](crate::Work) returns
     /// [`WorkOutcome::Postponed`](crate::work::WorkOutcome::Postponed) instead.
     ///
     /// ```

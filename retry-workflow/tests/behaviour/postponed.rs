@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Graph, ItemContext, JobReport, MemoryStore, OnItemFailure, Policy,
-    Task, Workflow, keyed, policy,
+    BreakerConfig, ErrorPolicy, Graph, ItemContext, Job, JobReport, MemoryStore, OnItemFailure,
+    Policy, Store, Task, Workflow, keyed, policy, work,
 };
 use tokio::time::{Instant, sleep};
 
@@ -160,6 +160,27 @@ async fn a_changed_limit_does_not_end_a_postponement() {
         let report = never_ready(workflow, &store, &calls).await;
         assert_eq!((report.counts.pending, calls.load(Ordering::Relaxed)), (1, 1), "{most}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_time_that_was_waited_counts_as_postponed() {
+    let (store, calls) = (MemoryStore::new(), Arc::default());
+    let workflow = || Workflow::new("import").max_postponed(24 * HOUR);
+    for number in 1..=5 {
+        let stopped = workflow().stop_on(sleep(10 * SECOND));
+        let report = never_ready(stopped, &store, &calls).await;
+        assert_eq!((report.counts.pending, calls.load(Ordering::Relaxed)), (1, number));
+        if number < 5 {
+            assert_eq!(Job::make_due(&store, "import-1").await, Ok(1));
+        }
+    }
+    // Four times 10 s were waited, and the last wait has not been cut off.
+    let item = store.item("import-1", "1").await.unwrap().unwrap();
+    let waited = work::postponed(&item).unwrap().wait;
+    assert!(waited >= 10 * HOUR + 40 * SECOND && waited < 10 * HOUR + 60 * SECOND, "{waited:?}");
+    // After it, there is time for one more.
+    let report = never_ready(workflow(), &store, &calls).await;
+    assert_eq!((report.classes["postponed"], calls.load(Ordering::Relaxed)), (1, 7));
 }
 
 #[tokio::test(start_paused = true)]

@@ -690,22 +690,24 @@ pub(crate) async fn changed(
     file: &WorkflowFile,
     restarts: bool,
 ) -> Result<Option<String>, StoreError> {
-    let chain = async |job: &str, steps: &Steps, place: &str| {
-        let why = commands::changed(store, job, steps, restarts).await?;
+    let chain = async |job: &str, steps: &Steps, later: &[&Steps], place: &str| {
+        let why = commands::changed(store, job, steps, later, restarts).await?;
         Ok::<_, StoreError>(why.map(|why| format!("{place}{why}")))
     };
     let found = match &file.plan {
-        Plan::Standard(steps) => chain(&job.id, steps, "").await?,
+        Plan::Standard(steps) => chain(&job.id, steps, &[], "").await?,
         Plan::MapReduce(map) => {
             let mut found = None;
             if let Some(steps) = &map.setup {
-                found = chain(&format!("{}{SETUP}", job.id), steps, "in setup, ").await?;
+                let later = file.handlers.values().chain(&map.reduce).chain([&map.steps]);
+                let later: Vec<_> = later.collect();
+                found = chain(&format!("{}{SETUP}", job.id), steps, &later, "in setup, ").await?;
             }
             if let (None, Some(steps)) = (&found, &map.reduce)
                 && let Some(reducing) = Reducing::find(store, &job.id).await?
                 && !reducing.done
             {
-                found = chain(&reducing.job(&job.id), steps, "in reduce, ").await?;
+                found = chain(&reducing.job(&job.id), steps, &[], "in reduce, ").await?;
             }
             match found {
                 None => edited::changed(store, job, &map.steps, restarts).await?,

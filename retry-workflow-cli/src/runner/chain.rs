@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::commands;
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, has_secret};
-use crate::steps::step::Steps;
+use crate::steps::step::{Capture, Steps};
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::work::{Reason, WorkOutcome};
@@ -30,12 +30,15 @@ pub(super) struct Chain {
 }
 
 /// The outputs in the store.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     /// The values as JSON, with the step that each belongs to.
     captured: BTreeMap<String, (usize, serde_json::Value)>,
     /// Steps whose output contains a secret and is not stored: to get it, they run again.
     withheld: BTreeSet<usize>,
+    /// The captures of the steps when they ended.
+    #[serde(default)]
+    captures: BTreeMap<usize, Capture>,
 }
 
 impl Chain {
@@ -118,11 +121,14 @@ impl Chain {
         *self.known.lock() = Some((at, outputs));
         loop {
             let (revision, before) = self.record(job).await?;
-            let mut record = Record {
-                captured: added.captured.clone(),
-                withheld: before.withheld.iter().copied().filter(|step| *step < at).collect(),
-            };
+            let mut record = before.clone();
+            record.captured.extend(added.captured.clone());
+            record.withheld.retain(|step| *step < at);
             record.withheld.extend(&added.withheld);
+            match self.steps.0.get(at).and_then(|step| step.capture.as_ref()) {
+                Some(capture) => record.captures.insert(at, capture.clone()),
+                None => record.captures.remove(&at),
+            };
             if record == before {
                 return Ok(());
             }
@@ -161,6 +167,16 @@ async fn record(store: &dyn Store, job: &str) -> Result<(u64, Record), StoreErro
     Ok(found.map_or_else(Default::default, |(revision, text)| {
         (revision, serde_json::from_str(&text).unwrap_or_default())
     }))
+}
+
+/// Returns the captures of the steps that have ended, by place, and the places of steps that run
+/// again to get their outputs.
+pub(super) async fn captures_of(
+    store: &dyn Store,
+    job: &str,
+) -> Result<(BTreeMap<usize, Capture>, BTreeSet<usize>), StoreError> {
+    let (_, Record { captures, withheld, .. }) = record(store, job).await?;
+    Ok((captures, withheld))
 }
 
 /// The names under which these steps capture, each with the last step that does.

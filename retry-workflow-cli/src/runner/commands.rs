@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::edited;
+use super::{chain, edited};
 use crate::steps::command_env::{Run, excerpt};
-use crate::steps::step::Steps;
+use crate::steps::step::{CaptureEdit, Step, Steps};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
@@ -54,13 +54,16 @@ pub(super) async fn number(store: &dyn Store, job: &str) -> Result<Option<u64>, 
 
 /// Returns why these steps cannot resume a chain that has started: commands that succeeded have
 /// changed, or steps inside the one that has begun. Commands that did not succeed may change,
-/// because that is how they are fixed.
+/// because that is how they are fixed. `later` are lists that use what the chain captures.
 pub(super) async fn changed(
     store: &dyn Store,
     job: &str,
     steps: &Steps,
+    later: &[&Steps],
     restarts: bool,
 ) -> Result<Option<String>, StoreError> {
+    let later = || later.iter().flat_map(|steps| &steps.0);
+    let mut succeeded = BTreeSet::new();
     let before = read(store, job).await?.unwrap_or_default();
     let now = commands(steps);
     for (at, was) in before.iter().enumerate() {
@@ -70,19 +73,40 @@ pub(super) async fn changed(
             is.name == was.name && (is.runs_same_as(was) || item.state != ItemState::Succeeded)
         });
         if !is_same {
-            return Ok(Some(format!(
-                "{}; the job cannot be resumed with these changes: change it back, or start a new \
-                 job with `run FILE`",
-                difference(at + 1, was, is)
-            )));
+            return Ok(Some(refusal(&difference(at + 1, was, is))));
         }
-        let within = steps.0.get(at).filter(|_| !restarts);
-        let within = within.map(|step| Steps(vec![step.clone()]));
+        if item.state == ItemState::Succeeded {
+            succeeded.insert(at);
+        }
+        // What the step captures may be used by all steps after it.
+        let within = steps.0.get(at..).filter(|_| !restarts);
+        let within = within.map(|rest| Steps(rest.iter().chain(later()).cloned().collect()));
         if let Some(why) = within.and_then(|steps| edited::changed_within(&item, &steps)) {
             return Ok(Some(why));
         }
     }
-    Ok(None)
+    let (captures, again) = chain::captures_of(store, job).await?;
+    let (ended, waiting): (Vec<_>, Vec<_>) = steps
+        .0
+        .iter()
+        .enumerate()
+        .partition(|(at, _)| succeeded.contains(at) && !again.contains(at));
+    let waiting = waiting.into_iter().map(|(_, step)| step);
+    let needed = waiting.chain(later()).flat_map(Step::used_captures).collect();
+    let edit = ended.into_iter().find_map(|(at, step)| {
+        let edit = CaptureEdit::find(captures.get(&at), step.capture.as_ref(), &needed);
+        let edit = edit.and_then(CaptureEdit::needed)?.described(at + 1);
+        let command = excerpt(&step.run.written());
+        Some(format!("step {}, `{}`, succeeded {edit}", at + 1, OneLine(&command)))
+    });
+    Ok(edit.map(|edit| refusal(&edit)))
+}
+
+fn refusal(what: &str) -> String {
+    format!(
+        "{what}; the job cannot be resumed with these changes: change it back, or start a new job \
+         with `run FILE`"
+    )
 }
 
 fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {

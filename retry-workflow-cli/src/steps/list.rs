@@ -1,8 +1,8 @@
 //! A list of commands, which one attempt after another runs, each from where the previous one
 //! stopped. Items, whole workflows, tasks and handlers are such lists.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
 use crate::steps::retry_after;
-use crate::steps::step::{AfterFailure, Capture, Step, StepId, Steps};
+use crate::steps::step::{AfterFailure, Capture, CaptureEdit, Step, StepId, Steps};
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
 use crate::steps::vault::Outputs;
@@ -52,6 +52,9 @@ struct Checkpoint {
     last: Option<KeptValue<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     captured: BTreeMap<String, KeptValue<Captured>>,
+    /// The captures of these steps when they ended, by place.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    captures: BTreeMap<usize, Capture>,
     /// The place of the values that are not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     withheld: Option<Withheld>,
@@ -148,6 +151,8 @@ enum Next<'a> {
 struct OutputOwners {
     last: Option<usize>,
     captured: BTreeMap<String, usize>,
+    /// The captures of all steps that have ended or were skipped.
+    captures: BTreeMap<usize, Capture>,
 }
 
 /// One attempt, and what to record about it.
@@ -360,6 +365,7 @@ impl Attempt<'_> {
                 match when.holds(Types::Json, &|placeholder| list.scope.json(placeholder)) {
                     Ok(true) => {}
                     Ok(false) => {
+                        list.owners.ends(list.at, step);
                         list.at += 1;
                         continue;
                     }
@@ -538,7 +544,8 @@ impl Attempt<'_> {
         scope: &mut Scope,
         checkpoint: &mut Checkpoint,
     ) -> Result<OutputOwners, (Failure, Reason)> {
-        let mut owners = OutputOwners::default();
+        let captures = std::mem::take(&mut checkpoint.captures);
+        let mut owners = OutputOwners { captures, ..OutputOwners::default() };
         let here = checkpoint.withheld.take().filter(|held| held.worker == self.cx.worker());
         let held = here.and_then(|held| self.workspace.vault.take(held.number));
         let is_lost = held.is_none();
@@ -621,6 +628,7 @@ impl Attempt<'_> {
     ) -> (Checkpoint, Outputs) {
         let masks = &self.workspace.environment.masks;
         let mut withheld = Outputs::default();
+        checkpoint.captures.clone_from(&owners.captures);
         if let Some(step) = owners.last {
             let (value, secret) = match scope.last {
                 Some(last) if masks.is_in(&last) => (None, Some(last)),
@@ -891,7 +899,16 @@ enum StepEnd {
 }
 
 impl OutputOwners {
+    /// Records that a step has ended, or was skipped.
+    fn ends(&mut self, at: usize, step: &Step) {
+        match &step.capture {
+            Some(capture) => self.captures.insert(at, capture.clone()),
+            None => self.captures.remove(&at),
+        };
+    }
+
     fn keeps(&mut self, at: usize, step: &Step, captured: Option<Captured>, scope: &mut Scope) {
+        self.ends(at, step);
         if let (Some(capture), Some(captured)) = (&step.capture, captured) {
             scope.captured.insert(capture.name.clone(), captured);
             self.captured.insert(capture.name.clone(), at);
@@ -919,16 +936,51 @@ impl Checkpoint {
         Self { repairs, inner: Some(Box::new(inner)), ..inside }
     }
 
+    /// The steps that run again, because their outputs contain secrets and are not stored.
+    fn unstored(&self) -> BTreeSet<usize> {
+        let last = self.last.iter().filter(|last| last.value.is_none()).map(|last| last.step);
+        let captured = self.captured.values().filter(|kept| kept.value.is_none());
+        last.chain(captured.map(|kept| kept.step)).collect()
+    }
+
+    /// The names of the captured outputs that the steps use that will run.
+    fn needed<'a>(&self, steps: &'a Steps) -> BTreeSet<&'a str> {
+        let unstored = self.unstored();
+        let at = self.done.len();
+        let is_inside = matches!(self.inner.as_deref(), Some(InnerList::Succeeded { .. }));
+        let mut names = BTreeSet::new();
+        for (number, step) in steps.0.iter().enumerate() {
+            if number > at || (number == at && !is_inside) || unstored.contains(&number) {
+                names.extend(step.used_captures());
+            } else if number == at {
+                names.extend(step.on_success.iter().flat_map(Steps::used_captures));
+            }
+        }
+        names
+    }
+
     /// The same for these steps, which may have been edited since: the step after those that are
     /// done follows. If it is another one than the step that had begun, it starts with all its
     /// attempts and repairs.
     fn fitted(mut self, steps: &Steps) -> Result<Self, Misfit> {
+        let (needed, unstored) = (self.needed(steps), self.unstored());
+        let edit = |at: usize, step: Option<&Step>| {
+            let capture = step?.capture.as_ref();
+            CaptureEdit::find(self.captures.get(&at), capture, &needed)
+        };
+        let needed_edit = |at: usize, step: Option<&Step>| {
+            edit(at, step).and_then(CaptureEdit::needed).filter(|_| !unstored.contains(&at))
+        };
         for (at, was) in self.done.iter().enumerate() {
             let is = steps.0.get(at);
             if is.map(Step::id).as_ref() != Some(was) {
-                return Err(Misfit::new(at, was.clone(), is));
+                return Err(Misfit { edit: edit(at, is), ..Misfit::new(at, was.clone(), is) });
+            }
+            if let Some(edit) = needed_edit(at, is) {
+                return Err(Misfit { edit: Some(edit), ..Misfit::new(at, was.clone(), is) });
             }
         }
+        let begun_edit = needed_edit(self.done.len(), steps.0.get(self.done.len()));
         let at = self.done.len();
         let step = steps.0.get(at);
         let none = Steps::default();
@@ -939,20 +991,27 @@ impl Checkpoint {
                     let was = self.begun.unwrap_or_else(|| StepId::Text(String::new()));
                     return Err(Misfit::new(at, was, step));
                 };
+                if let Some(edit) = begun_edit {
+                    let misfit = Misfit::new(at, step.command_id(), Some(step));
+                    return Err(Misfit { edit: Some(edit), ..misfit });
+                }
                 let then = step.on_success.as_ref().unwrap_or(&none);
-                let checkpoint = checkpoint.fitted(then)?;
+                let fitted = checkpoint.fitted(then);
+                let checkpoint = fitted.map_err(|misfit| misfit.inside("on_success", step))?;
                 self.inner = Some(Box::new(InnerList::Succeeded { checkpoint }));
             }
             inner => {
                 let begun = step.map(|step| StepId::Text(step.text.command.clone()));
                 if self.begun.is_none() || self.begun != begun {
-                    let Self { done, last, captured, withheld, ran, .. } = self;
-                    return Ok(Self { done, last, captured, withheld, ran, ..Self::default() });
+                    let Self { done, last, captured, captures, withheld, ran, .. } = self;
+                    let edited = Self { done, last, captured, captures, ..Self::default() };
+                    return Ok(Self { withheld, ran, ..edited });
                 }
                 if let (Some(InnerList::Failed { failed, checkpoint }), Some(step)) = (inner, step)
                 {
                     let then = step.after_failure.steps().unwrap_or(&none);
-                    let checkpoint = checkpoint.fitted(then)?;
+                    let fitted = checkpoint.fitted(then);
+                    let checkpoint = fitted.map_err(|misfit| misfit.inside("on_failure", step))?;
                     self.inner = Some(Box::new(InnerList::Failed { failed, checkpoint }));
                 }
             }
@@ -969,6 +1028,10 @@ pub(crate) struct Misfit {
     pub(crate) was: StepId,
     /// The command at its place now, if there is one.
     pub(crate) is: Option<String>,
+    /// The edit of its `capture`.
+    edit: Option<CaptureEdit>,
+    /// The place of its list, if that belongs to another step: " of `on_success` of `pay`".
+    place: String,
 }
 
 impl Misfit {
@@ -977,7 +1040,13 @@ impl Misfit {
             StepId::Name(name) => name,
             StepId::Text(_) => step.run.written(),
         });
-        Self { at, was, is }
+        Self { at, was, is, edit: None, place: String::new() }
+    }
+
+    /// The same in a list under this key of an outer step.
+    fn inside(mut self, key: &str, outer: &Step) -> Self {
+        let _infallible = write!(self.place, " of `{key}` of `{}`", OneLine(&outer.label));
+        self
     }
 
     /// Describes the edit; `text` is what the step was, if that is known.
@@ -987,13 +1056,19 @@ impl Misfit {
             StepId::Name(name) => Some(name.as_str()),
             StepId::Text(_) => text,
         };
+        let place = &self.place;
         let was = name.map_or_else(String::new, |name| format!(", `{}`", OneLine(&excerpt(name))));
-        match &self.is {
-            Some(is) => {
-                let is = excerpt(is);
-                format!("step {number}{was}, but step {number} is now `{}`", OneLine(&is))
-            }
-            None => format!("step {number}{was}, which no longer exists"),
+        let was = format!("step {number}{place}{was}");
+        let Some(is) = &self.is else { return format!("{was}, which no longer exists") };
+        let is_same = name == Some(is.as_str());
+        let is = format!("but step {number} is now `{}`", OneLine(&excerpt(is)));
+        match &self.edit {
+            Some(edit) if is_same => format!("{was}, {}", edit.described(number)),
+            Some(edit) => format!("{was}, {is}, with {} instead of {}", edit.is(), edit.was()),
+            None if is_same => format!(
+                "{was}, but its other keys are now different, such as `env`, `when` or `on_success`"
+            ),
+            None => format!("{was}, {is}"),
         }
     }
 }

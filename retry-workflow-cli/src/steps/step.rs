@@ -1,5 +1,7 @@
 //! [`Step`]: a command, when it runs, what is kept of its output, and what follows it.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 use retry_runtime::retrier::ForError;
@@ -96,14 +98,24 @@ pub(crate) struct Repair {
 }
 
 /// The part of a step's output that is kept, and its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) format: CaptureFormat,
 }
 
+/// An edit of the `capture` of a step that is done.
+#[derive(Debug)]
+pub(crate) struct CaptureEdit {
+    was: Option<Capture>,
+    is: Option<Capture>,
+    /// Set if steps that remain use the value, which is not stored.
+    pub(super) is_needed: bool,
+}
+
 /// The format of an output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum CaptureFormat {
     #[default]
     String,
@@ -154,6 +166,65 @@ impl Capture {
     }
 }
 
+impl fmt::Display for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`capture: {}`", self.name)?;
+        match CaptureFormat::NAMES.iter().find(|(_, format)| *format == self.format) {
+            Some((name, format)) if *format != CaptureFormat::default() => {
+                write!(f, " and `capture_format: {name}`")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl CaptureEdit {
+    /// Compares the `capture` of a step that is done with the edited one; `None` if they are the
+    /// same. `needed` are the names that the remaining steps use.
+    pub(crate) fn find(
+        was: Option<&Capture>,
+        is: Option<&Capture>,
+        needed: &BTreeSet<&str>,
+    ) -> Option<Self> {
+        let is_needed = is.is_some_and(|is| needed.contains(is.name.as_str()));
+        (was != is).then(|| Self { was: was.cloned(), is: is.cloned(), is_needed })
+    }
+
+    /// The same, if the remaining steps need the value.
+    pub(crate) fn needed(self) -> Option<Self> {
+        self.is_needed.then_some(self)
+    }
+
+    fn shown(capture: Option<&Capture>) -> String {
+        capture.map_or_else(|| "no `capture`".to_owned(), Capture::to_string)
+    }
+
+    pub(super) fn was(&self) -> String {
+        Self::shown(self.was.as_ref())
+    }
+
+    pub(super) fn is(&self) -> String {
+        Self::shown(self.is.as_ref())
+    }
+
+    /// Describes the edit of the step with this number.
+    pub(crate) fn described(&self, number: usize) -> String {
+        let unstored = match (&self.was, &self.is) {
+            (_, Some(is)) if !self.is_needed => {
+                format!("; the value of `${{{}}}` was not stored", is.name)
+            }
+            (Some(was), Some(is)) if was.name == is.name => {
+                format!("; later steps use `${{{}}}`, which was stored in another format", is.name)
+            }
+            (_, Some(is)) => {
+                format!("; later steps use `${{{}}}`, whose value was not stored", is.name)
+            }
+            (_, None) => String::new(),
+        };
+        format!("with {}, but step {number} now has {}{unstored}", self.was(), self.is())
+    }
+}
+
 impl AfterFailure {
     /// The steps that may run after the failure.
     pub(crate) fn steps(&self) -> Option<&Steps> {
@@ -174,24 +245,14 @@ impl AfterFailure {
 }
 
 impl Steps {
-    /// Returns all placeholders of the steps and of their handlers.
+    /// Returns all placeholders of the steps and of their handlers, except for those in conditions.
     pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
-        let mut all = Vec::new();
-        for step in &self.0 {
-            all.extend(step.run.placeholders());
-            all.extend(step.env.iter().flat_map(|(_, value)| value.placeholders()));
-            all.extend(step.working_dir.iter().flat_map(Template::placeholders));
-            if let Some(steps) = &step.on_success {
-                all.extend(steps.placeholders());
-            }
-            if let AfterFailure::Fallback(script) = &step.after_failure {
-                all.extend(&script.values);
-            }
-            if let Some(steps) = step.after_failure.steps() {
-                all.extend(steps.placeholders());
-            }
-        }
-        all
+        self.0.iter().flat_map(Step::placeholders).collect()
+    }
+
+    /// Returns the names of all captured outputs that the steps and their handlers use.
+    pub(crate) fn used_captures(&self) -> BTreeSet<&str> {
+        self.0.iter().flat_map(Step::used_captures).collect()
     }
 }
 
@@ -217,6 +278,32 @@ impl Step {
             after_failure: AfterFailure::Stop,
             on_success: None,
         }
+    }
+
+    /// Returns all placeholders of the step and of its handlers, except for those in conditions.
+    fn placeholders(&self) -> Vec<&Placeholder> {
+        let mut all: Vec<_> = self.run.placeholders().collect();
+        all.extend(self.env.iter().flat_map(|(_, value)| value.placeholders()));
+        all.extend(self.working_dir.iter().flat_map(Template::placeholders));
+        if let AfterFailure::Fallback(script) = &self.after_failure {
+            all.extend(&script.values);
+        }
+        all.extend(self.lists().flat_map(Steps::placeholders));
+        all
+    }
+
+    /// The steps that may follow it.
+    fn lists(&self) -> impl Iterator<Item = &Steps> {
+        self.on_success.iter().chain(self.after_failure.steps())
+    }
+
+    /// Returns the names of the captured outputs that the step and its handlers use.
+    pub(crate) fn used_captures(&self) -> BTreeSet<&str> {
+        let conditions = self.when.iter().flat_map(Expression::references);
+        let own = self.placeholders().into_iter().chain(conditions);
+        let mut names: BTreeSet<_> = own.filter_map(Placeholder::captured).collect();
+        names.extend(self.lists().flat_map(Steps::used_captures));
+        names
     }
 
     /// The id of the step, once it is done.

@@ -113,6 +113,20 @@ impl<R> Expression<R> {
     }
 
     /// All references.
+    pub(crate) fn references(&self) -> Vec<&R> {
+        match self {
+            Self::Literal(_) => Vec::new(),
+            Self::Reference(reference) => vec![reference],
+            Self::Not(inner) | Self::Matches(inner, _) => inner.references(),
+            Self::And(left, right) | Self::Or(left, right) | Self::Compare(left, _, right) => {
+                let mut all = left.references();
+                all.extend(right.references());
+                all
+            }
+        }
+    }
+
+    /// All references, to be changed.
     pub(crate) fn references_mut(&mut self) -> Vec<&mut R> {
         match self {
             Self::Literal(_) => Vec::new(),

@@ -224,7 +224,8 @@ fn lists_inside_a_step_follow_the_same_rule() {
             let place = Place::with(&step(&format!("{tell}, {fails}"))).items(&["a"]);
             stopped_after(3, &place);
             place.write("job.yml", &step(fixed));
-            is_refused(&place, "has finished step 1, ");
+            let outer = if kind == 1 { "only" } else { "step 1" };
+            is_refused(&place, &format!("has finished step 1 of `{key}` of `{outer}`, "));
             place.write("job.yml", &step(&format!("{tell}, {fixed}")));
             place.ends(code, &["resume"]);
             assert_eq!(place.read("log"), "main\ntell\nfails\nfixed\n", "{key} {kind}");
@@ -239,4 +240,173 @@ fn dead_letters_start_over_and_need_no_answer() {
     place.write("job.yml", &workflow(&[FIXED]));
     place.ends(0, &["dlq", "retry", "job-1"]);
     assert_eq!(place.read("log"), "prepare a\nfixed a\n");
+}
+
+/// A job that waits for the retry of its last step, which uses a captured output.
+#[track_caller]
+fn paused(file: &str, lines: usize) -> Place {
+    let place = Place::with(file).items(&["a"]);
+    stopped_after(lines, &place);
+    place
+}
+
+/// A step that uses the value, and fails at its first attempt.
+fn pays(value: &str) -> String {
+    format!(
+        "{{ name: pay, shell: 'echo \"pay [{value}]\" >> log; test -e ok', retry_config: {{ attempts: 2, initial_delay: 1h, max_delay: 1h }} }}"
+    )
+}
+
+/// Resumes a job after its cause is fixed.
+#[track_caller]
+fn continues(place: &Place, log: &str) {
+    place.write("ok", "");
+    place.ends(0, &["items", "due", "job-1"]);
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("log"), log);
+}
+
+#[test]
+fn an_output_that_was_never_stored_is_missed_before_anything_runs() {
+    let prepares = |more: &str| format!("{{ name: prep, shell: 'echo 42'{more} }}");
+    for (before, after, value, says) in [
+        (
+            ", capture: c",
+            ", capture: d",
+            "${d}",
+            "step 1, `prep`, with `capture: c`, but step 1 now has `capture: d`; later steps use \
+             `${d}`, whose value was not stored",
+        ),
+        (
+            "",
+            ", capture: d",
+            "${d}",
+            "step 1, `prep`, with no `capture`, but step 1 now has `capture: d`",
+        ),
+        (
+            ", capture: c",
+            ", capture: c, capture_format: json",
+            "${c.x}",
+            "but step 1 now has `capture: c` and `capture_format: json`; later steps use `${c}`, \
+             which was stored in another format",
+        ),
+    ] {
+        let place = paused(&workflow(&[&prepares(before), &pays("1")]), 1);
+        place.write("job.yml", &workflow(&[&prepares(after), &pays(value)]));
+        is_refused(&place, says);
+        // No step needs the value.
+        place.write("job.yml", &workflow(&[&prepares(after), &pays("2")]));
+        continues(&place, "pay [1]\npay [2]\n");
+    }
+}
+
+#[test]
+fn an_output_that_only_a_condition_uses_is_missed_too() {
+    let prepares = |name: &str| format!("{{ name: prep, shell: 'echo 42', capture: {name} }}");
+    let mail = "{ shell: 'echo mail >> log', when: \"${d} == '42'\" }";
+    let place = paused(&workflow(&[&prepares("c"), &pays("1")]), 1);
+    place.write("job.yml", &workflow(&[&prepares("d"), &pays("1"), mail]));
+    is_refused(&place, "later steps use `${d}`, whose value was not stored");
+}
+
+#[test]
+fn an_accepted_edit_does_not_hide_that_an_output_was_never_stored() {
+    let prepares = |name: &str| format!("{{ name: prep, shell: 'echo 42', capture: {name} }}");
+    let place = paused(&workflow(&[&prepares("c"), &pays("1")]), 1);
+    place.write("job.yml", &workflow(&[&prepares("d"), &pays("2")]));
+    place.ends(0, &["items", "due", "job-1"]);
+    let running = place.spawn(&["resume"]);
+    until("its last step has run", || place.read("log").lines().count() == 2);
+    running.signal("INT");
+    assert_eq!(running.ended().code, Some(1));
+    place.write("job.yml", &workflow(&[&prepares("d"), &pays("${d}")]));
+    is_refused(&place, "with `capture: c`, but step 1 now has `capture: d`");
+    place.write("job.yml", &workflow(&[&prepares("c"), &pays("${c}")]));
+    continues(&place, "pay [1]\npay [2]\npay [42]\n");
+}
+
+#[test]
+fn an_edited_capture_of_a_step_without_a_name_is_reported_as_such() {
+    let prepares = |name: &str| format!("{{ shell: 'echo 42', capture: {name} }}");
+    let place = paused(&workflow(&[&prepares("c"), &pays("${c}")]), 1);
+    place.write("job.yml", &workflow(&[&prepares("d"), &pays("${d}")]));
+    is_refused(
+        &place,
+        "step 1, `echo 42`, with `capture: c`, but step 1 now has `capture: d`; later steps use `${d}`",
+    );
+    place.write("job.yml", &workflow(&["{ shell: 'echo 42', env: { A: b } }", &pays("1")]));
+    is_refused(&place, "step 1, `echo 42`, with `capture: c`, but step 1 now has no `capture`");
+    place.write(
+        "job.yml",
+        &workflow(&["{ shell: 'echo 42', capture: c, env: { A: b } }", &pays("1")]),
+    );
+    is_refused(&place, "but its other keys are now different, such as `env`");
+}
+
+#[test]
+fn a_secret_output_is_captured_again_under_its_new_name() {
+    let file = |name: &str| {
+        format!(
+            "name: job\nenv: {{ TOKEN: {{ value: hush-hush, secret: true }} }}\nmap:\n  input: items.json\n  agent_template:\n    \
+             - {{ name: prep, shell: 'echo prep >> log; echo \"$TOKEN\"', capture: {name} }}\n    \
+             - {{ name: pay, shell: 'test ${{{name}}} = hush-hush && echo pay >> log; test -e ok', \
+             retry_config: {{ attempts: 2, initial_delay: 1h, max_delay: 1h }} }}\n"
+        )
+    };
+    let place = paused(&file("c"), 2);
+    place.write("job.yml", &file("d"));
+    continues(&place, "prep\npay\nprep\npay\n");
+}
+
+#[test]
+fn an_edited_capture_of_a_chain_is_refused_too() {
+    let prepares = |more: &str| format!("{{ shell: 'echo 42'{more} }}");
+    let standard = |prep: &str, pay: &str| format!("name: job\ncommands: [{prep}, {pay}]\n");
+    let reduce = |prep: &str, pay: &str| {
+        format!(
+            "name: job\nmap: {{ input: items.json, agent_template: [shell: 'true'] }}\nreduce: [{prep}, {pay}]\n"
+        )
+    };
+    let setup = |prep: &str, pay: &str| {
+        format!(
+            "name: job\nsetup: [{prep}]\nmap: {{ input: items.json, agent_template: [{pay}] }}\n"
+        )
+    };
+    let files: [&dyn Fn(&str, &str) -> String; 3] = [&standard, &reduce, &setup];
+    for file in files {
+        let place = paused(&file(&prepares(", capture: c"), &pays("${c}")), 1);
+        for (after, value, says) in [
+            (", capture: d", "${d}", "later steps use `${d}`, whose value was not stored"),
+            (", capture: c, capture_format: json", "${c.x}", "stored in another format"),
+        ] {
+            place.write("job.yml", &file(&prepares(after), &pays(value)));
+            let ran = place.ends(2, &["resume"]);
+            ran.says("step 1, `echo 42`, succeeded with `capture: c`, but step 1 now has");
+            ran.says(says).says("change it back");
+            assert_eq!(place.read("log"), "pay [42]\n");
+        }
+        // No step needs the value.
+        place.write("job.yml", &file(&prepares(", capture: d"), &pays("2")));
+        continues(&place, "pay [42]\npay [2]\n");
+    }
+}
+
+#[test]
+fn a_step_whose_on_success_runs_has_captured_its_output_already() {
+    let prepares = |name: &str, pay: &str| {
+        format!("{{ name: prep, shell: 'echo 42', capture: {name}, on_success: [{pay}] }}")
+    };
+    let chain = |steps: &[&str]| format!("name: job\ncommands: [{}]\n", steps.join(", "));
+    let files: [&dyn Fn(&[&str]) -> String; 2] = [&workflow, &chain];
+    for file in files {
+        let place = paused(&file(&[&prepares("c", &pays("${c}"))]), 1);
+        let mail = "shell: 'echo \"mail ${d}\" >> log'";
+        for after in
+            [vec![prepares("d", &pays("${d}"))], vec![prepares("d", &pays("1")), mail.to_owned()]]
+        {
+            let after: Vec<_> = after.iter().map(String::as_str).collect();
+            place.write("job.yml", &file(&after));
+            is_refused(&place, "with `capture: c`, but step 1 now has `capture: d`");
+        }
+    }
 }

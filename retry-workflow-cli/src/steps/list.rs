@@ -544,8 +544,8 @@ impl Attempt<'_> {
         scope: &mut Scope,
         checkpoint: &mut Checkpoint,
     ) -> Result<OutputOwners, (Failure, Reason)> {
-        let captures = std::mem::take(&mut checkpoint.captures);
-        let mut owners = OutputOwners { captures, ..OutputOwners::default() };
+        let mut owners = OutputOwners::default();
+        owners.captures.append(&mut checkpoint.captures);
         let here = checkpoint.withheld.take().filter(|held| held.worker == self.cx.worker());
         let held = here.and_then(|held| self.workspace.vault.take(held.number));
         let is_lost = held.is_none();
@@ -966,10 +966,10 @@ impl Checkpoint {
         let (needed, unstored) = (self.needed(steps), self.unstored());
         let edit = |at: usize, step: Option<&Step>| {
             let capture = step?.capture.as_ref();
-            CaptureEdit::find(self.captures.get(&at), capture, &needed)
+            CaptureEdit::find(self.captures.get(&at), capture, &needed).map(Box::new)
         };
         let needed_edit = |at: usize, step: Option<&Step>| {
-            edit(at, step).and_then(CaptureEdit::needed).filter(|_| !unstored.contains(&at))
+            edit(at, step).filter(|edit| edit.is_needed && !unstored.contains(&at))
         };
         for (at, was) in self.done.iter().enumerate() {
             let is = steps.0.get(at);
@@ -1029,7 +1029,7 @@ pub(crate) struct Misfit {
     /// The command at its place now, if there is one.
     pub(crate) is: Option<String>,
     /// The edit of its `capture`.
-    edit: Option<CaptureEdit>,
+    edit: Option<Box<CaptureEdit>>,
     /// The place of its list, if that belongs to another step: " of `on_success` of `pay`".
     place: String,
 }

@@ -361,7 +361,8 @@ fn a_secret_output_is_captured_again_under_its_new_name() {
 #[test]
 fn an_edited_capture_of_a_chain_is_refused_too() {
     let prepares = |more: &str| format!("{{ shell: 'echo 42'{more} }}");
-    let standard = |prep: &str, pay: &str| format!("name: job\ncommands: [{prep}, {pay}]\n");
+    let standard: fn(&str, &str) -> String =
+        |prep, pay| format!("name: job\ncommands: [{prep}, {pay}]\n");
     let reduce = |prep: &str, pay: &str| {
         format!(
             "name: job\nmap: {{ input: items.json, agent_template: [shell: 'true'] }}\nreduce: [{prep}, {pay}]\n"
@@ -372,8 +373,7 @@ fn an_edited_capture_of_a_chain_is_refused_too() {
             "name: job\nsetup: [{prep}]\nmap: {{ input: items.json, agent_template: [{pay}] }}\n"
         )
     };
-    let files: [&dyn Fn(&str, &str) -> String; 3] = [&standard, &reduce, &setup];
-    for file in files {
+    for file in [standard, reduce, setup] {
         let place = paused(&file(&prepares(", capture: c"), &pays("${c}")), 1);
         for (after, value, says) in [
             (", capture: d", "${d}", "later steps use `${d}`, whose value was not stored"),
@@ -396,9 +396,9 @@ fn a_step_whose_on_success_runs_has_captured_its_output_already() {
     let prepares = |name: &str, pay: &str| {
         format!("{{ name: prep, shell: 'echo 42', capture: {name}, on_success: [{pay}] }}")
     };
-    let chain = |steps: &[&str]| format!("name: job\ncommands: [{}]\n", steps.join(", "));
-    let files: [&dyn Fn(&[&str]) -> String; 2] = [&workflow, &chain];
-    for file in files {
+    let chain: fn(&[&str]) -> String =
+        |steps| format!("name: job\ncommands: [{}]\n", steps.join(", "));
+    for file in [workflow, chain] {
         let place = paused(&file(&[&prepares("c", &pays("${c}"))]), 1);
         let mail = "shell: 'echo \"mail ${d}\" >> log'";
         for after in

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::commands;
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, has_secret};
 use crate::steps::step::{Capture, Steps};
@@ -43,7 +42,7 @@ struct Record {
 
 impl Chain {
     pub(super) fn new(store: Arc<dyn Store>, steps: Steps, scope: Scope) -> Self {
-        let names = commands::names(&steps);
+        let names = names(&steps);
         Self { store, names, steps, scope, postpones: true, known: Mutex::new(None) }
     }
 
@@ -148,6 +147,21 @@ impl Chain {
     async fn record(&self, job: &str) -> Result<(u64, Record), StoreError> {
         record(&*self.store, job).await
     }
+}
+
+/// The names of a chain's tasks. They are unique, and each depends only on the steps before it, so
+/// that steps appended to a file do not rename those that are in the store.
+pub(super) fn names(steps: &Steps) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut names = Vec::new();
+    for (at, step) in steps.0.iter().enumerate() {
+        let mut name = step.label.clone();
+        while !taken.insert(name.clone()) {
+            name = format!("{} {name}", at + 1);
+        }
+        names.push(name);
+    }
+    names
 }
 
 fn failed(message: String) -> WorkOutcome {

@@ -31,21 +31,6 @@ impl Command {
     }
 }
 
-/// The names of a chain's tasks. They are unique, and each depends only on the steps before it, so
-/// that steps appended to a file do not rename those that are in the store.
-pub(super) fn names(steps: &Steps) -> Vec<String> {
-    let mut taken = BTreeSet::new();
-    let mut names = Vec::new();
-    for (at, step) in steps.0.iter().enumerate() {
-        let mut name = step.label.clone();
-        while !taken.insert(name.clone()) {
-            name = format!("{} {name}", at + 1);
-        }
-        names.push(name);
-    }
-    names
-}
-
 /// The number of commands of a job, if it is a chain that has started.
 pub(super) async fn number(store: &dyn Store, job: &str) -> Result<Option<u64>, StoreError> {
     let known = read(store, job).await?;
@@ -156,7 +141,7 @@ async fn read(store: &dyn Store, job: &str) -> Result<Option<Vec<Command>>, Stor
 }
 
 fn commands(steps: &Steps) -> Vec<Command> {
-    let named = names(steps).into_iter().zip(&steps.0);
+    let named = chain::names(steps).into_iter().zip(&steps.0);
     let commands = named.map(|(name, step)| {
         let kind = match step.run {
             Run::Shell(_) => "shell",

@@ -82,7 +82,7 @@
 //! It then has a floor of capacity / members, which the hub holds back until it has not heard from
 //! the member for a minute: at first as much of it as the member held, and all of it 21 s after the
 //! last answer. A member that is cut off for longer keeps its floor, since to it the hub may be
-//! away for everybody; what it retries then comes on top of the capacity, until it is back. If a
+//! away for all members; its retries then come on top of the capacity, until it is back. If a
 //! member's requests reach the hub for 21 s while every answer is lost, the hub takes it for
 //! connected: what its floor exceeds its part by comes on top too, until its next request. A
 //! process that is killed holds its floor for that minute; one that [leaves](Fleet::leave) returns

@@ -92,7 +92,7 @@ pub use crate::__retry_in_browsers as in_browsers;
 pub use retry_macros::{policy, retrying};
 
 // The steps of every function. Functions rather than methods: the compiler finds them at once,
-// while it would look for a method, or a type's own function, anew in each function of a program.
+// while it would look for a method, or a type's own function, again in each function of a program.
 
 /// The policy that options change.
 pub const POLICY: Policy = Policy::new();

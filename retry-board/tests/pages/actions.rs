@@ -191,7 +191,7 @@ async fn an_idempotency_key_is_bound_to_its_request() {
     let same =
         call(&app, "/api/re-drive", &with_key("a"), r#"{"item":"3","job":"import-1"}"#).await;
     assert_eq!(same.json()["retried"], 1);
-    // What failed has used up no key: it is corrected and sent again.
+    // A failed request uses up no key: it is corrected and sent again.
     let purge = |n| format!(r#"{{"job":"import-1","confirm":"purge {n}"}}"#);
     let wrong = call(&app, "/api/purge", &with_key("b"), &purge(9)).await;
     assert_eq!(wrong.status, StatusCode::CONFLICT);

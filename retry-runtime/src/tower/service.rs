@@ -126,7 +126,7 @@ where
 pin_project_lite::pin_project! {
     /// The future of a call of a [`RetryService`].
     ///
-    /// Where nothing but attempts is needed (no breaker, quota, time limit or hedge), the first
+    /// If only attempts are needed (no breaker, quota, time limit or hedge), the first
     /// attempt is part of it, and only a failure allocates.
     ///
     /// ```

@@ -63,7 +63,7 @@ pub(super) async fn changed(
         if item.state == ItemState::Succeeded {
             succeeded.insert(at);
         }
-        // What the step captures may be used by all steps after it.
+        // All later steps may use the captures of the step.
         let within = steps.0.get(at..).filter(|_| !restarts);
         let within = within.map(|rest| Steps(rest.iter().chain(later()).cloned().collect()));
         if let Some(why) = within.and_then(|steps| edited::changed_within(&item, &steps)) {

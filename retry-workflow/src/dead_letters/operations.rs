@@ -180,7 +180,7 @@ impl DeadLetters {
     /// and a fresh budget, and keeps its history and its correlation id. A worker of the
     /// job, now or later, does the rest.
     ///
-    /// What several filters (`&[…]`) select is re-driven one after another, as a whole at the rate.
+    /// Items of several filters (`&[…]`) are re-driven one after another, together at the rate.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};

@@ -161,7 +161,7 @@ impl fmt::Display for StoreError {
                 f,
                 "the store {} says that it has layout {layout}, but lacks {}: a program between two \
                  versions wrote it. Finish its jobs with that program, or name another file to \
-                 start anew. Nothing was changed",
+                 start over. Nothing was changed",
                 path.display(),
                 columns.join(", ")
             ),

@@ -28,7 +28,7 @@ async fn a_postponed_item_uses_up_no_attempt_in_a_file() {
     scenario::run(Arc::new(store)).await;
 }
 
-/// What one call of a handler does.
+/// The outcome of one call of a handler.
 #[derive(Clone, Copy)]
 enum Call {
     Postpones(Duration),

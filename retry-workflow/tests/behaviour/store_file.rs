@@ -190,7 +190,7 @@ fn a_store_whose_columns_are_not_those_of_its_layout_is_refused_and_left_alone()
     assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
     let text = "says that it has layout 1, but lacks history.output, states.checkpoint: a program \
                 between two versions wrote it. Finish its jobs with that program, or name another \
-                file to start anew. Nothing was changed";
+                file to start over. Nothing was changed";
     assert!(expected.to_string().ends_with(text), "{expected}");
 }
 

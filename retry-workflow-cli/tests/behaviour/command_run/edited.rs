@@ -98,7 +98,7 @@ fn only_items_that_cannot_continue_start_over() {
         // `a` has finished the first step only; `b` the first two.
         place.write("job.yml", &workflow(&[PREPARE, FIXED]));
         is_refused(&place, "item `b` has finished step 2");
-        // What was accepted once stays accepted, also if the job is stopped in between.
+        // An accepted edit stays accepted, also if the job is stopped in between.
         place.ends(1, &["resume", "--restart-items", "--deadline", "1ms"]);
         place.ends(0, &["resume"]).says("2 succeeded, of 2");
         let mut log: Vec<_> = place.read("log").lines().skip(5).map(str::to_owned).collect();

@@ -149,7 +149,7 @@ fn after_max_postponed_it_is_an_ordinary_failure_of_its_own_class() {
     assert_eq!(place.read("log").matches("ask").count(), 7);
 }
 
-/// What bounds ordinary waits does not bound these.
+/// The bounds of ordinary waits do not apply to postponements.
 #[test]
 fn neither_max_retry_after_nor_the_limits_of_retries_apply() {
     let limits =

@@ -351,7 +351,7 @@ fn a_number_of_seconds_is_read_with_and_without_all_digits() {
         let policy = format!(r#"{{ "circuit_breaker": {{ "timeout": {number} }} }}"#);
         serde_json::from_str::<ErrorPolicy>(&policy)
     };
-    // What `serde_json` makes of it with `arbitrary_precision`.
+    // The form of `serde_json` with `arbitrary_precision`.
     let with_digits = policy(r#"{"$serde_json::private::Number":"1.50"}"#).unwrap();
     assert_eq!(with_digits, policy("1.50").unwrap());
     assert_eq!(with_digits, policy(r#"{"secs":1,"nanos":500000000}"#).unwrap());

@@ -142,7 +142,7 @@ fn lines(text: &'static str) -> &'static [&'static str] {
 
 fn item() -> Picture {
     Picture {
-        file: "retry-workflow/src/guide/pictures/item.svg",
+        file: "jobs/retry-workflow/src/guide/pictures/item.svg",
         title: "The life of an item: pending, leased, succeeded, dead or skipped",
         size: (760, 330),
         nodes: vec![

@@ -1,7 +1,7 @@
-//! Runs the benchmarks, and prints the contents of `BENCHMARKS.md`.
+//! Runs the benchmarks, and prints the contents of `docs/BENCHMARKS.md`.
 //!
 //! ```sh
-//! cargo run --release --manifest-path benches/Cargo.toml > BENCHMARKS.md    # everything
+//! cargo run --release --manifest-path benches/Cargo.toml > docs/BENCHMARKS.md    # everything
 //! cargo run --release --manifest-path benches/Cargo.toml -- calls breakers  # some parts
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```

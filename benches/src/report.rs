@@ -1,4 +1,4 @@
-//! `BENCHMARKS.md`: a section per question, with a table that answers it.
+//! `docs/BENCHMARKS.md`: a section per question, with a table that answers it.
 
 use std::fmt;
 
@@ -110,7 +110,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "# Benchmarks\n\n\
-             `cargo run --release --manifest-path benches/Cargo.toml > BENCHMARKS.md` writes this page:\n\
+             `cargo run --release --manifest-path benches/Cargo.toml > docs/BENCHMARKS.md` writes this page:\n\
              {}.\n\n\
              The first row of a table has the figures of this library. Below it, `÷ backon` is that figure divided by\n\
              backon's. Below 1 this library is ahead; **bold** marks figures where it is not. All figures of a table\n\

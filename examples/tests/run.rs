@@ -302,7 +302,7 @@ fn the_pictures_of_the_guide_are_those_that_their_program_draws() {
     for file in [
         "retry-runtime/src/guide/pictures/breaker",
         "retry-runtime/src/guide/pictures/decisions",
-        "retry-workflow/src/guide/pictures/item",
+        "jobs/retry-workflow/src/guide/pictures/item",
     ] {
         for file in ["svg", "uri"].map(|extension| format!("{file}.{extension}")) {
             let read = |folder: &std::path::Path| std::fs::read_to_string(folder.join(&file)).ok();

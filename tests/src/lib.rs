@@ -11,7 +11,7 @@ macro_rules! pages {
 
 pages! {
     Readme: "../../README.md";
-    Workflow: "../../retry-workflow/README.md";
+    Workflow: "../../jobs/retry-workflow/README.md";
     Policies: "../../retry-runtime/src/guide/policies.md";
     Errors: "../../retry-runtime/src/guide/errors.md";
     Breakers: "../../retry-runtime/src/guide/breakers.md";

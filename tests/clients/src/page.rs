@@ -12,7 +12,7 @@ pub fn page(report: &Report, others: &[(String, Report)]) -> String {
         page,
         "# Classification
 
-`cargo run --manifest-path tests/clients/Cargo.toml > CLASSIFICATION.md` writes this page.
+`cargo run --manifest-path tests/clients/Cargo.toml > docs/CLASSIFICATION.md` writes this page.
 
 Real clients are run against real servers and small fakes, and made to fail. The right decision of
 an experienced engineer about each failure was recorded beforehand. This page compares it with the
@@ -21,7 +21,7 @@ decision of `retry_on = [transient]`. {} failures of {} clients, each in {} wrap
 are not recognized. Many texts mislead on purpose, such as a user called \"timeout\".
 
 The rules were made with these failures in view. The figures show that these failures stay known, not
-how unseen errors are classified. For that, [the corpus](tests/clients/corpus/README.md) holds a third
+how unseen errors are classified. For that, [the corpus](../tests/clients/corpus/README.md) holds a third
 of its texts back.
 
 ## By client

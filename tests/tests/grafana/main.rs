@@ -1,4 +1,4 @@
-//! The files in `grafana/`: each query of the dashboard and of the alerts is valid, and refers to
+//! The files in `docs/grafana/`: each query of the dashboard and of the alerts is valid, and refers to
 //! metrics that the library exports; each alert fires when it should, and at no other time.
 //!
 //! A program of their own: every page that is scraped shows all functions of its program.
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// `grafana/alerts.yml`, as far as the tests need it.
+/// `docs/grafana/alerts.yml`, as far as the tests need it.
 #[derive(Deserialize)]
 struct RuleFile {
     groups: Vec<RuleGroup>,
@@ -36,11 +36,11 @@ struct Rule {
 type Texts = std::collections::BTreeMap<String, String>;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../grafana")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana")
 }
 
 fn read(file: &str) -> String {
-    std::fs::read_to_string(folder().join(file)).expect("a file in `grafana/`")
+    std::fs::read_to_string(folder().join(file)).expect("a file in `docs/grafana/`")
 }
 
 fn rules() -> Vec<Rule> {

@@ -8,7 +8,7 @@ use std::process::Command;
 /// rusqlite in it, if there is one.
 fn rusqlite_beside(dependency: &str, features: &str) -> Result<Option<String>, String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../retry-workflow");
+    let workflow = Path::new(env!("CARGO_MANIFEST_DIR")).join("../jobs/retry-workflow");
     let manifest = format!(
         "[package]\nname = \"beside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
          {dependency}\nretry-workflow = {{ path = \"{}\"{features} }}\n\n[workspace]\n",

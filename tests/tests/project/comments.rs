@@ -9,7 +9,7 @@ const QUESTIONS: [&str; 10] =
     ["How", "What", "When", "Where", "Whether", "Which", "Who", "Whose", "Whom", "Why"];
 
 /// Folders whose doc comments are not documentation: the help texts of the command's options.
-const EXCEPT: [&str; 1] = ["retry-workflow-cli/src/command/arguments"];
+const EXCEPT: [&str; 1] = ["jobs/retry-workflow-cli/src/command/arguments"];
 
 /// The places in this folder where a doc comment opens with one of [`QUESTIONS`], and the number of
 /// doc comments in it.

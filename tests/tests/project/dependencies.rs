@@ -167,30 +167,30 @@ fn expressions_of_licences_are_read_as_spdx_says() {
     }
 }
 
-/// The `rust-version` of a manifest, or of the workspace.
-fn stated_rust(package: &str) -> String {
+/// The `rust-version` of the manifest in a folder, or of the workspace.
+fn stated_rust(folder: &str) -> String {
     let stated = |manifest: &str| {
         let line = manifest.lines().find_map(|line| line.strip_prefix("rust-version = \""))?;
         Some(line.trim_end_matches('"').to_owned())
     };
-    let own = stated(&read(&format!("{package}/Cargo.toml")));
+    let own = stated(&read(&format!("{folder}/Cargo.toml")));
     own.or_else(|| stated(&read("Cargo.toml"))).expect("a version of Rust")
 }
 
 #[test]
 fn the_rust_that_pages_state_is_the_one_of_the_manifests() {
-    let (core, jobs) = (stated_rust("retry-runtime"), stated_rust("retry-workflow"));
-    for package in ["retry-rules", "retry-macros", "retry-fleet"] {
-        assert_eq!(stated_rust(package), core, "{package}");
-    }
-    for package in ["retry-workflow-postgres", "retry-board", "retry-workflow-cli"] {
-        assert_eq!(stated_rust(package), jobs, "{package}");
+    let (core, jobs) = (stated_rust("retry-runtime"), stated_rust("jobs/retry-workflow"));
+    for folder in crate::plan::CRATES {
+        let expected = if folder.starts_with("jobs/") { &jobs } else { &core };
+        assert_eq!(stated_rust(folder), *expected, "{folder}");
     }
     let both = format!("Rust {core} (jobs: {jobs};");
     for page in ["README.md", "CONTRIBUTING.md"] {
         assert!(read(page).contains(&both), "{page} says \"{both}\"");
     }
-    for (page, rust) in [("retry-workflow/README.md", &jobs), ("retry-runtime/README.md", &core)] {
+    for (page, rust) in
+        [("jobs/retry-workflow/README.md", &jobs), ("retry-runtime/README.md", &core)]
+    {
         assert!(read(page).contains(&format!("Rust {rust} or newer")), "{page}");
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::documents::Page;
 use super::root;
 
-const PAGES: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md"];
+const PAGES: [&str; 3] = ["docs/ARCHITECTURE.md", "CONTRIBUTING.md", "docs/RELEASING.md"];
 
 /// What the project has: paths from the root, and packages with their folders.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! The plan of the crates, as ARCHITECTURE.md states it: a file or a folder is a room, every import
+//! The plan of the crates, as docs/ARCHITECTURE.md states it: a file or a folder is a room, every import
 //! leads down, and a floor has few rooms.
 //!
 //! A folder and the file of its name beside it are one room. Between the rooms of a folder, imports
@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+/// The folders of the published crates.
 pub(crate) const CRATES: [&str; 8] = [
     "retry-rules",
     "retry-macros",
     "retry-runtime",
     "retry-fleet",
-    "retry-workflow",
-    "retry-workflow-postgres",
-    "retry-board",
-    "retry-workflow-cli",
+    "jobs/retry-workflow",
+    "jobs/retry-workflow-postgres",
+    "jobs/retry-board",
+    "jobs/retry-workflow-cli",
 ];
 
 /// More than these do not fit on a page.

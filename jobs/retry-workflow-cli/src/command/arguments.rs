@@ -1,0 +1,677 @@
+//! The command line of `retry-workflow`. The doc comments here are the help texts.
+
+mod begin;
+#[cfg(feature = "board")]
+mod board;
+mod condition;
+mod elsewhere;
+mod explain;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
+#[cfg(feature = "board")]
+pub(crate) use self::board::BoardArguments;
+use self::condition::Condition;
+pub(crate) use self::elsewhere::parse;
+pub(crate) use self::explain::ExplainArguments;
+use crate::steps::stream::Excerpt;
+use retry_workflow::job::InvalidTimestamp;
+use retry_workflow::store::Cursor;
+use retry_workflow::{ItemState, Rate, Timestamp};
+
+/// Runs jobs of many work items, in a process that may be killed at any time.
+///
+/// Each completed attempt is recorded in a store, a single file: items that have ended are not run
+/// again, and those that failed for good become dead letters, to be inspected and re-driven.
+#[derive(Debug, Parser)]
+#[command(
+    name = "retry-workflow",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes:
+  0  all items succeeded, or the request was completed
+  1  the job stopped early, or its store failed
+  2  the arguments or a file are not valid
+  3  the job finished and left dead letters
+  4  another process is working on a job of the same file
+  5  the job finished without dead letters, but items were skipped as late
+
+Example:
+  retry-workflow run job.yml; retry-workflow dlq stats"
+)]
+pub(crate) struct Arguments {
+    #[arg(
+        long,
+        global = true,
+        value_name = "STORE",
+        help_heading = "Options of every command",
+        help = "The store: FILE, sqlite:FILE or postgres://user@host/database?schema=retry [default: \
+                $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
+    )]
+    pub(crate) store: Option<OsString>,
+    #[arg(
+        long,
+        global = true,
+        value_name = "TIME",
+        value_parser = retry_rules::duration::parse,
+        default_value = "60s",
+        help_heading = "Options of every command",
+        help = "How long to wait for another process that holds the store"
+    )]
+    pub(crate) busy_timeout: Duration,
+    /// Write JSON: one object per line for lists, one object otherwise
+    #[arg(long, global = true, help_heading = "Options of every command")]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a workflow file from its beginning
+    #[command(after_help = "\
+Ctrl-C lets running items finish, then prints the command that resumes the job; a second Ctrl-C stops at once.
+
+Example:
+  retry-workflow run job.yml --max-parallel 8")]
+    Run {
+        /// The workflow file, in YAML
+        file: PathBuf,
+        #[command(flatten)]
+        begin: BeginArguments,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// Resume a job that was stopped or killed
+    #[command(after_help = "\
+Only items that have not ended are run; attempts, waits, budgets and breakers continue where they were.
+
+Example:
+  retry-workflow resume import-1")]
+    Resume {
+        /// The job's id, as `jobs` shows it [default: the latest that has not ended]
+        job: Option<String>,
+        /// The workflow file, if it has moved, or if the items came from elsewhere
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// List the jobs of the store, or remove some
+    #[command(after_help = "Example:\n  retry-workflow jobs --store /var/lib/shop/jobs.db")]
+    Jobs {
+        #[command(subcommand)]
+        what: Option<Jobs>,
+    },
+    /// Stop a running job, so that it can be resumed
+    #[command(after_help = "\
+Its workers start nothing new, let running items finish, and exit with code 1.
+
+Example:
+  retry-workflow pause import-1; retry-workflow resume import-1")]
+    Pause {
+        /// The job's id
+        job: String,
+    },
+    /// End a job early: its remaining items are skipped
+    #[command(after_help = "\
+Waits for running items to finish. To see what was skipped: items list JOB --state skipped
+
+Example:
+  retry-workflow cancel import-1")]
+    Cancel {
+        /// The job's id
+        job: String,
+    },
+    /// Show how far a job has come, and what it is waiting for
+    #[command(after_help = "Example:\n  retry-workflow status import-1 --watch")]
+    Status {
+        /// The job's id [default: the latest]
+        job: Option<String>,
+        /// Refresh every second, until the job has ended
+        #[arg(long)]
+        watch: bool,
+    },
+    /// Inspect items in any state, or end their waits
+    #[command(
+        subcommand,
+        after_help = "Example:\n  retry-workflow items list import-1 --state pending"
+    )]
+    Items(Items),
+    /// Inspect, re-drive, purge, export or import dead letters
+    #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
+    Dlq(Dlq),
+    /// Show who has re-driven, purged, paused, cancelled or made due what, here and on the board
+    #[command(after_help = "\
+A `?` as the number of items: the process may have died during the action. With --json: one object per line.
+
+Example:
+  retry-workflow audit --limit 100")]
+    Audit {
+        /// The number of entries to show, the newest first
+        #[arg(long, value_name = "N", default_value_t = 20,
+            value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+    /// Serve pages that show jobs, dead letters and items
+    #[cfg(feature = "board")]
+    #[command(after_help = "\
+Nothing can be changed without --allow-actions. Ctrl-C ends it.
+
+Examples:
+  retry-workflow board
+  retry-workflow board --listen 0.0.0.0:7878 --token-file ~/.board-token --allow-actions")]
+    Board(BoardArguments),
+    /// Check workflow files without running anything
+    #[command(after_help = "\
+Each mistake is shown with its line and file:line:column. The exit code is 2 if there are any.
+The keys of workflow files: jobs/retry-workflow-cli/WORKFLOWS.md
+
+Examples:
+  retry-workflow check jobs/*.yml
+  retry-workflow check --schema > ~/.local/share/retry-workflow.schema.json")]
+    Check {
+        /// The workflow files
+        #[arg(required_unless_present = "schema", value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Write the JSON schema of workflow files instead, which lets editors complete and check
+        /// them
+        #[arg(long, conflicts_with = "files")]
+        schema: bool,
+    },
+    /// Show the waits of a policy as a table and a chart
+    Explain(ExplainArguments),
+    /// Maintain a whole store, or copy jobs to another one
+    #[command(
+        subcommand,
+        after_help = "Example:\n  retry-workflow store copy import.db postgres://ada@db/jobs --job import-1"
+    )]
+    Store(Upkeep),
+    /// Return the space of removed data to the disk
+    #[command(after_help = "\
+It needs as much space again while it works, and no other process may write to the store meanwhile.
+
+Example:
+  retry-workflow jobs prune --older-than 90d && retry-workflow vacuum")]
+    Vacuum,
+    /// Write the completion script for a shell
+    #[command(after_help = "\
+Examples:
+  retry-workflow completions bash > ~/.local/share/bash-completion/completions/retry-workflow
+  retry-workflow completions fish > ~/.config/fish/completions/retry-workflow.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command
+    #[command(after_help = "Example:\n  retry-workflow man ~/.local/share/man/man1")]
+    Man {
+        /// The folder for them, created if it does not exist
+        folder: PathBuf,
+    },
+}
+
+impl Command {
+    /// Returns the arguments with which this command runs a job, if it does.
+    pub(crate) fn runs(&self) -> Option<&RunArguments> {
+        match self {
+            Self::Run { how, .. }
+            | Self::Resume { how, .. }
+            | Self::Dlq(Dlq::Retry { how, .. }) => Some(how),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this command may run the commands of a job.
+    pub(crate) fn works(&self) -> bool {
+        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Upkeep {
+    /// Show its layout and size, and check its counts against its items
+    #[command(after_help = "\
+Nothing is changed. The exit code is 1 if something is wrong.
+
+Example:
+  retry-workflow store check --store /var/lib/shop/jobs.db")]
+    Check,
+    /// Migrate it to the newest layout, as every command that writes to it does
+    #[command(after_help = "\
+An older version of this program cannot use it afterwards.
+
+Example:
+  retry-workflow store migrate --store /var/lib/shop/jobs.db")]
+    Migrate,
+    /// Write the SQL statements that create a store, to be run by hand
+    #[command(after_help = "\
+Workers need no more privileges than these grant to their role.
+
+Example:
+  retry-workflow store sql --store postgres://db/jobs --role worker | psql -d jobs")]
+    Sql {
+        /// For Postgres: the role of the workers
+        #[arg(long, value_name = "NAME")]
+        role: Option<String>,
+    },
+    /// Copy jobs to another store, with dead letters, histories and waits
+    #[command(after_help = "\
+No process may work on a job meanwhile. If this is killed, the same command completes it.
+
+Example:
+  retry-workflow store copy import.db postgres://ada@db/jobs --job import-1")]
+    Copy {
+        /// The store to copy from: FILE, sqlite:FILE or postgres://…
+        from: OsString,
+        /// The store to copy to, created if it does not exist
+        to: OsString,
+        /// Only this job [default: all]
+        #[arg(long)]
+        job: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Jobs {
+    /// Remove jobs for good: items, dead letters, histories
+    #[command(after_help = "Example:\n  retry-workflow jobs rm import-1 import-2")]
+    Rm {
+        /// The jobs' ids
+        #[arg(required = true, value_name = "JOB")]
+        jobs: Vec<String>,
+        /// Also jobs that have not ended, or that have dead letters
+        #[arg(long)]
+        force: bool,
+    },
+    /// Remove all jobs that ended long ago
+    #[command(after_help = "\
+Jobs that are not finished are kept, and so are those with dead letters.
+
+Example:
+  retry-workflow jobs prune --older-than 90d --dry-run")]
+    Prune {
+        /// Only jobs that ended longer ago than this
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        older_than: Duration,
+        /// Also jobs that have dead letters
+        #[arg(long)]
+        with_dead_letters: bool,
+        /// Only list them
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them, in each process")]
+pub(crate) enum Items {
+    /// List items
+    #[command(after_help = "\
+With --json: one object per line; each has `next`, the cursor of the next page, or null on the last page.
+
+Examples:
+  retry-workflow items list import-1 --state pending --state leased
+  retry-workflow items list --item order-17 --json | jq .output")]
+    List {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// In this state; can be repeated [default: any]
+        #[arg(long = "state", value_name = "STATE", value_parser = state, action = ArgAction::Append)]
+        states: Vec<ItemState>,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show an item: its payload, its output, all its runs and attempts
+    #[command(
+        allow_missing_positional = true,
+        after_help = "\
+Example:
+  retry-workflow items show import-1 order-17"
+    )]
+    Show(ShowArguments),
+    /// Make items due now that wait for their next attempt, as after an outage
+    #[command(after_help = "\
+Their attempts and budgets stay as they are. A breaker that is open, `not_before` and limits still apply.
+
+Example:
+  retry-workflow items due import-1")]
+    Due {
+        /// The job's id
+        job: String,
+    },
+}
+
+/// The item to show.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The job's id; optional if only one job has an item with this id
+    pub(crate) job: Option<String>,
+    /// The item's id
+    #[arg(required = true)]
+    pub(crate) item: String,
+}
+
+/// The part of a list to show.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PageArguments {
+    /// The number of entries to show
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    /// Start after this cursor, which the previous page has shown
+    #[arg(long, value_name = "CURSOR", value_parser = cursor)]
+    pub(crate) after: Option<Cursor>,
+}
+
+/// The options for running a job.
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct RunArguments {
+    /// The number of items run at the same time [default: as in the file]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_parallel: Option<u32>,
+    /// The number of attempts start per unit of time, in all processes together, such as 10/s or
+    /// 600/m [default: as in the file]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = lease,
+        default_value = "30s",
+        help = "How long the items of this process stay reserved if it is killed, before another \
+                process may run them"
+    )]
+    pub(crate) lease: Duration,
+    /// Stop the job this long after this process has started it, so that it can be resumed
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Option<Duration>,
+    /// Let items start over, finished steps included, if they cannot continue because steps that
+    /// they have finished were edited
+    #[arg(long)]
+    pub(crate) restart_items: bool,
+    /// Print plain lines instead of a progress bar
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+    /// Print only the report at the end
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print what commands write while they run on standard error, each line prefixed with its item
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Save all output of commands to files: DIR/ITEM/RUN-ATTEMPT.stdout and .stderr"
+    )]
+    pub(crate) results: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = size,
+        default_value = "64KiB",
+        help = "How much of a failed attempt's output to keep in the store: the beginning and the \
+                end of stdout and stderr together; 0 for nothing, at most 1MiB. \
+                Of a successful one, the last 1 KiB are kept"
+    )]
+    pub(crate) keep_output: usize,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Append a line to this file for each attempt that has ended, in the format of GNU \
+                parallel's joblog"
+    )]
+    pub(crate) joblog: Option<PathBuf>,
+    #[arg(
+        long,
+        help = "Print events as JSON, one per line, and the report as the last line; implies \
+                --json"
+    )]
+    pub(crate) events: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dlq {
+    /// List dead letters
+    #[command(after_help = "\
+With --json: one object per line; each has `next`, the cursor of the next page, or null on the last page.
+
+Examples:
+  retry-workflow dlq list --class timeout --since '2h ago'
+  retry-workflow dlq list import-1 --limit 50 --after 50")]
+    List {
+        #[command(flatten)]
+        which: FilterArguments,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show an item: its payload, all its runs and attempts
+    #[command(
+        allow_missing_positional = true,
+        after_help = "\
+Example:
+  retry-workflow dlq show import-1 order-17"
+    )]
+    Show(ShowArguments),
+    /// Count dead letters, grouped by similar failures
+    #[command(after_help = "\
+The digits on the left are the id of a signature; `--signature` takes them, or their beginning.
+
+Example:
+  retry-workflow dlq stats import-1")]
+    Stats {
+        #[command(flatten)]
+        which: FilterArguments,
+    },
+    /// Re-drive dead letters: run them again
+    #[command(after_help = "\
+Each item starts a new run, with all its attempts, a fresh budget, the same correlation id and its history.
+
+Examples:
+  retry-workflow dlq retry --signature 3f9a --dry-run
+  retry-workflow dlq retry import-1 --rate 10/s")]
+    Retry {
+        #[command(flatten)]
+        which: FilterArguments,
+        #[command(flatten)]
+        redrive: RedriveArguments,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// Purge dead letters: delete payload, history and failure for good
+    #[command(after_help = "\
+The ids of the items are kept, as skipped ones, so that the items are not added to the job again.
+
+Example:
+  retry-workflow dlq purge import-1 --until 2026-01-01 --yes")]
+    Purge {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// All dead letters of the store
+        #[arg(long)]
+        all: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Only print how many there would be
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Write dead letters with their histories, one JSON object per line
+    #[command(after_help = "\
+Examples:
+  retry-workflow dlq export import-1 --output letters.jsonl
+  retry-workflow dlq export | gzip > letters.jsonl.gz")]
+    Export {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// A new file [default: standard output]
+        #[arg(long, short, value_name = "PATH")]
+        output: Option<PathBuf>,
+    },
+    /// Read what `export` wrote; items that already exist are left unchanged
+    #[command(after_help = "\
+A file is checked completely before anything is imported. Lines from standard input are imported as they arrive.
+
+Examples:
+  retry-workflow dlq import letters.jsonl
+  zcat letters.jsonl.gz | retry-workflow dlq import - --job retried")]
+    Import {
+        /// The file; - for standard input
+        file: PathBuf,
+        /// Import into this job, whatever the lines say
+        #[arg(long)]
+        job: Option<String>,
+    },
+}
+
+impl PageArguments {
+    /// The largest number of items on a page.
+    pub(crate) fn most(self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+}
+
+/// The conditions of dead letters; each has to hold.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FilterArguments {
+    /// Of this job
+    #[arg(value_name = "JOB", conflicts_with = "job_option")]
+    pub(crate) job: Option<String>,
+    /// The same as JOB
+    #[arg(long = "job", value_name = "JOB", id = "job_option")]
+    pub(crate) job_option: Option<String>,
+    /// With this signature: its text, its id, or the beginning of the id
+    #[arg(long, value_name = "ID|TEXT")]
+    pub(crate) signature: Option<String>,
+    #[arg(
+        long,
+        help = "With this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
+        payload, dependency, late, postponed, other"
+    )]
+    pub(crate) class: Option<String>,
+    /// That ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<Timestamp>,
+    /// That ended before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<Timestamp>,
+    /// Whose failure contains this text, in its message or in one of its causes
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Whose payload matches, such as 'item.priority >= 5 && item.region == "eu"'
+    #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
+    pub(crate) condition: Option<Condition>,
+    /// With this id; can be repeated: --item A --item B
+    #[arg(long = "item", value_name = "ID", action = ArgAction::Append)]
+    pub(crate) items: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RedriveArguments {
+    /// All dead letters of the store
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// No more than this many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max: Option<u64>,
+    /// Only print how many there would be
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace the payload of the item with the JSON in this file; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) edit: Option<PathBuf>,
+    /// Only make them pending, and leave running them to a worker or to `resume`
+    #[arg(long)]
+    pub(crate) later: bool,
+    /// The workflow file, if it has moved, or if the items came from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// A lease is renewed three times per period; with a shorter one, a worker could lose its items.
+const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+
+impl Default for RunArguments {
+    fn default() -> Self {
+        Self {
+            max_parallel: None,
+            rate: None,
+            lease: Duration::from_secs(30),
+            deadline: None,
+            restart_items: false,
+            no_progress: false,
+            quiet: false,
+            verbose: false,
+            results: None,
+            keep_output: Excerpt::DEFAULT,
+            joblog: None,
+            events: false,
+        }
+    }
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
+    if lease < SHORTEST_LEASE {
+        return Err(
+            "a lease this short would end before it can be renewed: write 100ms or more".to_owned()
+        );
+    }
+    Ok(lease)
+}
+
+/// Parses a point in time; a bare duration means that long ago.
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().or_else(|error: InvalidTimestamp| {
+        let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
+        Ok(Timestamp::now() - ago)
+    })
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    retry_rules::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// Parses a size in bytes: `4096`, `64KiB`, `1m`.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "k" | "kb" | "kib" => Some(1024),
+        "m" | "mb" | "mib" => Some(1024 * 1024),
+        _ => None,
+    };
+    let bytes = number.parse::<usize>().ok().zip(factor);
+    let bytes = bytes.and_then(|(number, factor)| number.checked_mul(factor));
+    bytes
+        .filter(|bytes| *bytes <= Excerpt::MOST)
+        .ok_or_else(|| "write bytes, KiB or MiB, such as 256KiB, and no more than 1MiB".to_owned())
+}
+
+fn state(text: &str) -> Result<ItemState, String> {
+    ItemState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+        let words: Vec<_> = ItemState::ALL.iter().map(|state| state.as_str()).collect();
+        format!("the states are {}", words.join(", "))
+    })
+}
+
+fn cursor(text: &str) -> Result<Cursor, String> {
+    text.parse().map(Cursor).map_err(|_| {
+        format!(
+            "\"{}\" is not a cursor: write the number after `--after` from the previous page",
+            text.escape_debug()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,579 @@
+//! The syntax of a workflow file: its keys, their values, and which of them go together. All
+//! mistakes are collected, each with its place.
+
+mod environment;
+mod steps;
+mod step_text;
+mod on_failure;
+mod limits;
+mod map;
+mod tasks;
+mod exit_codes;
+mod keys;
+pub(super) mod schema;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use retry_rules::foreign_names::word_here;
+use retry_rules::suggest::nearest;
+use retry_runtime::file::Span;
+
+use self::steps::captured_names;
+use super::{Plan, Schedule};
+use crate::file::after::{AfterPlan, NameTemplate};
+use crate::file::environment::EnvironmentPlan;
+use crate::steps::command_env::Agent;
+use crate::steps::step::Steps;
+use crate::template::placeholder::{AT_THE_END, CapturedName, Offers};
+use crate::yaml::elsewhere::key_of_others;
+use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
+use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
+
+const STEP: &[&str] = &[
+    "name",
+    "exec",
+    "shell",
+    "claude",
+    "when",
+    "env",
+    "working_dir",
+    "timeout",
+    "max_retry_after",
+    "max_postponed",
+    "retry_config",
+    "capture",
+    "capture_output",
+    "capture_format",
+    "on_failure",
+    "on_success",
+];
+const MAP: &[&str] = &[
+    "input",
+    "json_path",
+    "filter",
+    "distinct",
+    "sort_by",
+    "offset",
+    "max_items",
+    "item_id",
+    "priority",
+    "agent_template",
+    "max_parallel",
+    "rate",
+    "concurrency",
+    "agent_timeout_secs",
+    "timeout_config",
+];
+const TOP: &[&str] = &[
+    "name",
+    "mode",
+    "agent",
+    "env",
+    "env_files",
+    "secrets",
+    "commands",
+    "setup",
+    "map",
+    "reduce",
+    "tasks",
+    "error_policy",
+    "handlers",
+    "on_finish",
+    "after",
+    "not_before",
+    "skip_after",
+];
+/// Those of them that could be looked for in `map` or in a step.
+const AT_THE_TOP: &[&str] = &["on_finish", "not_before", "skip_after"];
+const AGENT: &[&str] = &["program", "args"];
+const INPUT: &[&str] = &["file", "command", "format"];
+/// The keys of a limit for items that share a key.
+const LIMIT: &[&str] = &["per", "limit"];
+const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
+/// The keys of a variable in the file's `env`, unless its value is written alone.
+const VARIABLE: &[&str] = &["value", "secret"];
+const SECRET: &[&str] = &["env"];
+/// The keys of `after`, unless the job is written alone.
+const AFTER: &[&str] = &["job", "newer_than"];
+/// The modes, and the keys that only they have.
+const MODES: [(&str, &[&str]); 3] = [
+    ("standard", &["commands"]),
+    ("mapreduce", &["map", "setup", "reduce", "error_policy", "handlers"]),
+    ("graph", &["tasks"]),
+];
+
+/// The contents of a file, as far as they could be read.
+pub(super) struct Read {
+    pub(super) name: String,
+    pub(super) agent: Agent,
+    pub(super) environment: EnvironmentPlan,
+    pub(super) error_policy: ErrorPolicy,
+    pub(super) handlers: BTreeMap<String, Steps>,
+    pub(super) on_finish: Option<Steps>,
+    pub(super) schedule: Schedule,
+    pub(super) plan: Plan,
+    /// Notes on what is valid, but may be a mistake.
+    pub(super) hints: Vec<Mistake>,
+}
+
+type Entries<'a> = &'a [(Key, Node)];
+
+struct Forms<'a> {
+    source: &'a Arc<Source>,
+    mistakes: Vec<Mistake>,
+    hints: Vec<Mistake>,
+}
+
+pub(super) fn read(source: &Arc<Source>) -> Result<Read, FileError> {
+    let root = Node::read(source)?;
+    let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new() };
+    let read = forms.file(&root);
+    match read {
+        Some(read) if forms.mistakes.is_empty() => Ok(Read { hints: forms.hints, ..read }),
+        _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
+    }
+}
+
+impl Forms<'_> {
+    fn wrong(&mut self, span: SourceSpan, message: impl Into<String>) {
+        self.mistakes.push(Mistake { message: message.into(), span: Some(span) });
+    }
+
+    fn parsed<T>(&mut self, parsed: Result<T, Mistake>) -> Option<T> {
+        parsed.map_err(|mistake| self.mistakes.push(mistake)).ok()
+    }
+
+    /// The entries of a map that may have only these keys, and ignored ones such as `x-…`.
+    fn entries<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Option<Entries<'a>> {
+        let Value::Map(entries) = &node.value else {
+            self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
+            return None;
+        };
+        for (key, value) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
+            if let Some(hint) = foreign_key_hint(&key.name, known) {
+                self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
+            } else if STEP.contains(&key.name.as_str())
+                && known.contains(&"commands")
+                && !known.contains(&key.name.as_str())
+            {
+                let message = format!(
+                    "`{}` belongs to a step: move it there, beside the step's `shell`",
+                    key.name
+                );
+                self.wrong(key.span, message);
+            } else if MAP.contains(&key.name.as_str())
+                && known.contains(&"commands")
+                && !known.contains(&key.name.as_str())
+            {
+                let message = format!("`{}` belongs to `map`: move it there", key.name);
+                self.wrong(key.span, message);
+            } else if AT_THE_TOP.contains(&key.name.as_str()) && !known.contains(&key.name.as_str())
+            {
+                let message = format!("`{}` belongs to the file: move it to the top", key.name);
+                self.wrong(key.span, message);
+            } else if !known.contains(&key.name.as_str()) {
+                let meant = key_here(&key.name, &value.scalar().unwrap_or_default(), known);
+                self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
+            }
+        }
+        Some(entries)
+    }
+
+    fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
+        match &node.value {
+            Value::Text(text) if text.trim().is_empty() => {
+                self.wrong(node.span, "this text is empty: write a value");
+                None
+            }
+            Value::Text(text) => Some(text),
+            Value::List(words) if words.iter().all(|word| word.scalar().is_some()) => {
+                let words: Vec<_> = words.iter().filter_map(Node::scalar).collect();
+                let text = words.join(" ");
+                self.wrong(node.span, format!("this is a list: write one text, `\"{text}\"`"));
+                None
+            }
+            Value::List(_) | Value::Map(_) | Value::Null => {
+                self.wrong(node.span, format!("this is {}: write a text", node.kind()));
+                None
+            }
+            _ => {
+                let message = format!("this is {}: write a text, in quotes", node.kind());
+                self.wrong(node.span, message);
+                None
+            }
+        }
+    }
+
+    fn file(&mut self, root: &Node) -> Option<Read> {
+        if matches!(root.value, Value::Null) {
+            self.wrong(
+                root.span,
+                "this file is empty: write `name`, `mode` and `commands`, `map` or `tasks`",
+            );
+            return None;
+        }
+        if matches!(root.value, Value::List(_)) {
+            return Some(Read {
+                name: stem(&self.source.path),
+                agent: Agent::default(),
+                environment: EnvironmentPlan::default(),
+                error_policy: ErrorPolicy::new(),
+                handlers: BTreeMap::new(),
+                on_finish: None,
+                schedule: Schedule::default(),
+                plan: Plan::Standard(self.steps(root, Offers::postponable())),
+                hints: Vec::new(),
+            });
+        }
+        let what = "a map with `name`, `mode` and `commands`, or a list of steps";
+        let entries = self.entries(root, what, TOP)?;
+        let mode = self.mode(root, entries)?;
+        self.reject_keys_of_other_modes(entries, mode);
+        let name = match root.get("name") {
+            Some(node) => self.name(node).unwrap_or_default().to_owned(),
+            None => stem(&self.source.path),
+        };
+        let agent = root.get("agent").and_then(|node| self.agent(node)).unwrap_or_default();
+        let environment = self.environment(root);
+        let captured = captured_names(root.get("setup"));
+        let handlers = self.handlers(root, &captured);
+        let error_policy = self.error_policy(root, &handlers);
+        let at_the_end = Offers { label: AT_THE_END, ..Offers::default() };
+        let on_finish = root.get("on_finish").map(|node| self.steps(node, at_the_end));
+        let plan = match mode {
+            "mapreduce" => self.map_reduce(root, &captured),
+            "graph" => self.graph(root),
+            _ => self.standard(root),
+        };
+        let hints = Vec::new();
+        let schedule = self.schedule(root, mode, &name, &environment);
+        Some(Read {
+            name,
+            agent,
+            environment,
+            error_policy,
+            handlers,
+            on_finish,
+            schedule,
+            plan: plan?,
+            hints,
+        })
+    }
+
+    /// Returns when its jobs begin.
+    fn schedule(
+        &mut self,
+        root: &Node,
+        mode: &str,
+        name: &str,
+        environment: &EnvironmentPlan,
+    ) -> Schedule {
+        if let Some(node) = root.get("skip_after").filter(|_| mode != "mapreduce") {
+            let message =
+                "`skip_after` is for the items of a `map`, and this file has none: remove it";
+            self.wrong(node.span, message);
+        }
+        let moment = |forms: &mut Self, key: &str| {
+            let node = root.get(key)?;
+            let moment = forms.text(node)?.parse::<Moment>();
+            moment.map_err(|error| forms.wrong(node.span, error.to_string())).ok()
+        };
+        let not_before = moment(self, "not_before");
+        let skip_after = moment(self, "skip_after");
+        let is_too_early = match (not_before, skip_after) {
+            (Some(Moment::At(begins)), Some(Moment::At(ends))) => ends <= begins,
+            (Some(Moment::After(begins)), Some(Moment::After(ends))) => ends <= begins,
+            // The time at which the job will be created is not known.
+            _ => false,
+        };
+        if let (true, Some(node)) = (is_too_early, root.get("skip_after")) {
+            self.wrong(
+                node.span,
+                "nothing begins before `not_before`, and this is no later: every item would be skipped",
+            );
+        }
+        Schedule {
+            after: root.get("after").and_then(|node| self.after(node, name, environment)),
+            not_before,
+            skip_after,
+        }
+    }
+
+    /// The job that has to succeed first: its name or id, or a map with `job` and `newer_than`.
+    fn after(
+        &mut self,
+        node: &Node,
+        name: &str,
+        environment: &EnvironmentPlan,
+    ) -> Option<AfterPlan> {
+        let (job, newer_than) = match &node.value {
+            Value::List(_) => {
+                self.wrong(node.span, "this is a list: write the name or the id of one job");
+                return None;
+            }
+            Value::Map(_) => {
+                self.entries(node, "`job` and `newer_than`", AFTER)?;
+                let age = node.get("newer_than").map(|node| (node, node.parse::<Span>()));
+                let age =
+                    age.and_then(|(node, age)| Some((node, Duration::from(self.parsed(age)?))));
+                if let Some((node, Duration::ZERO)) = age {
+                    let message =
+                        "only a job that is created later would count: write one such as \"12h\"";
+                    self.wrong(node.span, message);
+                }
+                (self.needed(node, "job", "after")?, age.map(|(_, age)| age))
+            }
+            _ => (node, None),
+        };
+        let text = self.text(job)?;
+        if text == name {
+            self.wrong(job.span, "this workflow waits for itself: name another job");
+        }
+        let template = match NameTemplate::parse(text) {
+            Ok(template) => template,
+            Err((at, message)) => {
+                self.wrong(job.span_within(&self.source.text, at, "$"), message);
+                return None;
+            }
+        };
+        if let Some(secret) = template.variables().find(|name| environment.is_secret(name)) {
+            let message = format!(
+                "${secret} is a secret, and the names of jobs are shown and stored: use a variable \
+                 that is none"
+            );
+            self.wrong(job.span, message);
+        }
+        Some(AfterPlan { name: template, newer_than, span: job.span })
+    }
+
+    /// The name of the workflow, from which the ids of its jobs are built.
+    fn name<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
+        // Anything but a text is reported as such below.
+        let text = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => "-",
+        };
+        let checked = Job::check_name(text);
+        if checked == Err(InvalidName::Empty) {
+            self.wrong(
+                node.span,
+                "this name is empty, but the ids of jobs are built from it: write one, or remove \
+                 the key",
+            );
+            return None;
+        }
+        let name = self.text(node)?;
+        if let Err(long @ InvalidName::Long { .. }) = checked {
+            self.wrong(node.span, format!("this name cannot be used: {long}"));
+            return None;
+        }
+        if let Err(InvalidName::Control { at, found }) = checked {
+            let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
+            let found = found.escape_debug();
+            self.wrong(
+                span,
+                format!(
+                    "this name contains the control character `{found}`, but the ids of jobs are \
+                     built from it: remove the character"
+                ),
+            );
+            return None;
+        }
+        Some(name)
+    }
+
+    /// The mode that the file sets, or that its keys imply.
+    fn mode(&mut self, root: &Node, entries: Entries<'_>) -> Option<&'static str> {
+        const NAMES: [&str; 3] = [MODES[0].0, MODES[1].0, MODES[2].0];
+
+        if let Some(node) = root.get("mode") {
+            let word = self.text(node)?;
+            let known = NAMES.into_iter().find(|name| *name == word);
+            if known.is_none() {
+                let meant = known_here(word, &NAMES);
+                self.wrong(node.span, format!("unknown mode `{word}`{meant}"));
+            }
+            return known;
+        }
+        let of_key = |name: &str| MODES.iter().find(|(_, own)| own.contains(&name));
+        let mode = entries.iter().find_map(|(key, _)| of_key(&key.name)).map(|(mode, _)| *mode);
+        if mode.is_none() && !has_like(root, TOP) {
+            let message = "this workflow has nothing to do: write `commands`, `map` or `tasks`";
+            self.wrong(first_key_span(root), message);
+        }
+        mode
+    }
+
+    /// Reports keys that belong to other modes.
+    fn reject_keys_of_other_modes(&mut self, entries: Entries<'_>, mode: &str) {
+        for (key, _) in entries {
+            for (other, own) in MODES {
+                if other != mode && own.contains(&key.name.as_str()) {
+                    let own = MODES.iter().find(|(name, _)| *name == mode);
+                    let here = own.map(|(_, keys)| listed(keys)).unwrap_or_default();
+                    self.wrong(
+                        key.span,
+                        format!(
+                            "`{}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has {here}: change the mode, or remove the key",
+                            key.name
+                        ),
+                    );
+                }
+            }
+        }
+    }
+
+    fn agent(&mut self, node: &Node) -> Option<Agent> {
+        self.entries(node, "`program` and `args`", AGENT)?;
+        let default = Agent::default();
+        let program = match node.get("program") {
+            Some(program) => self.text(program)?.to_owned(),
+            None => default.program,
+        };
+        let args = match node.get("args") {
+            Some(args) => self.parsed(args.parse::<Vec<String>>())?,
+            // The default arguments belong to the default program.
+            None if node.get("program").is_some() => Vec::new(),
+            None => default.args,
+        };
+        if let Some(nul) = [&program].into_iter().chain(&args).find(|text| text.contains('\0')) {
+            let message = format!("\"{}\" contains a NUL character", nul.replace('\0', "\\0"));
+            self.wrong(node.span, message);
+        }
+        Some(Agent { program, args })
+    }
+
+    /// Reads the handlers, which may use what `setup` captures.
+    fn handlers(&mut self, root: &Node, captured: &[CapturedName]) -> BTreeMap<String, Steps> {
+        let Some(node) = root.get("handlers") else { return BTreeMap::new() };
+        let Value::Map(entries) = &node.value else {
+            let message = format!("this is {}: write a map of names and their steps", node.kind());
+            self.wrong(node.span, message);
+            return BTreeMap::new();
+        };
+        let offers = Offers { item: true, error: true, captured, ..Offers::default() };
+        let read = |(key, steps): &(Key, Node)| (key.name.clone(), self.steps(steps, offers));
+        entries.iter().map(read).collect()
+    }
+
+    fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
+        let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
+        if let Some(failures) = node.get("max_failures")
+            && let Value::Text(text) = &failures.value
+            && let Some(percent) =
+                text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok())
+        {
+            let share = percent / 100.0;
+            let message = format!(
+                "`max_failures` is a number of items: for a share, write `failure_threshold: {share}`"
+            );
+            self.wrong(failures.span, message);
+            return ErrorPolicy::new();
+        }
+        let keys =
+            node.parse_map::<ErrorPolicyKeys>("a map that says what happens to items that fail");
+        let policy = keys.and_then(|keys| {
+            ErrorPolicy::try_from(keys).map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
+        });
+        let Some(policy) = self.parsed(policy) else {
+            return ErrorPolicy::new();
+        };
+        if let OnItemFailure::Custom(name) = policy.get_on_item_failure()
+            && !handlers.contains_key(name)
+        {
+            let span = node.get("on_item_failure").map_or(node.span, |action| {
+                action.get("custom").map_or(action.span, |name| name.span)
+            });
+            let known: Vec<_> = ["dlq", "retry", "skip", "stop"]
+                .into_iter()
+                .chain(handlers.keys().map(String::as_str))
+                .collect();
+            let meant = word_here(name, &known).or_else(|| nearest(name, known.iter().copied()));
+            let help = match meant {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!(
+                    "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of {}",
+                    listed(&known)
+                ),
+            };
+            self.wrong(span, format!("there is no handler `{name}`: {help}"));
+        }
+        policy
+    }
+
+    fn standard(&mut self, root: &Node) -> Option<Plan> {
+        let commands = self.needed(root, "commands", "mode: standard")?;
+        Some(Plan::Standard(self.steps(commands, Offers::postponable())))
+    }
+
+    /// The value of a required key.
+    fn needed<'a>(&mut self, node: &'a Node, key: &str, what: &str) -> Option<&'a Node> {
+        let found = node.get(key);
+        if found.is_none() && !has_like(node, &[key]) {
+            self.wrong(first_key_span(node), format!("`{key}` is missing: `{what}` needs it"));
+        }
+        found
+    }
+}
+
+/// Returns the meaning of an unknown key in another tool that has it.
+fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
+    Some(match key {
+        "needs" | "depends_on" | "after"
+            if known.contains(&"shell") && !known.contains(&"depends_on") =>
+        {
+            "orders steps in a graph: `commands` run in the order in which they are written, and \
+             `tasks` take `depends_on`"
+        }
+        "commit_required" | "merge" => {
+            "belongs to tools that run steps in git worktrees and commit their changes, which this \
+             command does not do"
+        }
+        "validate" | "analyze" | "goal_seek" => {
+            "lets a model judge the work, but here only the exit status of a command counts"
+        }
+        "foreach" => "is a loop in other tools; here, `mode: mapreduce` runs steps for each item",
+        "write_file" => "writes a file in other tools; here, a `shell` step does that",
+        "schedule" | "cron" | "on" | "every" | "interval" | "timer" | "calendar" | "trigger"
+            if known.contains(&"commands") =>
+        {
+            "says in other tools when a job starts, but this command does not schedule jobs: start \
+             `retry-workflow run` by cron or a systemd timer, as \
+             jobs/retry-workflow-cli/WORKFLOWS.md#when-a-job-begins shows"
+        }
+        _ => return None,
+    })
+}
+
+/// Returns whether a map has a misspelt key that was probably meant to be one of these. That
+/// mistake is reported on its own, so the key is not reported as missing as well.
+fn has_like(node: &Node, keys: &[&str]) -> bool {
+    let Value::Map(entries) = &node.value else { return false };
+    entries.iter().any(|(key, value)| {
+        let name = key.name.as_str();
+        let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
+        !known
+            && (foreign_key_hint(name, &[]).is_some()
+                || key_of_others(name, &value.scalar().unwrap_or_default(), keys).is_some()
+                || nearest(name, keys.iter().copied()).is_some())
+    })
+}
+
+/// Returns where a map begins: its first key, because a map in block style has no bracket to point
+/// at.
+fn first_key_span(node: &Node) -> SourceSpan {
+    match &node.value {
+        Value::Map(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
+        _ => node.span,
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(|| "workflow".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

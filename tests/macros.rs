@@ -6,20 +6,14 @@
 #[path = "../retry-macros/src"]
 mod source {
     pub(crate) mod args;
-    pub(crate) mod block;
     pub(crate) mod classify;
     pub(crate) mod docs;
-    pub(crate) mod errors;
     pub(crate) mod expand;
     pub(crate) mod function;
-    pub(crate) mod grammar;
-    pub(crate) mod hygiene;
     pub(crate) mod ide;
     pub(crate) mod options;
-    pub(crate) mod policy;
-    pub(crate) mod runtime;
     pub(crate) mod signature;
-    pub(crate) mod token_text;
+    pub(crate) mod tokens;
     pub(crate) mod value;
 }
 

@@ -6,9 +6,9 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 use crate::args::{Args, Syntax};
-use crate::errors::Errors;
-use crate::runtime::Scope;
-use crate::{expand, ide, policy};
+use crate::tokens::errors::Errors;
+use crate::value::runtime::Scope;
+use crate::{expand, ide};
 
 /// The function under the attribute. A line of dashes in the text, followed by another item,
 /// replaces it.
@@ -32,7 +32,7 @@ pub(crate) fn check(text: &str) {
     }
 
     let function = expand::retry(TokenStream::clone(&options), &tokens);
-    let block = policy::policy(options.clone());
+    let block = expand::policy::policy(options.clone());
     let hints = ide::imports(&options);
     // Options are emitted where they were parsed, so the output must parse too.
     if item == FUNCTION {

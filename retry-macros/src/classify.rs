@@ -38,8 +38,8 @@ pub(crate) mod words;
 
 use proc_macro2::TokenStream;
 
-use crate::errors::Errors;
 use crate::ide;
+use crate::tokens::errors::Errors;
 
 /// `#[derive(Classify)]`.
 pub(crate) fn derive(item: TokenStream) -> TokenStream {

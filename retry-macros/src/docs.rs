@@ -11,11 +11,11 @@ use syn::{
 
 use crate::args::{Args, Breaker, OnFailure};
 use crate::function::Function;
-use crate::hygiene::quote;
 use crate::ide;
 use crate::options::check::Checked;
 use crate::options::matcher::Matcher;
-use crate::token_text::token_text;
+use crate::tokens::hygiene::quote;
+use crate::tokens::text::token_text;
 
 /// The place in which the section can be shown without harm.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -204,9 +204,9 @@ mod tests {
 
     use super::*;
     use crate::args::Syntax;
-    use crate::errors::Errors;
     use crate::function;
-    use crate::runtime::Scope;
+    use crate::tokens::errors::Errors;
+    use crate::value::runtime::Scope;
 
     /// The lines of the section, and whether they are only for rustdoc.
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {

@@ -42,6 +42,7 @@ mod attempt;
 mod ending;
 mod hedging;
 mod items;
+pub(crate) mod policy;
 mod retry_loop;
 mod retrying;
 mod verdict;
@@ -57,17 +58,17 @@ use syn::{Expr, Ident, ReturnType, Type};
 
 use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
-use crate::errors::Errors;
-use crate::function::{self, Boxed, Form, Function};
-use crate::hygiene::{SpanRange, quote};
+use crate::function::{self, Boxed, Form, Function, types};
 use crate::options::check::Checked;
 use crate::options::hedge::HedgeDelay;
 use crate::options::matcher::Matcher;
 use crate::options::settings::Entry;
-use crate::policy;
-use crate::runtime::Scope;
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::{SpanRange, quote};
+
 use crate::signature;
 use crate::value::mentions;
+use crate::value::runtime::Scope;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
@@ -277,12 +278,12 @@ impl<'a> Expansion<'a> {
         let map_error = args.map_error.as_ref().filter(|map| {
             signature::is_mapped(map, &erased) && matches!(args.on_failure, OnFailure::Stop)
         });
-        let mapped = map_error.and_then(function::mapped_error);
+        let mapped = map_error.and_then(types::mapped_error);
         let error_place = match mapped {
             Some(error) => SpanRange::of(error),
-            None => function::error_of(&erased).map_or(return_place, SpanRange::of),
+            None => types::error_of(&erased).map_or(return_place, SpanRange::of),
         };
-        function::erase_impl_trait(&mut erased);
+        types::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings, .. } = &args.policy;
         let base_is_runtime = args.policy.runtime_base().is_some();
@@ -319,19 +320,19 @@ impl<'a> Expansion<'a> {
             generics.iter().any(|name| name == word) || word.len() == 1 && *is_method
         };
         let body_type = match mapped {
-            Some(error) => function::with_error(&erased, error),
-            None => function::inside_retry_error(&erased),
+            Some(error) => types::with_error(&erased, error),
+            None => types::inside_retry_error(&erased),
         };
         // The error of the call is mapped, not the error of an attempt.
         let body_type = body_type.or_else(|| map_error.is_some().then(|| erased.clone()));
         let is_unknown = |error: TokenStream| {
-            function::borrows(error.clone())
-                || function::may_name_parameter(error.clone()) && *is_method
+            types::borrows(error.clone())
+                || types::may_name_parameter(error.clone()) && *is_method
                 || mentions(error, &|word| word == "_" || is_parameter(word))
         };
         // Only a failure that a test plans needs to know it.
         let error_is_known = cfg!(feature = "testing")
-            && !is_unknown(function::error_tokens(body_type.as_ref().unwrap_or(&erased)));
+            && !is_unknown(types::error_tokens(body_type.as_ref().unwrap_or(&erased)));
         let expression = policy::expression(&args.policy, checked.wrong);
         let is_generic = |entry: &Entry<Policy>| {
             if entry.value.is_known() {

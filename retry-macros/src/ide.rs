@@ -36,10 +36,10 @@ use syn::Path;
 use syn::parse::Parser as _;
 
 use crate::args::FUNCTION;
-use crate::hygiene::quote;
 use crate::options::Inside;
 use crate::options::backoff;
 use crate::options::settings::{BREAKER, POLICY};
+use crate::tokens::hygiene::quote;
 
 /// Expands the options; in an editor, adds completion and hover hints at the start of the block.
 pub(crate) fn with_hints(

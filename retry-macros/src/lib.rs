@@ -3,32 +3,27 @@
 //!
 //! There are three steps, each in separate files:
 //!
-//! - **parse**: `options` (what an option is), `args` and `settings` (tables with a row for each),
-//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `runtime` (which values
-//!   are known only at runtime), `function` (the function), `block` (the attempt of `retrying!`);
-//! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
-//!   (whether the options fit the function, and what happens to arguments that an attempt changes);
-//! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
-//!   evaluation can check), `docs` (the section "Retries"), `ide` (completion and hover in
-//!   editors).
+//! - **parse**: `options` (what an option is, and the settings of a policy and of a breaker),
+//!   `args` (all options of a function), `value` (literals, and which values are known only at
+//!   runtime), `function` (the function, and the attempt of `retrying!`);
+//! - **check**: `options::check` (applies the one list of rules in `retry-rules` to literals),
+//!   `signature` (whether the options fit the function, and what happens to arguments that an
+//!   attempt changes);
+//! - **expand**: `expand` (the loop, the policy, and the rules that only const evaluation can
+//!   check), `docs` (the section "Retries"), `ide` (completion and hover in editors).
 //!
-//! `#[derive(Classify)]` and `#[classifies]` are apart from these, in `classify`.
+//! `tokens` is below all of them. `#[derive(Classify)]` and `#[classifies]` are apart, in
+//! `classify`.
 
 mod args;
-mod block;
 mod classify;
 mod docs;
-mod errors;
 mod expand;
 mod function;
-mod grammar;
-mod hygiene;
 mod ide;
 mod options;
-mod policy;
-mod runtime;
 mod signature;
-mod token_text;
+mod tokens;
 mod value;
 
 use proc_macro::TokenStream;
@@ -54,12 +49,12 @@ pub fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
 /// See `retry_runtime::retrying`.
 #[proc_macro]
 pub fn retrying(args: TokenStream) -> TokenStream {
-    let (options, attempt) = block::split(args.into());
+    let (options, attempt) = function::block::split(args.into());
     ide::with_hints(options, |options| expand::retrying(options, attempt)).into()
 }
 
 /// See `retry_runtime::policy`.
 #[proc_macro]
 pub fn policy(args: TokenStream) -> TokenStream {
-    ide::with_hints(args.into(), policy::policy).into()
+    ide::with_hints(args.into(), expand::policy::policy).into()
 }

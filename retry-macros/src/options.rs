@@ -12,7 +12,7 @@ pub(crate) mod settings;
 use retry_rules::foreign_names::{self, ForeignName, Place};
 use retry_rules::suggest;
 
-use crate::grammar;
+use crate::tokens::grammar;
 
 /// A row in a table of options. `K` says how its value is parsed.
 pub(crate) struct Opt<K> {

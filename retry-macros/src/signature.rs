@@ -7,9 +7,9 @@ use retry_rules::Field;
 use syn::{Expr, FnArg, Ident, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
-use crate::errors::Errors;
-use crate::function::{self, Form, Function};
+use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
+use crate::tokens::errors::Errors;
 use crate::value::mentions;
 
 /// Checks the options against the function with these `arguments`.
@@ -110,8 +110,7 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
              fallback(|error| …)`",
         ),
         OnFailure::Stop if args.map_error.is_some() => {}
-        OnFailure::Stop
-            if returned.is_some_and(|ty| function::inside_retry_error(ty).is_some()) => {}
+        OnFailure::Stop if returned.is_some_and(|ty| types::inside_retry_error(ty).is_some()) => {}
         OnFailure::Stop => errors.at(
             name,
             "`history` is part of the `RetryError` of a call, which nothing receives here: return \
@@ -123,15 +122,15 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
 
 /// Returns whether `map_error` can map the error of what a function returns.
 pub(crate) fn is_mapped(map: &Expr, returned: &Type) -> bool {
-    match function::mapped_error(map) {
-        Some(error) => function::with_error(returned, error).is_some(),
+    match types::mapped_error(map) {
+        Some(error) => types::with_error(returned, error).is_some(),
         None => may_be_result(returned),
     }
 }
 
 /// Returns whether this may be a `Result`, or an alias of one, judging by its tokens.
 fn may_be_result(ty: &Type) -> bool {
-    match function::peel_type(ty) {
+    match types::peel_type(ty) {
         Type::Infer(_) | Type::Macro(_) => true,
         Type::Path(path) => path.path.segments.last().is_some_and(|segment| {
             let name = segment.ident.to_string();
@@ -158,7 +157,7 @@ fn hedges(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
             FnArg::Receiver(receiver) if function::is_mut_self(input) => {
                 (receiver.to_token_stream(), "&mut self".to_owned(), "take `&self`")
             }
-            FnArg::Typed(argument) if function::is_mut_reference(&argument.ty) => {
+            FnArg::Typed(argument) if types::is_mut_reference(&argument.ty) => {
                 let name = argument.pat.to_token_stream().to_string();
                 (argument.to_token_stream(), name, "take a shared reference")
             }
@@ -195,8 +194,8 @@ pub(crate) fn unchanging(function: &Function) -> Vec<String> {
     let this = is_shared_self.then_some(["self", "__self"]).into_iter().flatten();
     let mut names: Vec<String> = this.map(str::to_owned).collect();
     for binding in by_value::bindings(function) {
-        let may_change = binding.is_mut || binding.by_ref || function::is_mut_reference(binding.ty);
-        if !may_change && function::is_copied(binding.ty) {
+        let may_change = binding.is_mut || binding.by_ref || types::is_mut_reference(binding.ty);
+        if !may_change && types::is_copied(binding.ty) {
             names.push(binding.name.to_string());
         }
     }
@@ -214,7 +213,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     let mut owned: Vec<String> = this.map(str::to_owned).collect();
     for binding in by_value::bindings(function) {
         let is_consumed = !binding.by_ref && !args.clone.contains(&binding.name);
-        if is_consumed && !function::is_copied(binding.ty) {
+        if is_consumed && !types::is_copied(binding.ty) {
             owned.push(binding.name.to_string());
         }
     }
@@ -222,7 +221,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
 }
 
 fn is_option(ty: &Type) -> bool {
-    let Type::Path(path) = function::peel_type(ty) else { return false };
+    let Type::Path(path) = types::peel_type(ty) else { return false };
     path.path.segments.last().is_some_and(|segment| {
         segment.ident == "Option" && matches!(segment.arguments, PathArguments::AngleBracketed(_))
     })

@@ -1,6 +1,8 @@
 //! The value of an option: a literal, which is known at expansion, or a `const` expression, which
 //! only the compiler can evaluate.
 
+pub(crate) mod runtime;
+
 use core::fmt::Display;
 use core::time::Duration;
 
@@ -9,8 +11,8 @@ use quote::ToTokens;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
-use crate::hygiene::quote;
-use crate::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::tokens::hygiene::quote;
+use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 
 /// A value as written, and its parsed form if it is known.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use syn::spanned::Spanned as _;
 use syn::{Ident, Path, parse_quote};
 
 use super::shape::{Decides, Field, Shape, Variant, is_parameter};
-use crate::hygiene::{SpanRange, quote};
+use crate::tokens::hygiene::{SpanRange, quote};
 
 /// Returns the path of this library.
 pub(super) fn library(krate: Option<&Path>) -> TokenStream {

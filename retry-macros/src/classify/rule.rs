@@ -5,8 +5,8 @@ use quote::ToTokens as _;
 use syn::{FnArg, ItemFn, Path, ReturnType, Type};
 
 use super::expand::library;
-use crate::errors::Errors;
-use crate::hygiene::{SpanRange, quote};
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::{SpanRange, quote};
 
 const FORM: &str = "write `fn name(error: &TheirError) -> Option<Class>`";
 
@@ -85,7 +85,7 @@ fn argument(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
                 Some((*reference.elem).clone())
             }
             ty => {
-                let written = crate::token_text::token_text(ty);
+                let written = crate::tokens::text::token_text(ty);
                 errors.at(ty, format!("a rule borrows the error: write `&{written}`"));
                 None
             }

@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
 
 use super::words::{WHAT_TO_WRITE, Words};
-use crate::errors::Errors;
+use crate::tokens::errors::Errors;
 
 /// The type.
 pub(super) struct Shape {

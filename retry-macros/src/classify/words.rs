@@ -6,8 +6,8 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
 
-use crate::errors::Errors;
-use crate::grammar::{self, nearest, set_twice};
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{self, nearest, set_twice};
 
 /// The kinds of failure, which are also matchers.
 pub(super) const CLASSES: [&str; 6] =

@@ -5,8 +5,8 @@ use quote::ToTokens;
 use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 
 use super::{Expansion, TimeoutMode};
-use crate::function::{self, Boxed};
-use crate::hygiene::{SpanRange, quote};
+use crate::function::{self, Boxed, types};
+use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::mentions;
 
 /// Arguments that the attempt captures by mutable reference.
@@ -53,8 +53,8 @@ impl Expansion<'_> {
                     // not exist; and in a pattern, `mut` may change the binding mode, since the
                     // matched value may be a reference.
                     let plain = argument.attrs.is_empty()
-                        && !function::is_shared_reference(&argument.ty)
-                        && !(function::is_mut_reference(&argument.ty) && self.may_lend());
+                        && !types::is_shared_reference(&argument.ty)
+                        && !(types::is_mut_reference(&argument.ty) && self.may_lend());
                     let Pat::Ident(pat) = &mut *argument.pat else { continue };
                     if plain
                         && pat.by_ref.is_none()
@@ -75,7 +75,7 @@ impl Expansion<'_> {
     /// Returns whether the returned value may borrow from a `&mut` argument that the body only
     /// reads: a unique borrow of that argument would end with the attempt.
     fn may_lend(&self) -> bool {
-        function::may_borrow(&self.declared)
+        types::may_borrow(&self.declared)
     }
 
     /// Removes `mut` from the arguments that are cloned for each attempt, and returns those that
@@ -117,8 +117,8 @@ impl Expansion<'_> {
                 rebound.captures.0.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
-            if function::is_shared_reference(&argument.ty)
-                || function::is_mut_reference(&argument.ty) && self.may_lend()
+            if types::is_shared_reference(&argument.ty)
+                || types::is_mut_reference(&argument.ty) && self.may_lend()
             {
                 continue;
             }

@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 
 use super::Expansion;
 use crate::args::OnFailure;
-use crate::hygiene::{SpanRange, quote};
+use crate::tokens::hygiene::{SpanRange, quote};
 
 impl Expansion<'_> {
     /// Converts an outcome to what the function returns.

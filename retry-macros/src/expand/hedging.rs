@@ -6,8 +6,8 @@ use super::Expansion;
 use super::items::option;
 use super::retry_loop::is_cancelled;
 use super::verdict::Judging;
-use crate::hygiene::quote;
 use crate::options::hedge::HedgeDelay;
+use crate::tokens::hygiene::quote;
 
 impl Expansion<'_> {
     /// Returns when attempts are hedged, read once for each call.

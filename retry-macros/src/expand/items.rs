@@ -7,10 +7,10 @@ use syn::ext::IdentExt as _;
 use syn::{Expr, Ident};
 
 use super::Expansion;
+use super::policy;
 use crate::args::{Breaker, OnFailure};
-use crate::hygiene::{SpanRange, quote};
 use crate::options::hedge::HedgeDelay;
-use crate::policy;
+use crate::tokens::hygiene::{SpanRange, quote};
 use crate::value::mentions;
 
 impl Expansion<'_> {

@@ -4,12 +4,12 @@ use proc_macro2::TokenStream;
 use retry_rules::Field;
 
 use super::items::option;
+use super::policy;
 use super::verdict::Judging;
 use super::{Expansion, KeepsFailure, TimeoutMode};
 use crate::args::Args;
-use crate::function;
-use crate::hygiene::{SpanRange, quote};
-use crate::policy;
+use crate::function::types;
+use crate::tokens::hygiene::{SpanRange, quote};
 
 /// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
 /// blanket implementation with a method of the same name.
@@ -91,8 +91,7 @@ impl Expansion<'_> {
     /// by its name: no trait has to be asked.
     fn failure(&self) -> TokenStream {
         let outcome = self.return_place.locate(quote!(&outcome));
-        if self.returns_retry_error() || !self.args.has_ok() && function::is_result(&self.declared)
-        {
+        if self.returns_retry_error() || !self.args.has_ok() && types::is_result(&self.declared) {
             return outcome;
         }
         self.on_return_type(&quote!(Outcome::failure), &outcome)

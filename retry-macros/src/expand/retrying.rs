@@ -6,13 +6,13 @@ use syn::ReturnType;
 use super::Expansion;
 use super::attempt::Captures;
 use crate::args::{Args, OnFailure, Syntax};
-use crate::block::{self, Block};
-use crate::errors::Errors;
 use crate::function::Form;
-use crate::hygiene::quote;
-use crate::runtime::Scope;
+use crate::function::block::{self, Block};
 use crate::signature;
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::quote;
 use crate::value::mentions;
+use crate::value::runtime::Scope;
 
 /// Expands `retrying!(…)`.
 pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStream {

@@ -7,8 +7,8 @@ use syn::{Expr, Ident};
 
 use super::Expansion;
 use crate::args::Args;
-use crate::hygiene::{SpanRange, quote};
 use crate::options::matcher::Matcher;
+use crate::tokens::hygiene::{SpanRange, quote};
 
 /// The place of a verdict.
 #[derive(Clone, Copy)]

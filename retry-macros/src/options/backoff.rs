@@ -10,10 +10,10 @@ use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
 use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 
-use crate::errors::Errors;
-use crate::grammar::{self, assigned, nearest, skip_to_comma};
-use crate::hygiene::quote;
-use crate::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{self, assigned, nearest, skip_to_comma};
+use crate::tokens::hygiene::quote;
+use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `backoff =`.

@@ -7,13 +7,13 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
-use crate::errors::Errors;
-use crate::grammar::{at_next, each, set_twice, written};
-use crate::hygiene::quote;
 use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{BREAKER, Base, Settings};
-use crate::runtime::Scope;
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{at_next, each, set_twice, written};
+use crate::tokens::hygiene::quote;
+use crate::value::runtime::Scope;
 
 /// The settings of an inline breaker, checked.
 pub(crate) struct BreakerArgs {

@@ -11,9 +11,9 @@ use proc_macro2::TokenStream;
 
 use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style};
 
-use crate::errors::Errors;
-use crate::hygiene::quote;
 use crate::options::settings::{Base, Draft, Settings};
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::quote;
 
 /// The result of the check.
 pub(crate) struct Checked<C = Policy> {

@@ -10,10 +10,10 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
-use crate::errors::Errors;
-use crate::grammar::{assigned, at_next, each, set_twice, written};
-use crate::hygiene::quote;
-use crate::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{assigned, at_next, each, set_twice, written};
+use crate::tokens::hygiene::quote;
+use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `hedge`.

@@ -8,10 +8,10 @@ use retry_rules::{Field, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
-use crate::grammar::{self, assigned, nearest};
-use crate::hygiene::quote;
-use crate::runtime::{Scope, ValueKind};
-use crate::token_text::token_text;
+use crate::tokens::grammar::{self, assigned, nearest};
+use crate::tokens::hygiene::quote;
+use crate::tokens::text::token_text;
+use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The value of `jitter`.

@@ -6,9 +6,9 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
 
-use crate::errors::Errors;
-use crate::grammar::{self, nearest, skip_to_comma, up_to_comma};
-use crate::token_text::token_text;
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{self, nearest, skip_to_comma, up_to_comma};
+use crate::tokens::text::token_text;
 
 /// One entry.
 #[derive(Clone)]

@@ -12,14 +12,14 @@ use syn::Ident;
 use syn::parse::ParseStream;
 
 use self::SettingKind::{Count, Share, Time};
-use crate::errors::Errors;
-use crate::grammar::{assigned, equals};
-use crate::hygiene::quote;
 use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
 use crate::options::{Inside, Opt};
-use crate::runtime::{RuntimeExpr, Scope, ValueKind};
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{assigned, equals};
+use crate::tokens::hygiene::quote;
+use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.

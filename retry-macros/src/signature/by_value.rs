@@ -9,8 +9,8 @@ use syn::{
 };
 
 use crate::args::Args;
-use crate::errors::Errors;
-use crate::function::{self, Form, Function, moved};
+use crate::function::{self, Form, Function, moved, types};
+use crate::tokens::errors::Errors;
 
 /// A name that an argument binds.
 pub(super) struct Binding<'a> {
@@ -28,13 +28,13 @@ pub(super) struct Binding<'a> {
 impl Binding<'_> {
     /// Returns whether it is a `&mut T` itself.
     fn is_mut_reference(&self) -> bool {
-        self.is_whole && function::is_mut_reference(self.ty)
+        self.is_whole && types::is_mut_reference(self.ty)
     }
 
     /// Returns whether an attempt may change a value that only the attempts of the call share.
     fn may_change(&self, generics: &Generics) -> bool {
         // `&mut (ref mut a, _)` refers to the caller's value.
-        let refers = self.by_ref && function::is_mut_reference(self.ty);
+        let refers = self.by_ref && types::is_mut_reference(self.ty);
         self.is_mut && !refers && !is_called(self.ty, generics) && !is_pin(self.ty)
     }
 }
@@ -153,7 +153,7 @@ fn cloned(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
                      `{mutability}{name}` in the pattern, without `ref`"
                 ),
             );
-        } else if binding.is_whole && function::is_shared_reference(binding.ty) && !binding.is_mut {
+        } else if binding.is_whole && types::is_shared_reference(binding.ty) && !binding.is_mut {
             errors.at(
                 name,
                 format_args!(
@@ -238,14 +238,14 @@ fn changes(receiver: &Receiver, function: &Function) -> bool {
 
 /// Returns whether the type is a `Pin`: it is `mut` because `pinned.as_mut()` needs that.
 fn is_pin(ty: &Type) -> bool {
-    let Type::Path(path) = function::peel_type(ty) else { return false };
+    let Type::Path(path) = types::peel_type(ty) else { return false };
     path.path.segments.last().is_some_and(|segment| segment.ident == "Pin")
 }
 
 /// Returns whether the type is one that is called, judging by its tokens: `impl FnMut()`, `Box<dyn
 /// FnMut()>`, or `F` where `F: FnMut()`. It is `mut` because a call needs that.
 fn is_called(ty: &Type, generics: &Generics) -> bool {
-    match function::peel_type(ty) {
+    match types::peel_type(ty) {
         Type::ImplTrait(imp) => any_calls(&imp.bounds),
         Type::TraitObject(object) => any_calls(&object.bounds),
         Type::Path(path) => {
@@ -269,7 +269,7 @@ fn is_callable_parameter(name: &Ident, generics: &Generics) -> bool {
     declared.any(|parameter| any_calls(&parameter.bounds))
         || required.any(|predicate| match predicate {
             WherePredicate::Type(bound) => {
-                let bounded = function::peel_type(&bound.bounded_ty);
+                let bounded = types::peel_type(&bound.bounded_ty);
                 matches!(bounded, Type::Path(path) if path.path.is_ident(name))
                     && any_calls(&bound.bounds)
             }

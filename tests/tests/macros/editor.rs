@@ -241,7 +241,7 @@ fn in_an_editor() {
         let text = ide::with_hints(tokens("jitter"), |_| tokens(not_a_function)).to_string();
         assert_eq!(text, tokens(not_a_function).to_string());
     }
-    let policy = ide::with_hints(tokens("jitter"), policy::policy).to_string();
+    let policy = ide::with_hints(tokens("jitter"), expand::policy::policy).to_string();
     assert!(policy.contains("cfg (rust_analyzer)"), "{policy}");
     what_stands_before_the_cursor_has_the_same_length();
 }

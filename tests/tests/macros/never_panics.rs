@@ -194,14 +194,14 @@ fn expand(args: TokenStream, item: TokenStream) {
 /// What needs no item.
 fn expand_options(args: TokenStream) {
     let _ = ide::imports(&args);
-    let _ = policy::policy(args);
+    let _ = expand::policy::policy(args);
 }
 
 fn expand_on(args: TokenStream, item: TokenStream) {
     let _ = expand::retry(args.clone(), &item);
     // The item as the attempt of a block.
     let block: TokenStream = [args, tokens(","), item].into_iter().collect();
-    let (options, attempt) = block::split(block);
+    let (options, attempt) = function::block::split(block);
     let _ = expand::retrying(options, attempt);
 }
 

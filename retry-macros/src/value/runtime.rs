@@ -5,8 +5,8 @@ use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Ident};
 
-use crate::hygiene::{SpanRange, quote};
-use crate::token_text::token_text;
+use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::text::token_text;
 
 /// The names in an option that have no value before the program runs, and the expressions that
 /// have been evaluated with them.

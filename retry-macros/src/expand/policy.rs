@@ -7,9 +7,9 @@ use retry_rules::{Fields, Rule};
 use syn::spanned::Spanned as _;
 
 use crate::args::{Args, PolicyArgs, Syntax};
-use crate::errors::Errors;
-use crate::hygiene::{SpanRange, quote};
-use crate::runtime::Scope;
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::{SpanRange, quote};
+use crate::value::runtime::Scope;
 
 /// Expands `policy!(attempts = 5, …)` to an expression that is valid in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {

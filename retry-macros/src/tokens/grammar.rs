@@ -6,9 +6,9 @@ use retry_rules::suggest;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Token};
 
-use crate::errors::Errors;
-use crate::hygiene::quote;
-use crate::token_text::token_text;
+use crate::tokens::errors::Errors;
+use crate::tokens::hygiene::quote;
+use crate::tokens::text::token_text;
 
 /// An error at the next token.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {

@@ -1,0 +1,195 @@
+//! The parser of the options, and the messages about unknown ones.
+
+use proc_macro2::TokenStream;
+use retry_rules::foreign_names;
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Ident, token};
+
+use super::Args;
+use super::table::FUNCTION;
+use super::values::Reading;
+use crate::options::settings::POLICY;
+use crate::options::{self, backoff, matcher};
+use crate::tokens::errors::Errors;
+use crate::tokens::grammar::{at_next, each, set_twice, up_to_comma, written};
+use crate::tokens::text::token_text;
+use crate::value::runtime::Scope;
+
+/// The macro being expanded: `#[retry(…)]` accepts all options, `policy!(…)` only the options of
+/// a policy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    Attribute,
+    Policy,
+}
+
+impl Syntax {
+    /// The accepted options, in the order in which they are listed. For `policy!`, this omits
+    /// `crate`, which the macro sets itself.
+    pub(crate) fn options(self) -> Vec<&'static str> {
+        let policy = options::names(&POLICY);
+        match self {
+            Self::Attribute => [policy, options::names(&FUNCTION)].concat(),
+            Self::Policy => {
+                let before = FUNCTION.iter().filter(|option| option.kind.in_policy);
+                let listed = before.map(|option| option.name).filter(|name| *name != "crate");
+                listed.chain(policy).collect()
+            }
+        }
+    }
+}
+
+impl Args {
+    /// Parses all options. Mistakes go to `errors`.
+    pub(crate) fn parse(
+        tokens: TokenStream,
+        syntax: Syntax,
+        scope: &mut Scope,
+        errors: &mut Errors,
+    ) -> Self {
+        let mut args = Self::default();
+        let read = |input: ParseStream| {
+            each(input, errors, |input, errors| args.option(input, syntax, scope, errors));
+            Ok(())
+        };
+        // Tokens left over inside brackets are not a mistake in addition to the one that caused
+        // them.
+        if let (Err(error), true) = (read.parse2(tokens), errors.is_empty()) {
+            errors.push(error);
+        }
+        args.policy.locals = scope.take_locals();
+        args
+    }
+
+    /// Returns whether a macro of the library has set `crate` to its own `$crate`.
+    fn is_crate_known(&self) -> bool {
+        let first = self.krate.as_ref().and_then(|path| path.segments.first());
+        first.is_some_and(|segment| segment.ident == "$crate")
+    }
+
+    fn option(
+        &mut self,
+        input: ParseStream,
+        syntax: Syntax,
+        scope: &mut Scope,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
+        if !input.peek(Ident::peek_any) {
+            return Err(at_next(input, "expected an option, such as `attempts = 5` or `jitter`"));
+        }
+        let name = Ident::parse_any(input)?;
+        let word = name.to_string();
+        let setting = self.policy.settings.option(&word);
+        let option = FUNCTION
+            .iter()
+            .find(|option| option.name == word)
+            .filter(|option| syntax == Syntax::Attribute || option.kind.in_policy);
+        if setting.is_none() && option.is_none() {
+            let value = input.fork();
+            return Err(syn::Error::new(name.span(), unknown(&word, &value, syntax)));
+        }
+        if let Some(first) = self.written(&word) {
+            if word == "crate" && self.is_crate_known() {
+                return Err(syn::Error::new(
+                    name.span(),
+                    "`retrying!` and `policy!` find their library by themselves: remove `crate`",
+                ));
+            }
+            return Err(set_twice(first, &name));
+        }
+        self.names.push(name.clone());
+        match (setting, option) {
+            (Some(setting), _) => self.policy.settings.read(setting, &name, input, scope, errors),
+            (None, Some(option)) => {
+                let example = option.example;
+                let mut reading = Reading { name: &name, example, input, scope, errors };
+                (option.kind.read)(self, &mut reading)?;
+                if let Some(field) = option.kind.field {
+                    self.fields = self.fields.with(field);
+                }
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
+    if foreign_names::counts_retries(word) {
+        let more = match written(value).parse::<u32>() {
+            Ok(retries) => format!(
+                "`attempts = {}` is the same as {retries} retries",
+                retries.saturating_add(1)
+            ),
+            Err(_) => "it is one more than the number of retries".to_owned(),
+        };
+        return format!(
+            "unknown option `{word}`: `attempts` counts all calls, including the first, so {more}"
+        );
+    }
+    if let Some(option) = home(word) {
+        let rest = up_to_comma(value);
+        let call = if rest.is_empty() || value.peek(token::Paren) {
+            token_text(&rest)
+        } else {
+            String::new()
+        };
+        return match option {
+            "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
+            option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
+        };
+    }
+    let known = syntax.options();
+    let listed = options::listed(&known);
+    if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
+        return format!(
+            "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`; \
+             a policy takes {listed}"
+        );
+    }
+    let value = written(value);
+    match word {
+        "sleep" | "pause" if !value.is_empty() => format!(
+            "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
+             `budget = {value}` for all waits of a call together"
+        ),
+        "max_hedges" | "hedges" | "max_hedged_attempts" | "MaxHedgedAttempts" => format!(
+            "unknown option `{word}`: write `hedge(after = \"200ms\", max = {value})`",
+            value = if value.is_empty() { "2" } else { &value },
+        ),
+        "reraise" | "raise_last" | "rethrow" => format!(
+            "unknown option `{word}`: remove it, because the caller gets the last error anyway; \
+             return `Result<T, RetryError<E>>` to know why the retries ended"
+        ),
+        "reset_after" | "reset_timeout" | "reset" => format!(
+            "unknown option `{word}`: remove it, because each call begins with all of its attempts; \
+             to begin anew after a session that worked, write `cx.reset()` (`context = cx`)"
+        ),
+        "delay_for" | "wait_for" | "delay_by" => format!(
+            "unknown option `{word}`: write `retry_after = |error, wait| …`, which sees the failure and \
+             the wait that would follow, and returns another one for some failures"
+        ),
+        "state" | "shared" => format!(
+            "unknown option `{word}`: remove it; what all attempts share is a `&mut` argument, or a \
+             variable before `retrying!(…)`"
+        ),
+        "on_error" | "on_fail" => format!(
+            "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \
+             or `on_failure = fallback({value})` for the last one",
+            value = if value.is_empty() { "f" } else { &value },
+        ),
+        _ => options::unknown("option", word, &value, "the options", &known, foreign_names::RETRY),
+    }
+}
+
+/// The option whose value a word is, if it was written as an option itself.
+fn home(word: &str) -> Option<&'static str> {
+    if backoff::NAMES.contains(&word) {
+        Some("backoff")
+    } else if matcher::NAMES.contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
+        Some("retry_on")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,6 @@
+//! The basics of reading and writing tokens, which all other modules use.
+
+pub(crate) mod errors;
+pub(crate) mod grammar;
+pub(crate) mod hygiene;
+pub(crate) mod text;

@@ -8,6 +8,7 @@
 //! and `abort_on` decide that.
 
 mod clients;
+pub(crate) mod fault;
 pub(crate) mod hint;
 mod known;
 pub mod matchers;

@@ -59,7 +59,7 @@ pub use self::run::Run;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub use self::run::blocking::Blocking;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
-pub use crate::classify::probe::Fault;
+pub use crate::classify::fault::Fault;
 
 /// Retries a closure with a policy known at runtime.
 ///

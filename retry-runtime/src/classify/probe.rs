@@ -10,20 +10,18 @@
 //! once, unlike with the variant that uses traits on stacked references, and two places cost it
 //! less than two rungs.
 //!
-//! [`Fault`] serves the closure API, where the type is a parameter and a bound has to be named.
-//! Both produce a [`Classifier`], so nothing behind them depends on the error's type.
+//! [`Fault`](super::fault::Fault) serves the closure API, where the type is a parameter and a bound
+//! has to be named. Both produce a [`Classifier`], so nothing behind them depends on the error's
+//! type.
 
 use core::any::type_name;
 use core::error::Error;
 use core::fmt::{self, Debug, Display};
 use core::ops::Deref;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::base::full_text::full_text;
-use crate::base::sealed::Seal;
 use crate::classify::{self, Class, Classify, Hint, KnownError};
-use crate::outcome::error::RetryError;
 
 /// Everything that is probed from an error.
 #[derive(Clone, Copy, Debug)]
@@ -421,113 +419,6 @@ macro_rules! pointers {
 
 pointers!(Box<dyn Error>, Box<dyn Error + Send>, Arc<dyn Error>, Arc<dyn Error + Send + Sync>);
 
-/// An error that the closure API can classify.
-///
-/// `Kind` is never named: exactly one fits each error type, and the compiler finds it.
-/// This trait ignores an implementation of [`Classify`], because two kinds for one type
-/// would be ambiguous; use `Retrier::classified` for that.
-///
-/// Sealed: it is implemented for every [`Error`], for `anyhow::Error` and anything else that
-/// exposes a `dyn Error + Send + Sync`, for boxed errors, and for texts.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not reveal what kind of failure it is",
-    label = "this error has neither a text nor a source that can be inspected",
-    note = "implement `std::error::Error` for `{Self}`, so that its text can be read",
-    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier, \
-            before any closures",
-    note = "or add `.opaque()` to the retrier, before any closures: it then does not inspect the \
-            error"
-)]
-pub trait Fault<Kind>: Display {
-    /// Returns what can be read from the error.
-    #[doc(hidden)]
-    fn view(&self, _: Seal) -> ErrorView<'_>;
-}
-
-/// The kind of an [`Error`].
-#[derive(Debug)]
-pub enum SourceChain {}
-
-/// The kind of a type that exposes a `dyn Error + Send + Sync`.
-#[derive(Debug)]
-pub enum DynError {}
-
-/// The kind of a box whose error cannot be shared between threads.
-#[derive(Debug)]
-pub enum LocalDynError {}
-
-/// The kind of a [`RetryError`] around a [`DynError`].
-#[derive(Debug)]
-pub enum RetriedDynError {}
-
-/// The kind of a text.
-#[derive(Debug)]
-pub enum Text {}
-
-impl<E: Error + 'static> Fault<SourceChain> for E {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(self)
-    }
-}
-
-impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<DynError> for E {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(self.as_ref())
-    }
-}
-
-// A compile error that listed these would be longer and no clearer.
-#[diagnostic::do_not_recommend]
-impl Fault<LocalDynError> for Box<dyn Error> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(&**self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<LocalDynError> for Box<dyn Error + Send> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Typed(&**self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<Text> for String {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<Text> for &str {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Fault<Text> for Cow<'_, str> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-/// The error of an inner retried call. It is not an [`Error`] unless its last error is one, so it
-/// is read as a text, including the cause.
-#[diagnostic::do_not_recommend]
-impl<E: Fault<Text> + Display> Fault<Text> for RetryError<E> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for RetryError<E> {
-    fn view(&self, _: Seal) -> ErrorView<'_> {
-        ErrorView::Text(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
@@ -756,29 +647,5 @@ mod tests {
         assert!(probe!(lenient __probe &Mute).display.to_string().ends_with("::Mute"));
         let chain = anyhow::anyhow!("inner").context("outer");
         assert_eq!(format!("{:#}", probe!(lenient __probe &chain).display), "outer: inner");
-    }
-
-    #[test]
-    fn the_closure_api_finds_the_kind_of_fault() {
-        fn class<E: Fault<K>, K>(error: &E) -> Class {
-            error.view(Seal).class()
-        }
-        fn generic<E: Error + Send + Sync + 'static>(error: &E) -> Class {
-            class(error)
-        }
-        fn own<E: Classify>(error: &E) -> Class {
-            Classifier::Own(error).class()
-        }
-        assert_eq!(class(&reset()), Class::NETWORK);
-        assert_eq!(generic(&reset()), Class::NETWORK);
-        assert_eq!(class(&anyhow::Error::from(reset())), Class::NETWORK);
-        assert_eq!(class(&Alias::from(reset())), Class::NETWORK);
-        assert_eq!(class(&(Box::new(reset()) as Box<dyn Error>)), Class::NETWORK);
-        assert_eq!(class(&(Box::new(reset()) as Box<dyn Error + Send>)), Class::NETWORK);
-        assert_eq!(class(&"HTTP 500"), Class::SERVER_ERROR);
-        assert_eq!(class(&String::from("HTTP 500")), Class::SERVER_ERROR);
-        assert_eq!(class(&Cow::Borrowed("HTTP 500")), Class::SERVER_ERROR);
-        assert_eq!(class(&Everything), Class::SERVER_ERROR);
-        assert_eq!(own(&Everything), Class::RATE_LIMIT);
     }
 }

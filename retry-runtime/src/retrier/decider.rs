@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::base::sealed::{Seal, Sealed};
 use crate::call::session::{HintSource, Verdict};
+use crate::classify::fault::Fault;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
+use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::Interrupted;

@@ -9,7 +9,7 @@ pub(crate) mod jitter;
 pub(crate) mod matcher;
 pub(crate) mod settings;
 
-use retry_rules::foreign_names::{self, ForeignName, Place};
+use retry_rules::foreign_names::{self, Row};
 use retry_rules::suggest;
 
 use crate::tokens::grammar;
@@ -41,9 +41,10 @@ pub(crate) fn unknown(
     value: &str,
     list: &str,
     options: &[&str],
-    others: &[ForeignName],
+    others: &[Row],
 ) -> String {
-    let meant = foreign_names::instead(word, value, others, Place::Attribute)
+    let meant = foreign_names::cures(word, value, others)
+        .next()
         .or_else(|| suggest::nearest(word, options.iter().copied()).map(str::to_owned));
     grammar::unknown(what, word, meant.as_deref(), &format!("{list} are {}", listed(options)))
 }

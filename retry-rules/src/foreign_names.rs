@@ -1,354 +1,231 @@
-//! The names of other libraries' settings, with the settings and values to write instead.
+//! The names of other libraries and tools, with what is written here instead.
 //!
 //! None of these names is accepted; an error about one says what to write.
 
 use std::borrow::ToOwned as _;
 use std::format;
 use std::string::{String, ToString as _};
-use std::vec::Vec;
 
-/// A setting that other libraries have, by its names there, and what is written here instead.
-#[derive(Debug)]
-pub struct ForeignName {
-    /// In lower case, without `_`, `-` and a leading `with`.
-    pub names: &'static [&'static str],
-    /// The settings here, each with its value.
-    pub here: &'static [(&'static str, Is)],
-}
+/// Names, separated by spaces, and the cure for all of them: a name, or a setting with an example of
+/// its value, in the syntax of the attribute.
+///
+/// The names are in lower case, without `_`, `-` and a leading `with`.
+pub type Row = (&'static str, &'static str);
 
-/// The form of the value to write.
-#[derive(Clone, Copy, Debug)]
-pub enum Is {
-    /// This text, whatever the value was; a name alone if it is empty.
-    Text(&'static str),
-    /// The same value, or this example of one.
-    Same(&'static str),
-    /// A time; a bare number counts this unit.
-    Time { unit: &'static str, example: &'static str },
-    /// The same value if it is the path of an item, or this example of one.
-    Path(&'static str),
-    /// Errors in a list, or matchers.
-    Matchers(&'static str),
-    /// One more: the other setting counts retries.
-    OneMore,
-    /// The hundredth part: the other setting is written in percent.
-    Percent(&'static str),
-    /// The value between two texts, in an attribute and in a file.
-    Between { attribute: [&'static str; 2], file: [&'static str; 2], example: &'static str },
-}
-
-/// The place in which the suggestion is to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// `name = value`
-    Attribute,
-    /// `name: value`
-    File,
-}
-
-const fn same(example: &'static str) -> Is {
-    Is::Same(example)
-}
-
-const fn time(unit: &'static str, example: &'static str) -> Is {
-    Is::Time { unit, example }
-}
-
-const BASE: Is = Is::Between {
-    attribute: ["exponential(base = ", ")"],
-    file: ["{ exponential: { base: ", " } }"],
-    example: "2.0",
-};
-const WHEN: Is = Is::Between { attribute: ["[when(", ")]"], file: ["[", "]"], example: "f" };
-const ERRORS: Is = Is::Matchers("MyError::Busy");
-const FALLBACK: Is = Is::Between { attribute: ["fallback(", ")"], file: ["", ""], example: "f" };
-
-const fn row(names: &'static [&'static str], here: &'static [(&'static str, Is)]) -> ForeignName {
-    ForeignName { names, here }
-}
+/// Settings that count retries, where ours count attempts.
+const RETRIES: Row = (
+    "retries retry maxretries numretries maxtimes maxretry nretries maxretryattempts retryattempts \
+     retrycount retrylimit take",
+    "attempts",
+);
 
 /// Settings of retries in backoff, backon, failsafe, Polly, p-retry, resilience4j, seatbelt,
 /// Spring, tenacity, tokio-retry and tower, and words that people try.
-pub const RETRY: &[ForeignName] = &[
-    row(
-        &[
-            "retries",
-            "retry",
-            "maxretries",
-            "numretries",
-            "maxtimes",
-            "maxretry",
-            "nretries",
-            "maxretryattempts",
-            "retryattempts",
-            "retrycount",
-            "retrylimit",
-            "take",
-        ],
-        &[("attempts", Is::OneMore)],
+pub const RETRY: &[Row] = &[
+    RETRIES,
+    (
+        "tries times stop stopafterattempt maxtries totalattempts attempt maxattempt numattempts \
+         maxattempts count limit",
+        "attempts",
     ),
-    row(
-        &[
-            "tries",
-            "times",
-            "stop",
-            "stopafterattempt",
-            "maxtries",
-            "totalattempts",
-            "attempt",
-            "maxattempt",
-            "numattempts",
-            "maxattempts",
-            "count",
-            "limit",
-        ],
-        &[("attempts", same("5"))],
+    (
+        "backofftype strategy backoffstrategy backoffpolicy curve enableexponentialbackoff \
+         exponentialbackoff waitexponential exponentialbuilder",
+        "backoff = exponential",
     ),
-    row(
-        &["backofftype", "strategy", "backoffstrategy", "backoffpolicy", "curve"],
-        &[("backoff", Is::Text("exponential"))],
+    (
+        "base factor multiplier backofffactor exponentialbase exponentialbackoffmultiplier \
+         backoffmultiplier backoffcoefficient",
+        "backoff = exponential(base = 2.0)",
     ),
-    row(
-        &[
-            "base",
-            "factor",
-            "multiplier",
-            "backofffactor",
-            "exponentialbase",
-            "exponentialbackoffmultiplier",
-            "backoffmultiplier",
-            "backoffcoefficient",
-        ],
-        &[("backoff", BASE)],
+    ("fibonaccibuilder fibonaccibackoff", "backoff = fibonacci"),
+    (
+        "waitfixed fixeddelay fixedinterval constant constantbuilder constantbackoff",
+        "backoff = fixed, initial_delay = \"1s\"",
     ),
-    row(
-        &[
-            "enableexponentialbackoff",
-            "exponentialbackoff",
-            "waitexponential",
-            "exponentialbuilder",
-        ],
-        &[("backoff", Is::Text("exponential"))],
+    (
+        "delay initialinterval mindelay interval wait basedelay initialbackoff minwait backoffmin \
+         delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms",
+        "initial_delay",
     ),
-    row(&["fibonaccibuilder", "fibonaccibackoff"], &[("backoff", Is::Text("fibonacci"))]),
-    row(
-        &[
-            "waitfixed",
-            "fixeddelay",
-            "fixedinterval",
-            "constant",
-            "constantbuilder",
-            "constantbackoff",
-        ],
-        &[("backoff", Is::Text("fixed")), ("initial_delay", time("s", "\"1s\""))],
+    (
+        "maxinterval maxbackoff backoffmax maxwait delaymax maximumdelay maxdelayms maxtimeout \
+         maxwaitduration exponentialmaxwaitduration maxretrydelay",
+        "max_delay",
     ),
-    row(
-        &[
-            "delay",
-            "initialinterval",
-            "mindelay",
-            "interval",
-            "wait",
-            "basedelay",
-            "initialbackoff",
-            "minwait",
-            "backoffmin",
-            "delayfactor",
-            "initialwait",
-            "startdelay",
-        ],
-        &[("initial_delay", time("s", "\"1s\""))],
+    (
+        "usejitter randomize random enablerandomizedwait jitterfactor randomizationfactor \
+         randomizedwaitfactor",
+        "jitter",
     ),
-    row(
-        &["waitduration", "mintimeout", "delayms", "retrydelay", "waitms"],
-        &[("initial_delay", time("ms", "\"1s\""))],
+    ("retrybudget totaldelay maxtotaldelay", "budget"),
+    ("totaltimeout maxduration overalltimeout giveupafter", "deadline"),
+    ("maxelapsedtime stopafterdelay maxretrytime maxtime retryfor", "max_elapsed"),
+    ("retryaftermax", "max_retry_after"),
+    ("attempttimeout pertrytimeout calltimeout timeoutperattempt", "timeout"),
+    ("maxhedges hedges maxhedgedattempts", "hedge(after = \"200ms\", max = 2)"),
+    (
+        "retryif condition when shouldhandle shouldretry handle predicate retrypredicate \
+         retryonexceptionpredicate retryonresultpredicate recovery isretryable retrywhen",
+        "retry_on = [when(f)]",
     ),
-    row(
-        &[
-            "maxinterval",
-            "maxbackoff",
-            "backoffmax",
-            "maxwait",
-            "delaymax",
-            "maximumdelay",
-            "maxdelayms",
-        ],
-        &[("max_delay", time("s", "\"30s\""))],
+    ("retryexceptions retryonexceptions include retryiferror retryifexceptiontype", "retry_on"),
+    (
+        "ignoreexceptions exclude noretryfor giveup abortif ignore unless except donotretryon \
+         noretryon skipon dontretryon permanent",
+        "abort_on",
     ),
-    row(
-        &["maxtimeout", "maxwaitduration", "exponentialmaxwaitduration", "maxretrydelay"],
-        &[("max_delay", time("ms", "\"30s\""))],
+    (
+        "fallbackmethod fallback recover recoverwith retryerrorcallback orelse default",
+        "on_failure = fallback(f)",
     ),
-    row(&["usejitter", "randomize", "random", "enablerandomizedwait"], &[("jitter", Is::Text(""))]),
-    row(
-        &["jitterfactor", "randomizationfactor", "randomizedwaitfactor"],
-        &[("jitter", same("0.3"))],
+    (
+        "maperr errormapper retryerrorcls exhaustederror",
+        "map_error = |error: RetryError<MyError>| …",
     ),
-    row(&["retrybudget", "totaldelay", "maxtotaldelay"], &[("budget", time("s", "\"5m\""))]),
-    row(
-        &["totaltimeout", "maxduration", "overalltimeout", "giveupafter"],
-        &[("deadline", time("s", "\"30s\""))],
+    ("notify beforesleep onbackoff onfailedattempt afterretry beforeretry", "on_retry = |event| …"),
+    ("circuitbreaker cb", "breaker"),
+    ("tripon recordexceptions", "breaker_on = [server_error, timeout]"),
+    ("cancellation abort shutdown cancellationtoken signal", "cancel = shutdown.cancelled()"),
+    ("config retryconfig retrypolicy options", "policy"),
+];
+
+/// Settings of retries for which there is not one cure: what to write, in a sentence.
+pub const RETRY_ADVICE: &[Row] = &[
+    (
+        "sleep pause",
+        "write `initial_delay` for the first wait, or `budget` for all waits of a call together",
     ),
-    row(
-        &["maxelapsedtime", "stopafterdelay", "maxretrytime", "maxtime", "retryfor"],
-        &[("max_elapsed", time("s", "\"5m\""))],
+    (
+        "reraise raiselast rethrow",
+        "remove it, because the caller gets the last error anyway; return `Result<T, \
+         RetryError<E>>` to know why the retries ended",
     ),
-    row(&["retryaftermax"], &[("max_retry_after", time("s", "\"1h\""))]),
-    row(
-        &["attempttimeout", "pertrytimeout", "calltimeout", "timeoutperattempt"],
-        &[("timeout", time("s", "\"2s\""))],
+    (
+        "resetafter resettimeout reset",
+        "remove it, because each call begins with all of its attempts; to begin anew after a \
+         session that worked, write `cx.reset()` (`context = cx`)",
     ),
-    row(
-        &[
-            "retryif",
-            "condition",
-            "when",
-            "shouldhandle",
-            "shouldretry",
-            "handle",
-            "predicate",
-            "retrypredicate",
-            "retryonexceptionpredicate",
-            "retryonresultpredicate",
-            "recovery",
-            "isretryable",
-            "retrywhen",
-        ],
-        &[("retry_on", WHEN)],
+    (
+        "delayfor waitfor delayby",
+        "write `retry_after = |error, wait| …`, which sees the failure and the wait that would \
+         follow, and returns another one for some failures",
     ),
-    row(
-        &[
-            "retryexceptions",
-            "retryonexceptions",
-            "include",
-            "retryiferror",
-            "retryifexceptiontype",
-        ],
-        &[("retry_on", ERRORS)],
+    (
+        "state shared",
+        "remove it; what all attempts share is a `&mut` argument, or a variable before \
+         `retrying!(…)`",
     ),
-    row(
-        &[
-            "ignoreexceptions",
-            "exclude",
-            "noretryfor",
-            "giveup",
-            "abortif",
-            "ignore",
-            "unless",
-            "except",
-            "donotretryon",
-            "noretryon",
-            "skipon",
-            "dontretryon",
-            "permanent",
-        ],
-        &[("abort_on", ERRORS)],
+    (
+        "onerror onfail",
+        "write `on_retry = f` for each failure that is retried, or `on_failure = fallback(f)` for \
+         the last one",
     ),
-    row(
-        &[
-            "fallbackmethod",
-            "fallback",
-            "recover",
-            "recoverwith",
-            "retryerrorcallback",
-            "orelse",
-            "default",
-        ],
-        &[("on_failure", FALLBACK)],
+];
+
+/// Settings of hedges, likewise.
+pub const HEDGE_ADVICE: &[Row] = &[
+    ("delay wait", "write `after = \"200ms\"`"),
+    (
+        "count attempts maxhedges maxattempts",
+        "write `max = 2`, which does not count the attempt itself",
     ),
-    row(
-        &["maperr", "errormapper", "retryerrorcls", "exhaustederror"],
-        &[("map_error", Is::Text("|error: RetryError<MyError>| …"))],
-    ),
-    row(
-        &["notify", "beforesleep", "onbackoff", "onfailedattempt", "afterretry", "beforeretry"],
-        &[("on_retry", Is::Text("|event| …"))],
-    ),
-    row(&["circuitbreaker", "cb"], &[("breaker", Is::Path("DB"))]),
-    row(&["tripon", "recordexceptions"], &[("breaker_on", Is::Text("[server_error, timeout]"))]),
-    row(
-        &["cancellation", "abort", "shutdown", "cancellationtoken", "signal"],
-        &[("cancel", Is::Text("shutdown.cancelled()"))],
-    ),
-    row(&["config", "retryconfig", "retrypolicy", "options"], &[("policy", same("HTTP"))]),
 ];
 
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
-pub const BREAKER: &[ForeignName] = &[
-    row(
-        &[
-            "threshold",
-            "failures",
-            "consecutivefailures",
-            "maxfailures",
-            "errorthreshold",
-            "requestvolumethreshold",
-        ],
-        &[("failure_threshold", same("5"))],
+pub const BREAKER: &[Row] = &[
+    (
+        "threshold failures consecutivefailures maxfailures errorthreshold requestvolumethreshold",
+        "failure_threshold",
     ),
-    row(
-        &["failureratethreshold", "errorthresholdpercentage", "failurepercentage"],
-        &[("failure_rate", Is::Percent("0.5"))],
+    ("failureratethreshold errorthresholdpercentage failurepercentage", "failure_rate = 0.5"),
+    ("failureratio errorrate failurethresholdratio", "failure_rate"),
+    ("slidingwindowsize windowsize closedlen buckets", "window_calls"),
+    ("samplingduration window slidingwindow rollingwindow", "window_time"),
+    ("minimumthroughput minimumnumberofcalls mincalls minrequests", "minimum_calls"),
+    ("slowcalldurationthreshold slowcallduration", "slow_call"),
+    ("slowcallratethreshold", "slow_rate = 0.5"),
+    (
+        "resettimeout opentimeout wait breakduration openwait openduration durationofbreak openfor \
+         waitdurationinopenstate sleepwindow",
+        "timeout",
     ),
-    row(&["failureratio", "errorrate", "failurethresholdratio"], &[("failure_rate", same("0.5"))]),
-    row(
-        &["slidingwindowsize", "windowsize", "closedlen", "buckets"],
-        &[("window_calls", same("100"))],
+    ("growth multiplier", "timeout_growth"),
+    ("maxopentimeout", "max_timeout"),
+    (
+        "permittednumberofcallsinhalfopenstate halfopenlen halfopenmaxcalls probes",
+        "half_open_requests",
     ),
-    row(
-        &["samplingduration", "window", "slidingwindow", "rollingwindow"],
-        &[("window_time", time("s", "\"30s\""))],
-    ),
-    row(
-        &["minimumthroughput", "minimumnumberofcalls", "mincalls", "minrequests"],
-        &[("minimum_calls", same("10"))],
-    ),
-    row(&["slowcalldurationthreshold", "slowcallduration"], &[("slow_call", time("ms", "\"1s\""))]),
-    row(&["slowcallratethreshold"], &[("slow_rate", Is::Percent("0.5"))]),
-    row(
-        &[
-            "resettimeout",
-            "opentimeout",
-            "wait",
-            "breakduration",
-            "openwait",
-            "openduration",
-            "durationofbreak",
-            "openfor",
-        ],
-        &[("timeout", time("s", "\"30s\""))],
-    ),
-    row(&["waitdurationinopenstate", "sleepwindow"], &[("timeout", time("ms", "\"30s\""))]),
-    row(&["growth", "multiplier"], &[("timeout_growth", same("2.0"))]),
-    row(&["maxopentimeout"], &[("max_timeout", time("s", "\"5m\""))]),
-    row(
-        &["permittednumberofcallsinhalfopenstate", "halfopenlen", "halfopenmaxcalls", "probes"],
-        &[("half_open_requests", same("3"))],
-    ),
-    row(&["successes", "consecutivesuccesses"], &[("success_threshold", same("3"))]),
+    ("successes consecutivesuccesses", "success_threshold"),
 ];
 
-/// Words for values, by the words of other libraries and tools.
-const WORDS: &[(&[&str], &[&str])] = &[
-    (&["ignore", "pass", "warn", "proceed", "skip", "resume"], &["continue", "skip"]),
-    (&["fail", "abort", "exit", "halt", "raise", "break"], &["stop"]),
-    (&["deadletter", "dead", "park", "quarantine"], &["dlq"]),
-    (&["constant", "static", "const"], &["fixed"]),
-    (&["exp", "double", "doubling", "geometric"], &["exponential"]),
-    (&["infinite", "forever", "infinity", "always"], &["unlimited"]),
-    (&["http5xx", "5xx", "server", "unavailable"], &["server_error"]),
-    (&["throttle", "throttled", "throttling", "toomanyrequests"], &["rate_limit"]),
-    (&["connection", "io"], &["network"]),
-    (&["connectionrefused", "refused", "dns", "notsent"], &["connect"]),
-    (&["deadlock", "locked", "serialization"], &["conflict"]),
-    (&["all", "any", "temporary", "retryable"], &["transient"]),
+/// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
+///
+/// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
+pub const WORKFLOW: &[Row] = &[
+    // Of a curve.
+    ("factor exponentialbase ratio growth", "base"),
+    ("step by add", "increment"),
+    ("start min first", "initial"),
+    ("list waits values", "delays"),
+    // Of a step.
+    ("run command cmd script bash sh", "shell"),
+    ("needs dependencies after requires", "depends_on"),
+    ("if onlyif condition", "when"),
+    ("continueonerror allowfailure ignoreerrors ignorefailure", "on_failure = continue"),
+    ("cwd dir chdir workdir directory", "working_dir"),
+    ("variables vars environ environment", "env"),
+    ("register output outputs saveas", "capture"),
+    ("timeoutminutes", "timeout = 5m"),
+    ("label title", "name"),
+    (
+        "exitcode exitcodes retryexitcodes retryonexitcode retryonexitcodes",
+        "retry_on = [{ exit_code: … }]",
+    ),
+    // Of a limit.
+    ("by key field each group groupby partition", "per"),
+    ("rate max most count concurrency", "limit"),
+    // Of a map.
+    ("items source data loop matrix list over inputs", "input"),
+    ("steps commands do template tasks run shell command script", "agent_template = [ … ]"),
+    ("parallelism parallel jobs workers maxconcurrency maxworkers forks threads", "max_parallel"),
+    ("limit take first", "max_items"),
+    ("skip", "offset"),
+    ("key id idfield", "item_id"),
+    ("where", "filter"),
+    ("orderby sort", "sort_by"),
+    ("unique uniqueby", "distinct"),
+    ("priorityweight weight urgency rank nice", "priority"),
+    // Of a file.
+    ("steps jobs script run stages do", "commands = [ … ]"),
+    ("envfile dotenv", "env_files = [ … ]"),
+    ("onerror errors errorhandling", "error_policy = { … }"),
+    ("foreach mapreduce items", "map = { … }"),
 ];
 
-/// Returns the word that is written for this one here, if it is one of the `known`.
+/// Words for values.
+const VALUES: &[Row] = &[
+    ("ignore pass warn proceed skip resume", "continue"),
+    ("ignore pass warn proceed resume", "skip"),
+    ("fail abort exit halt raise break", "stop"),
+    ("deadletter dead park quarantine", "dlq"),
+    ("constant static const flat none", "fixed"),
+    ("exp expo double doubling geometric", "exponential"),
+    ("fibo fib", "fibonacci"),
+    ("infinite forever infinity always endless inf", "unlimited"),
+    ("http5xx 5xx server unavailable internal", "server_error"),
+    ("throttle throttled throttling toomanyrequests", "rate_limit"),
+    ("connection io", "network"),
+    ("connectionrefused refused dns notsent", "connect"),
+    ("deadlock locked serialization busy", "conflict"),
+    ("all any temporary retryable", "transient"),
+    ("permanent fatal none ignore", "never"),
+    ("source from inner", "transparent"),
+];
+
+/// Returns the value that is written for this word here, if it is one of the `known`.
 pub fn word_here<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let word = plain(word);
-    let (_, here) = WORDS.iter().find(|(names, _)| names.contains(&&*word))?;
-    known.iter().copied().find(|known| here.contains(known))
+    rows(word, VALUES).find_map(|(_, here)| known.iter().copied().find(|known| known == here))
 }
 
 /// A name as it is compared: without case, `_` and `-`, and without a leading `with`.
@@ -361,168 +238,92 @@ fn plain(word: &str) -> String {
     }
 }
 
-fn find<'a>(word: &str, table: &'a [ForeignName]) -> Option<&'a ForeignName> {
+/// Returns the rows with this name.
+fn rows<'t>(word: &str, table: &'t [Row]) -> impl Iterator<Item = &'t Row> + use<'t> {
     let word = plain(word);
-    table.iter().find(|row| row.names.contains(&&*word))
+    table.iter().filter(move |(names, _)| names.split(' ').any(|name| name == word))
 }
 
-/// A value as it was written elsewhere.
-enum Value {
-    /// Nothing that can be carried over.
-    Nothing,
-    Number(f64),
-    Other,
-}
-
-impl Value {
-    fn read(written: &str) -> Self {
-        let is_call = |written: &str| {
-            written.ends_with(')')
-                && !written.starts_with(['|', '[', '"', '('])
-                && !written.starts_with("Duration::")
-                && !written.contains("::Duration::")
-        };
-        match written.trim() {
-            "" | "true" | "false" | "True" | "False" | "null" | "None" => Self::Nothing,
-            number if number.replace('_', "").parse::<f64>().is_ok_and(f64::is_finite) => {
-                Self::Number(number.replace('_', "").parse().unwrap_or_default())
-            }
-            written if is_call(written) || written.contains("Exponential") => Self::Nothing,
-            _ => Self::Other,
-        }
-    }
-}
-
-impl Is {
-    fn write(self, written: &str, place: Place) -> String {
-        let value = Value::read(written);
-        let or_example = |example: &str| match value {
-            Value::Nothing => example.to_owned(),
-            Value::Number(_) | Value::Other => written.trim().to_owned(),
-        };
-        match self {
-            Self::Text(text) => text.to_owned(),
-            Self::Same(example) => or_example(example),
-            Self::Path(example) => {
-                let is_path = |written: &str| {
-                    written.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.'))
-                };
-                Some(written.trim())
-                    .filter(|written| !written.is_empty() && is_path(written))
-                    .unwrap_or(example)
-                    .to_owned()
-            }
-            Self::Matchers(example) => {
-                let list = or_example(example);
-                let list = list.trim_matches(['[', ']']);
-                let is_word = |word: &str| word.chars().all(|c| c.is_lowercase() || c == '_');
-                if place == Place::File || list.split(',').map(str::trim).all(is_word) {
-                    format!("[{list}]")
-                } else {
-                    format!("[matches({list})]")
-                }
-            }
-            Self::Time { unit, example } => match value {
-                Value::Number(number) if unit == "ms" && number % 1_000.0 == 0.0 => {
-                    format!("\"{}s\"", number / 1_000.0)
-                }
-                Value::Number(number) => format!("\"{number}{unit}\""),
-                _ => or_example(example),
-            },
-            Self::OneMore => match value {
-                Value::Number(retries) if retries >= 0.0 => format!("{}", retries + 1.0),
-                _ => "5".to_owned(),
-            },
-            Self::Percent(example) => match value {
-                Value::Number(percent) if percent > 1.0 => (percent / 100.0).to_string(),
-                _ => or_example(example),
-            },
-            Self::Between { attribute, file, example } => {
-                let [before, after] = if place == Place::Attribute { attribute } else { file };
-                format!("{before}{}{after}", or_example(example).trim_matches(['[', ']']))
-            }
-        }
-    }
-}
-
-/// Returns what to write for a setting that other libraries call `word`, with its value carried
-/// over as far as it can be; `None` for a word that none of them has.
+/// Returns the cures for a setting that is called `word` elsewhere, with the value `written` there.
 ///
-/// A value that is another setting, such as `stop = stop_after_attempt(3)`, is what counts.
-pub fn instead(word: &str, written: &str, table: &[ForeignName], place: Place) -> Option<String> {
-    let row = find(word, table)?;
-    if let Some((call, inside)) = written.trim().split_once('(') {
-        let inside = inside.strip_suffix(')').and_then(|inside| inside.split(',').next());
-        let name = call.rsplit("::").find(|part| find(part, table).is_some());
-        if let (Some(inside), Some(name)) = (inside, name) {
-            let is_number = matches!(Value::read(inside), Value::Number(_));
-            if is_number && call.ends_with("_millis") {
-                return instead(name, &format!("\"{inside}ms\""), table, place);
-            }
-            return instead(name, inside, table, place);
-        }
-    }
-    let pairs =
-        row.here.iter().map(|(name, is)| match (is.write(written, place).as_str(), place) {
-            ("", Place::Attribute) => (*name).to_owned(),
-            ("", Place::File) => format!("{name}: true"),
-            (value, Place::Attribute) => format!("{name} = {value}"),
-            (value, Place::File) => format!("{name}: {}", value.trim_matches('"')),
-        });
-    Some(pairs.collect::<Vec<_>>().join(", "))
+/// A value that is another setting, such as `stop = stop_after_delay(30)`, is what counts.
+pub fn cures(word: &str, written: &str, table: &[Row]) -> impl Iterator<Item = String> {
+    let call = written.trim().split_once('(').map_or("", |(call, _)| call);
+    let is_setting = |name: &&str| rows(name, table).next().is_some();
+    let setting = Some(word).filter(is_setting).and_then(|_| call.rsplit("::").find(is_setting));
+    rows(setting.unwrap_or(word), table).map(|row| match attempts_for(written) {
+        // The only value that is converted: taken over as it is, it would make one call less.
+        Some(attempts) if *row == RETRIES => format!("attempts = {attempts}"),
+        _ => row.1.to_owned(),
+    })
 }
 
-/// Returns whether a word counts retries elsewhere, where ours count attempts.
+/// Returns the cure as it is written in a file.
+pub fn in_file(cure: &str) -> String {
+    let Some((name, value)) = cure.split_once(" = ") else { return cure.to_owned() };
+    match value.split_once('(') {
+        Some((curve, setting)) if setting.contains(" = ") => {
+            let setting = setting.trim_end_matches(')').replace(" = ", ": ");
+            format!("{name}: {{ {curve}: {{ {setting} }} }}")
+        }
+        // The value is code.
+        Some(_) => name.to_owned(),
+        None => cure.replace(" = ", ": ").replace('"', ""),
+    }
+}
+
+/// Returns whether a word counts retries elsewhere.
 pub fn counts_retries(word: &str) -> bool {
-    find(word, RETRY).is_some_and(|row| matches!(row.here, [(_, Is::OneMore)]))
+    rows(word, &[RETRIES]).next().is_some()
+}
+
+/// Returns the number of attempts that is the same as this number of retries.
+pub fn attempts_for(retries: &str) -> Option<String> {
+    let retries: u32 = retries.trim().replace('_', "").parse().ok()?;
+    Some(retries.saturating_add(1).to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]
     fn names_are_known_whatever_their_case_and_their_underscores() {
-        let attribute = |word, value| instead(word, value, RETRY, Place::Attribute);
         for (word, value, here) in [
             ("MaxRetryAttempts", "3", "attempts = 4"),
             ("with_max_times", "4", "attempts = 5"),
-            ("stop", "stop_after_attempt(3)", "attempts = 3"),
-            ("wait", "wait_fixed(2)", "backoff = fixed, initial_delay = \"2s\""),
-            ("minTimeout", "1_000", "initial_delay = \"1s\""),
-            ("Delay", "\"2s\"", "initial_delay = \"2s\""),
+            ("retries", "LIMIT", "attempts"),
+            ("stop", "stop_after_attempt(3)", "attempts"),
+            ("stop", "stop_after_delay(30)", "max_elapsed"),
+            ("wait", "wait_fixed(2)", "backoff = fixed, initial_delay = \"1s\""),
+            ("minTimeout", "1_000", "initial_delay"),
             ("UseJitter", "true", "jitter"),
-            ("multiplier", "3", "backoff = exponential(base = 3)"),
-            ("BackoffType", "DelayBackoffType::Exponential", "backoff = exponential"),
-            ("should_handle", "is_busy", "retry_on = [when(is_busy)]"),
-            ("ignore_exceptions", "[E::Fatal]", "abort_on = [matches(E::Fatal)]"),
-            ("unless", "[timeout, network]", "abort_on = [timeout, network]"),
-            ("circuit_breaker", "\"db\"", "breaker = DB"),
-            ("circuit_breaker", "self.breaker", "breaker = self.breaker"),
-            ("fallback_method", "cached", "on_failure = fallback(cached)"),
-            ("delay", "Duration::from_secs(2)", "initial_delay = Duration::from_secs(2)"),
-            (
-                "delay",
-                "FixedInterval::from_millis(100)",
-                "backoff = fixed, initial_delay = \"100ms\"",
-            ),
-            ("delay", "settings().delay()", "initial_delay = \"1s\""),
+            ("multiplier", "3", "backoff = exponential(base = 2.0)"),
+            ("circuit_breaker", "\"db\"", "breaker"),
+            ("delay", "tokio_retry::FixedInterval(100)", "backoff = fixed, initial_delay = \"1s\""),
+            ("delay", "settings().delay()", "initial_delay"),
         ] {
-            assert_eq!(attribute(word, value).as_deref(), Some(here), "{word} = {value}");
+            let cure = cures(word, value, RETRY).next();
+            assert_eq!(cure.as_deref(), Some(here), "{word} = {value}");
         }
-        assert_eq!(attribute("colour", "red"), None);
+        assert_eq!(cures("colour", "delay(3)", RETRY).next(), None);
     }
 
     #[test]
-    fn percent_is_a_share_and_files_have_their_own_form() {
-        let of = |word, value, place| instead(word, value, BREAKER, place).expect("a setting");
-        assert_eq!(of("failureRateThreshold", "50", Place::Attribute), "failure_rate = 0.5");
-        assert_eq!(of("slow_call_rate_threshold", "0.3", Place::Attribute), "slow_rate = 0.3");
-        assert_eq!(of("breakDuration", "30", Place::File), "timeout: 30s");
-        let file = instead("retries", "3", RETRY, Place::File);
-        assert_eq!(file.as_deref(), Some("attempts: 4"));
-        let file = instead("factor", "1.5", RETRY, Place::File);
-        assert_eq!(file.as_deref(), Some("backoff: { exponential: { base: 1.5 } }"));
+    fn files_have_their_own_form() {
+        for (word, value, table, here) in [
+            ("retries", "3", RETRY, "attempts: 4"),
+            ("factor", "1.5", RETRY, "backoff: { exponential: { base: 2.0 } }"),
+            ("wait_fixed", "2", RETRY, "backoff: fixed, initial_delay: 1s"),
+            ("fallback", "f", RETRY, "on_failure"),
+            ("failureRateThreshold", "50", BREAKER, "failure_rate: 0.5"),
+            ("exit_codes", "[75]", WORKFLOW, "retry_on: [{ exit_code: … }]"),
+        ] {
+            let cure = cures(word, value, table).next().expect("a name of the table");
+            assert_eq!(in_file(&cure), here, "{word}: {value}");
+        }
     }
 
     #[test]
@@ -534,13 +335,16 @@ mod tests {
 
     #[test]
     fn no_name_stands_for_two_settings() {
-        for table in [RETRY, BREAKER] {
-            let mut names: Vec<_> = table.iter().flat_map(|row| row.names).collect();
+        let retry = RETRY.iter().chain(RETRY_ADVICE);
+        for table in [retry.collect::<Vec<_>>(), BREAKER.iter().collect()] {
+            let mut names: Vec<_> = table.iter().flat_map(|(names, _)| names.split(' ')).collect();
             let all = names.len();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all);
-            assert!(names.iter().all(|name| **name == plain(name)), "{names:?}");
+        }
+        for (names, _) in [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, WORKFLOW, VALUES].concat() {
+            assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }
 }

@@ -4,7 +4,6 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 
-#[cfg(feature = "serde")]
 use crate::foreign_names::word_here;
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
@@ -15,6 +14,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .filter(|(likeness, _)| *likeness > 0.82)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
+}
+
+/// Returns the known word that this one stands for: as in other libraries and tools, or misspelt.
+pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    word_here(word, known).or_else(|| nearest(word, known.iter().copied()))
 }
 
 /// Returns the text that goes between an error about a word and the list of known ones.
@@ -31,8 +35,7 @@ pub fn unknown_word<E: serde::de::Error>(
     known: &[&str],
     expected: &dyn serde::de::Expected,
 ) -> E {
-    let meant = word_here(word, known).or_else(|| nearest(word, known.iter().copied()));
-    E::custom(match meant {
+    E::custom(match meant(word, known) {
         Some(meant) => format!("\"{word}\": did you mean `{meant}`? expected {expected}"),
         None => format!("\"{word}\": expected {expected}"),
     })

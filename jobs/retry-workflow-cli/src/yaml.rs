@@ -2,5 +2,5 @@
 //! their place in the file.
 
 pub(crate) mod span;
-pub(crate) mod elsewhere;
+pub(crate) mod foreign_keys;
 pub(crate) mod node;

@@ -117,12 +117,10 @@ impl Args {
 
 fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
     if foreign_names::counts_retries(word) {
-        let more = match written(value).parse::<u32>() {
-            Ok(retries) => format!(
-                "`attempts = {}` is the same as {retries} retries",
-                retries.saturating_add(1)
-            ),
-            Err(_) => "it is one more than the number of retries".to_owned(),
+        let retries = written(value);
+        let more = match foreign_names::attempts_for(&retries) {
+            Some(attempts) => format!("`attempts = {attempts}` is the same as {retries} retries"),
+            None => "it is one more than the number of retries".to_owned(),
         };
         return format!(
             "unknown option `{word}`: `attempts` counts all calls, including the first, so {more}"
@@ -148,39 +146,20 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
              a policy takes {listed}"
         );
     }
-    let value = written(value);
-    match word {
-        "sleep" | "pause" if !value.is_empty() => format!(
-            "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
-             `budget = {value}` for all waits of a call together"
-        ),
-        "max_hedges" | "hedges" | "max_hedged_attempts" | "MaxHedgedAttempts" => format!(
-            "unknown option `{word}`: write `hedge(after = \"200ms\", max = {value})`",
-            value = if value.is_empty() { "2" } else { &value },
-        ),
-        "reraise" | "raise_last" | "rethrow" => format!(
-            "unknown option `{word}`: remove it, because the caller gets the last error anyway; \
-             return `Result<T, RetryError<E>>` to know why the retries ended"
-        ),
-        "reset_after" | "reset_timeout" | "reset" => format!(
-            "unknown option `{word}`: remove it, because each call begins with all of its attempts; \
-             to begin anew after a session that worked, write `cx.reset()` (`context = cx`)"
-        ),
-        "delay_for" | "wait_for" | "delay_by" => format!(
-            "unknown option `{word}`: write `retry_after = |error, wait| …`, which sees the failure and \
-             the wait that would follow, and returns another one for some failures"
-        ),
-        "state" | "shared" => format!(
-            "unknown option `{word}`: remove it; what all attempts share is a `&mut` argument, or a \
-             variable before `retrying!(…)`"
-        ),
-        "on_error" | "on_fail" => format!(
-            "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \
-             or `on_failure = fallback({value})` for the last one",
-            value = if value.is_empty() { "f" } else { &value },
-        ),
-        _ => options::unknown("option", word, &value, "the options", &known, foreign_names::RETRY),
-    }
+    let advice = foreign_names::cures(word, "", foreign_names::RETRY_ADVICE).next();
+    advice.map_or_else(
+        || {
+            options::unknown(
+                "option",
+                word,
+                &written(value),
+                "the options",
+                &known,
+                foreign_names::RETRY,
+            )
+        },
+        |advice| format!("unknown option `{word}`: {advice}"),
+    )
 }
 
 /// The option whose value a word is, if it was written as an option itself.

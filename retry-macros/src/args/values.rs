@@ -11,7 +11,7 @@ use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::BREAKER;
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, assigned, at_next, equals, nearest, up_to_comma};
+use crate::tokens::grammar::{self, assigned, at_next, equals, meant, up_to_comma};
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
 use crate::value::{self, Value};
@@ -217,7 +217,7 @@ pub(super) fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFa
                 ),
             ))
         }
-        _ => Err(match nearest(&word, &NAMES) {
+        _ => Err(match meant(&word, &NAMES) {
             Some(meant) => {
                 syn::Error::new(name.span(), grammar::unknown("action", &word, Some(meant), ""))
             }

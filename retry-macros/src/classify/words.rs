@@ -7,7 +7,7 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
 
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, nearest, set_twice};
+use crate::tokens::grammar::{self, meant, set_twice};
 
 /// The kinds of failure, which are also matchers.
 pub(super) const CLASSES: [&str; 6] =
@@ -154,15 +154,6 @@ impl Words {
                 ));
             }
             _ => {
-                let meant = match word.as_str() {
-                    "permanent" | "fatal" | "none" | "ignore" => Some("never"),
-                    "source" | "from" | "inner" => Some("transparent"),
-                    "server" | "unavailable" | "internal" => Some("server_error"),
-                    "throttled" | "throttling" => Some("rate_limit"),
-                    "deadlock" | "busy" | "locked" => Some("conflict"),
-                    "io" | "connection" => Some("network"),
-                    _ => nearest(&word, &WORDS),
-                };
                 if word == "transient" {
                     return Err(syn::Error::new(
                         name.span(),
@@ -174,7 +165,7 @@ impl Words {
                 let _ = grammar::written(input);
                 return Err(syn::Error::new(
                     name.span(),
-                    grammar::unknown("kind of failure", &word, meant, &listed()),
+                    grammar::unknown("kind of failure", &word, meant(&word, &WORDS), &listed()),
                 ));
             }
         }

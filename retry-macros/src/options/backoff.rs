@@ -11,7 +11,7 @@ use syn::parse::discouraged::Speculative as _;
 use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, assigned, nearest, skip_to_comma};
+use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
@@ -140,7 +140,7 @@ pub(crate) fn read(
     let Ok(name) = input.call(Ident::parse_any) else {
         let token = input.cursor().token_stream().into_iter().next();
         let text = syn::parse2::<LitStr>(token.to_token_stream()).map(|text| text.value());
-        let message = match text.as_deref().map(|text| (text, meant(first_word(text)))) {
+        let message = match text.as_deref().map(|text| (text, meant(first_word(text), &NAMES))) {
             Ok((text, Some(meant))) if meant == first_word(text) => {
                 format!("a curve is written without quotes: write `backoff = {text}`")
             }
@@ -151,7 +151,7 @@ pub(crate) fn read(
     };
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
-        let message = grammar::unknown("backoff", &word, meant(&word), listed);
+        let message = grammar::unknown("backoff", &word, meant(&word, &NAMES), listed);
         return Err(syn::Error::new(name.span(), message));
     }
     let arguments = if input.peek(token::Paren) {
@@ -206,16 +206,6 @@ pub(crate) fn read(
         _ => BackoffKind::Fibonacci,
     };
     Ok(BackoffArg { tokens, kind })
-}
-
-/// The backoff that a word means, which may come from another library.
-fn meant(word: &str) -> Option<&'static str> {
-    match word {
-        "constant" | "const" | "flat" | "none" => Some("fixed"),
-        "exp" | "expo" => Some("exponential"),
-        "fibo" | "fib" => Some("fibonacci"),
-        _ => nearest(word, &NAMES),
-    }
 }
 
 /// `exponential` of `exponential(base = 2.0)`.

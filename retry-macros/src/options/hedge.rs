@@ -6,12 +6,13 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::Bound;
+use retry_rules::foreign_names::{HEDGE_ADVICE, cures};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{assigned, at_next, each, set_twice, written};
+use crate::tokens::grammar::{assigned, at_next, each, set_twice};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
@@ -175,15 +176,11 @@ fn setting(
         }
         *max = Some(value::count(expr, "max", "2")?);
     } else {
-        let value = written(content);
-        let meant = match name.to_string().as_str() {
-            "delay" | "wait" if !value.is_empty() => format!(": write `after = {value}`"),
-            "count" | "attempts" | "max_hedges" | "max_attempts" if !value.is_empty() => {
-                format!(": write `max = {value}`, which does not count the attempt itself")
-            }
-            _ => "; a hedge has `after` and `max`".to_owned(),
+        let message = match cures(&name.to_string(), "", HEDGE_ADVICE).next() {
+            Some(advice) => format!("unknown setting `{name}`: {advice}"),
+            None => format!("unknown setting `{name}`; a hedge has `after` and `max`"),
         };
-        return Err(syn::Error::new(name.span(), format!("unknown setting `{name}`{meant}")));
+        return Err(syn::Error::new(name.span(), message));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use retry_rules::{Field, Jitter, duration};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
-use crate::tokens::grammar::{self, assigned, nearest};
+use crate::tokens::grammar::{self, assigned, meant};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
 use crate::value::runtime::{Scope, ValueKind};
@@ -141,7 +141,7 @@ pub(crate) fn read(name: &Ident, scope: &mut Scope, input: ParseStream) -> syn::
         Some("none") => JitterKind::Named(Jitter::None),
         Some(word) => {
             let listed = format!("the forms are {listed}");
-            let message = grammar::unknown("jitter", word, nearest(word, &NAMES), &listed);
+            let message = grammar::unknown("jitter", word, meant(word, &NAMES), &listed);
             return Err(syn::Error::new_spanned(&expr, message));
         }
         None => {

@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{self, nearest, skip_to_comma, up_to_comma};
+use crate::tokens::grammar::{self, meant, skip_to_comma, up_to_comma};
 use crate::tokens::text::token_text;
 
 /// One entry.
@@ -294,7 +294,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
              match a variant of your error, write `matches(MyError::Io(_))`; to test it with a \
              function, `when(|error| …)`"
         ),
-        [_] if !is_upper(word) => match nearest(word, &NAMES) {
+        [_] if !is_upper(word) => match meant(word, &NAMES) {
             Some(meant) => grammar::unknown("matcher", word, Some(meant), ""),
             None => format!(
                 "unknown matcher `{word}`; to test the error with a function, write \

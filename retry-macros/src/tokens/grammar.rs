@@ -2,7 +2,7 @@
 //! an unknown word.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use retry_rules::suggest;
+pub(crate) use retry_rules::suggest::meant;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Token};
 
@@ -143,8 +143,4 @@ pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
             _ => true,
         })
         .collect()
-}
-
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    suggest::nearest(word, known.iter().copied())
 }

@@ -256,22 +256,22 @@ fn code_of_each_page_of_the_guide_is_compiled() {
 /// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.
 #[test]
 fn the_settings_of_other_libraries_by_name_are_those_that_errors_recognise() {
-    use retry_rules::foreign_names::{BREAKER, ForeignName, Place, RETRY, instead};
+    use retry_rules::foreign_names::{BREAKER, RETRY, RETRY_ADVICE, Row};
 
-    let table = |rows: &[ForeignName]| {
-        let rows = rows.iter().map(|row| {
-            let names: Vec<_> = row.names.iter().map(|name| format!("`{name}`")).collect();
-            let here =
-                instead(row.names[0], "", rows, Place::Attribute).expect("it is in the table");
-            format!("| {} | `{}` |\n", names.join(", "), here.replace('|', "\\|"))
+    let table = |rows: &[Row], frame: &str| {
+        let rows = rows.iter().map(|(names, here)| {
+            let names: Vec<_> = names.split(' ').map(|name| format!("`{name}`")).collect();
+            format!("| {} | {frame}{}{frame} |\n", names.join(", "), here.replace('|', "\\|"))
         });
-        format!("| there | here |\n| --- | --- |\n{}", rows.collect::<String>())
+        rows.collect::<String>()
     };
     let path = root().join("docs/MIGRATING.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once("<!-- by name -->\n").expect("where they begin");
     let (_, after) = rest.split_once("<!-- end -->\n").expect("where they end");
-    let tables = format!("{}\nIn a breaker:\n\n{}", table(RETRY), table(BREAKER));
+    let head = "| there | here |\n| --- | --- |\n";
+    let retry = table(RETRY, "`") + &table(RETRY_ADVICE, "");
+    let tables = format!("{head}{retry}\nIn a breaker:\n\n{head}{}", table(BREAKER, "`"));
     let wanted = format!("{before}<!-- by name -->\n{tables}<!-- end -->\n{after}");
     if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
         std::fs::write(&path, wanted).unwrap();

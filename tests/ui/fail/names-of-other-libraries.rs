@@ -1,5 +1,5 @@
-//! Settings of backon, Polly, resilience4j, p-retry and tenacity: what to write here, with the
-//! value that was written.
+//! Settings of backon, Polly, resilience4j, p-retry and tenacity, and what is written here in place
+//! of them.
 
 use retry_runtime::retry;
 

@@ -17,8 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::foreign_names::word_here;
-use retry_rules::suggest::nearest;
+use retry_rules::suggest::{meant, nearest};
 use retry_runtime::file::Span;
 
 use self::steps::captured_names;
@@ -28,7 +27,7 @@ use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{AT_THE_END, CapturedName, Offers};
-use crate::yaml::elsewhere::key_of_others;
+use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
@@ -493,8 +492,7 @@ impl Forms<'_> {
                 .into_iter()
                 .chain(handlers.keys().map(String::as_str))
                 .collect();
-            let meant = word_here(name, &known).or_else(|| nearest(name, known.iter().copied()));
-            let help = match meant {
+            let help = match meant(name, &known) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!(
                     "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of {}",

@@ -6,8 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_rules::foreign_names::word_here;
-use retry_rules::suggest::nearest;
+use retry_rules::suggest::meant;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
@@ -15,7 +14,7 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
 use self::reader::{Only, ReadError};
-use crate::yaml::elsewhere::key_of_others;
+use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// A value and its location.
@@ -407,7 +406,7 @@ pub(crate) fn key_here(key: &str, written: &str, known: &[&str]) -> String {
 
 /// Suggests a known word for an unknown one, or lists those that are known.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
-    match word_here(word, known).or_else(|| nearest(word, known.iter().copied())) {
+    match meant(word, known) {
         Some(meant) => format!(": did you mean `{meant}`?"),
         None if known.is_empty() => ": none is expected here".to_owned(),
         None if known.len() == 1 => format!(": expected {}", listed(known)),

@@ -5,10 +5,11 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::base::name::Name;
-use crate::base::sync::Arc;
 use crate::outcome::error::Interrupted;
 
 /// A circuit breaker did not let a call through.
+///
+/// [`Snapshot::opened_by`](crate::Snapshot::opened_by) has the failure that opened it.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -29,7 +30,6 @@ pub struct Rejected {
     /// running, [`Duration::MAX`] if it is open until reset. If calls are held for longer, the rest
     /// of the hold.
     pub remaining: Duration,
-    pub(super) opened_by: Option<Arc<str>>,
     pub(super) is_held: bool,
 }
 
@@ -48,24 +48,6 @@ impl Rejected {
     /// ```
     pub fn is_held(&self) -> bool {
         self.is_held
-    }
-
-    /// Returns the text of the failure that opened the breaker, if it is known: it may be missing
-    /// while the breaker changes its state. Not part of the message of this error, because a text
-    /// such as "connection refused" would say that this call failed so.
-    ///
-    /// ```
-    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
-    ///
-    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
-    /// breaker.try_acquire().unwrap().failure_with(&"connection refused");
-    ///
-    /// let rejected = breaker.try_acquire().unwrap_err();
-    /// assert_eq!(rejected.opened_by(), Some("connection refused"));
-    /// assert!(!rejected.to_string().contains("refused"));
-    /// ```
-    pub fn opened_by(&self) -> Option<&str> {
-        self.opened_by.as_deref()
     }
 }
 

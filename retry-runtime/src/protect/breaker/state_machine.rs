@@ -92,9 +92,7 @@ impl CircuitBreaker {
         if self.observes() {
             return Ok(Permit::new(self, Tag::IGNORED));
         }
-        // Rejected calls do not wait for each other.
-        let opened_by = self.inner.0.try_lock().ok().and_then(|inner| inner.opened_by.clone());
-        Err(Rejected { breaker: self.name.clone(), remaining, opened_by, is_held: false })
+        Err(Rejected { breaker: self.name.clone(), remaining, is_held: false })
     }
 
     fn count(&self, counted: Counted) {

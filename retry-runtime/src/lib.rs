@@ -34,8 +34,8 @@
 //! | feature | default | what it gives |
 //! | --- | --- | --- |
 //! | `macros` | yes | the attribute and `policy!` |
-//! | `pattern` | yes | `pattern("…")`: regular expressions over an error's text |
 //! | `tracing` | yes | events through the `tracing` facade |
+//! | `pattern` | | `pattern("…")`: regular expressions over an error's text |
 //! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
 //! | `serde` | | policies, breakers and quotas from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |

@@ -4,14 +4,10 @@
 //! The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
 //!
 //! ```
-//! use retry_runtime::matchers::{pattern, transient};
+//! use retry_runtime::matchers::{network, rate_limit};
 //! use retry_runtime::{Policy, Retrier};
 //!
-//! # fn main() -> Result<(), retry_runtime::matchers::InvalidPattern> {
-//! let retrier = Retrier::new(Policy::new())
-//!     .retry_on([transient, pattern("(?i)try again")?]);
-//! # Ok(())
-//! # }
+//! let retrier = Retrier::new(Policy::new()).retry_on([network, rate_limit]);
 //! ```
 
 use core::fmt;

@@ -17,5 +17,4 @@ mod source {
     pub(crate) mod value;
 }
 
-pub(crate) use source::options::*;
 pub(crate) use source::*;

@@ -1,7 +1,7 @@
 //! `cargo +nightly fuzz run attribute`: any text as the options of `#[retry( … )]`.
 #![no_main]
-// The macro's modules are linted in their own crate.
-#![allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
+// The macro's modules are linted in their own crate; not all of them are called here.
+#![allow(dead_code, unreachable_pub, unused_imports, clippy::all, clippy::pedantic)]
 
 #[path = "../checks/attribute.rs"]
 mod attribute;

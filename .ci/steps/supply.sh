@@ -1,0 +1,46 @@
+# Dependencies, hostile input, the image, and these scripts.
+# shellcheck shell=bash
+
+declare_step deny "cargo-deny" "cargo-deny: licences, sources, duplicates, advisories"
+# `test` checks licences and sources as well.
+step_deny() {
+    cmd cargo deny check licenses bans sources
+    if [ -n "$allow_skips" ] && ! cmd cargo deny fetch db; then
+        skip "cargo deny check advisories (their database cannot be reached)"
+    else
+        cmd cargo deny check advisories
+    fi
+}
+
+declare_step fuzz "nightly cargo-fuzz" "some seconds of fuzzing, from the inputs that are kept"
+# `test` runs the kept inputs. New ones go into the target folder, failures into fuzz/artifacts.
+step_fuzz() {
+    local target
+    # A macro leaks lists of delays on purpose: its process is short-lived.
+    export ASAN_OPTIONS=detect_leaks=0
+    for target in attribute file workflow; do
+        mkdir -p "target/fuzz-corpus/$target"
+        cmd cargo +nightly fuzz run "$target" "target/fuzz-corpus/$target" "fuzz/corpus/$target" \
+            -- -max_total_time=20 -max_len=1024
+    done
+}
+
+declare_step image "" "the Dockerfile: built and run if docker works here, and linted if hadolint is here"
+# `tests/tests/project/distribution.rs` checks it everywhere.
+step_image() {
+    if command -v hadolint >"$notes/has"; then
+        cmd hadolint Dockerfile
+    fi
+    if docker info >"$notes/has" 2>&1; then
+        cmd docker build --tag retry-workflow:ci .
+        cmd docker run --rm retry-workflow:ci --version
+        cmd docker run --rm --volume "$PWD/examples/jobs/import:/work:ro" retry-workflow:ci check import.yml
+    else
+        skip "the image was not built: docker does not work here ($(tail -n1 "$notes/has"))"
+    fi
+}
+
+declare_step shell "shellcheck" "shellcheck, for these scripts"
+step_shell() {
+    cmd shellcheck --external-sources --check-sourced .ci/run .ci/release
+}

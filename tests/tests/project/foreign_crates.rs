@@ -1,4 +1,4 @@
-//! The crates of others in the public API are listed in CONTRIBUTING.md, with their versions.
+//! The crates of others in the public API are listed in docs/PUBLIC-API.md, with their versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -46,7 +46,7 @@ fn required_versions() -> BTreeMap<(String, String), Vec<String>> {
 }
 
 #[test]
-fn the_foreign_crates_in_the_public_api_are_listed_for_contributors() {
+fn foreign_crates_in_the_public_api_are_listed() {
     let versions = required_versions();
     let mut expected = BTreeSet::new();
     for file in std::fs::read_dir(root().join("tests/data/public-api")).expect("a folder") {
@@ -64,11 +64,11 @@ fn the_foreign_crates_in_the_public_api_are_listed_for_contributors() {
             expected.insert(format!("| `{package}` | `{foreign}` {version} |"));
         }
     }
-    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("the page");
+    let page = std::fs::read_to_string(root().join("docs/PUBLIC-API.md")).expect("the page");
     let listed = page.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split(" | ").collect();
         let is_row = line.starts_with("| `retry-") && cells.len() == 3 && cells[1].contains("` ");
         is_row.then(|| format!("{} | {} |", cells[0], cells[1]))
     });
-    assert_eq!(listed.collect::<BTreeSet<_>>(), expected, "the table of CONTRIBUTING.md");
+    assert_eq!(listed.collect::<BTreeSet<_>>(), expected, "the table of docs/PUBLIC-API.md");
 }

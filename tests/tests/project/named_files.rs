@@ -1,4 +1,4 @@
-//! What pages for contributors name in code is there: files, packages and tests.
+//! Pages for contributors name what exists: files, packages, tests and steps of `.ci/run`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,13 +7,21 @@ use std::path::{Path, PathBuf};
 use super::documents::Page;
 use super::root;
 
-const PAGES: [&str; 3] = ["docs/ARCHITECTURE.md", "CONTRIBUTING.md", "docs/RELEASING.md"];
+const PAGES: [&str; 5] = [
+    "CONTRIBUTING.md",
+    "docs/ARCHITECTURE.md",
+    "docs/PUBLIC-API.md",
+    "docs/RELEASING.md",
+    "tests/README.md",
+];
 
-/// What the project has: paths from the root, and packages with their folders.
+/// The contents of the project: paths from the root, packages with their folders, and the steps of
+/// `.ci/run`.
 #[derive(Default)]
 struct Project {
     paths: BTreeSet<String>,
     packages: BTreeMap<String, PathBuf>,
+    steps: BTreeSet<String>,
 }
 
 impl Project {
@@ -21,7 +29,18 @@ impl Project {
         let mut project = Self::default();
         project.collect(Path::new(""));
         assert!(project.packages.contains_key("retry-macros"), "the packages are elsewhere");
+        project.collect_steps();
+        assert!(project.steps.contains("lint"), "the steps are elsewhere");
         project
+    }
+
+    fn collect_steps(&mut self) {
+        for file in fs::read_dir(root().join(".ci/steps")).expect("the steps") {
+            let script = fs::read_to_string(file.expect("a file").path()).expect("a script");
+            let declared = script.lines().filter_map(|line| line.strip_prefix("declare_step "));
+            let names = declared.filter_map(|line| line.split(' ').next());
+            self.steps.extend(names.map(str::to_owned));
+        }
     }
 
     fn collect(&mut self, folder: &Path) {
@@ -48,6 +67,16 @@ impl Project {
         let path = path.trim_end_matches('/');
         let end = format!("/{path}");
         self.paths.contains(path) || self.paths.iter().any(|known| known.ends_with(&end))
+    }
+
+    /// The first step in calls of `.ci/run` that does not exist.
+    fn missing_step<'a>(&self, code: &'a str) -> Option<&'a str> {
+        let calls = code.match_indices(".ci/run ").map(|(at, call)| &code[at + call.len()..]);
+        let steps = calls.flat_map(|words| {
+            let words = words.split(['#', '\n']).next().unwrap_or_default().split_whitespace();
+            words.filter(|word| !word.starts_with('-'))
+        });
+        steps.into_iter().find(|step| !self.steps.contains(*step))
     }
 
     /// What a command of cargo names that is not there.
@@ -110,7 +139,9 @@ fn what_pages_for_contributors_name_is_there() {
     for page in PAGES {
         let text = fs::read_to_string(root().join(page)).expect("a page");
         for (line, code) in Page::read(&text).codes {
-            let missing = if code.contains("cargo ") {
+            let missing = if let Some(step) = project.missing_step(&code) {
+                Some(step.to_owned())
+            } else if code.contains("cargo ") {
                 commands += 1;
                 project.missing(&code).map(ToOwned::to_owned)
             } else if is_path(&code) {
@@ -122,7 +153,7 @@ fn what_pages_for_contributors_name_is_there() {
             mistakes.extend(missing.map(|what| format!("{page}:{line}: there is no {what}")));
         }
     }
-    assert!(paths > 40 && commands > 10, "{paths} paths and {commands} commands are not all");
+    assert!(paths > 80 && commands > 10, "{paths} paths and {commands} commands are not all");
     assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
 }
 
@@ -131,6 +162,8 @@ fn what_is_missing_is_seen() {
     let project = Project::read();
     assert!(project.has("retry-rules/src/policy.rs") && project.has("rules/table.rs"));
     assert!(!project.has("rules/tables.rs") && !project.has("olicy.rs"));
+    assert_eq!(project.missing_step(".ci/run --install lint docs # linted"), None);
+    assert_eq!(project.missing_step("CI=1 .ci/run lint\n.ci/run lints"), Some("lints"));
     let missing = |command| project.missing(command);
     assert_eq!(missing("cargo test -p retry-tests --test project -- --ignored beside"), None);
     assert_eq!(missing("cargo test -p retry-tests --test projects"), Some("projects"));

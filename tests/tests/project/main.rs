@@ -1,8 +1,10 @@
-//! The project itself: its dependencies, its features, its plan, and its pages.
+//! The project itself: its dependencies, its features, its plan, its pages, and its
+//! files for a release.
 
 mod beside;
 mod comments;
 mod dependencies;
+mod distribution;
 mod documents;
 mod features;
 mod foreign_crates;

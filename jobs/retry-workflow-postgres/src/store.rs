@@ -6,7 +6,7 @@
 mod check;
 mod clock;
 pub(crate) mod layout;
-mod place;
+mod cursors;
 mod read;
 mod selection;
 mod summary;
@@ -246,7 +246,7 @@ impl PostgresStore {
 
     /// Moves claims back, so that they find items that are due at this time.
     fn rewind_to(&self, due: Timestamp) {
-        self.0.places.rewind_to(due.as_micros());
+        self.0.cursors.rewind_to(due.as_micros());
     }
 }
 

@@ -250,7 +250,7 @@ pub(crate) const PRIORITIES_COUNT: usize = 19;
 const _: () = assert!(*PRIORITIES.start() == -9 && *PRIORITIES.end() == 9);
 
 /// The values of the column `claim_rank` for an item that has not ended, as an array.
-pub(crate) static PLACES: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static CLAIM_RANKS: LazyLock<String> = LazyLock::new(|| {
     let ranks = |priority| [NEW, SUSPECT, BEGUN].map(|queue| claim_rank(queue, priority));
     let places = PRIORITIES.flat_map(ranks);
     let places: Vec<_> = places.map(|place| place.to_string()).collect();

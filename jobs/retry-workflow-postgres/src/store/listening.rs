@@ -42,15 +42,15 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     listen(shared);
     let waking = &shared.waking;
     let mut changed = pin!(waking.changes.changed(job, seen));
-    let mut is_heard = waking.is_heard.subscribe();
+    let mut is_connected = waking.is_connected.subscribe();
     loop {
-        if !*is_heard.borrow_and_update() {
+        if !*is_connected.borrow_and_update() {
             // Changes by others go unheard, so the caller looks.
             return tokio::time::timeout(POLL_INTERVAL, changed).await.unwrap_or(seen);
         }
         tokio::select! {
             count = &mut changed => return count,
-            _ = is_heard.changed() => {}
+            _ = is_connected.changed() => {}
         }
     }
 }
@@ -157,7 +157,7 @@ async fn keep_listening(weak: Weak<Shared>) {
         let lost = listen_once(&weak, &server, &channel, &own).await;
         let Some(shared) = weak.upgrade() else { return };
         // Those who wait poll from now on.
-        if shared.waking.is_heard.send_replace(false) {
+        if shared.waking.is_connected.send_replace(false) {
             shared.waking.changes.wake_all();
         }
         drop(shared);
@@ -203,14 +203,15 @@ async fn listen_once(
     // Sent through another connection: a pooler may accept `LISTEN` without effect.
     send(server, (channel.to_owned(), vec![probe])).await?;
     let answer = probed.wait_for(|arrived| *arrived);
-    let is_heard = tokio::time::timeout(PROBE_TIMEOUT, answer).await.is_ok_and(|seen| seen.is_ok());
-    if !is_heard {
+    let is_connected =
+        tokio::time::timeout(PROBE_TIMEOUT, answer).await.is_ok_and(|seen| seen.is_ok());
+    if !is_connected {
         return Err(PostgresError::other(
             "notifications sent with NOTIFY do not arrive: is a connection pooler in between?",
         ));
     }
     if let Some(shared) = weak.upgrade() {
-        shared.waking.is_heard.send_replace(true);
+        shared.waking.is_connected.send_replace(true);
         // Changes may have been announced before.
         shared.waking.changes.wake_all();
     }

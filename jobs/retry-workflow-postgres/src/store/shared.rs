@@ -11,8 +11,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
 
 use super::clock::ServerClock;
+use super::cursors::ClaimCursors;
 use super::layout::SHARDS;
-use super::place::Places;
 use super::waking::Waking;
 use crate::server::columns::column;
 use crate::server::text::encode;
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     /// The schema, quoted for SQL, with a dot.
     pub(crate) prefix: String,
     pub(crate) clock: ServerClock,
-    pub(crate) places: Places,
+    pub(crate) cursors: ClaimCursors,
     pub(crate) waking: Waking,
     /// The last hour in which the roll-up was folded.
     folded: AtomicI64,
@@ -55,7 +55,7 @@ impl Shared {
             server,
             prefix: format!("{schema}."),
             clock,
-            places: Places::default(),
+            cursors: ClaimCursors::default(),
             waking: Waking::new(plain),
             folded: AtomicI64::new(i64::MIN),
             tidied: AtomicI64::new(i64::MIN),

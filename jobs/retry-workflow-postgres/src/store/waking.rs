@@ -20,7 +20,7 @@ pub(crate) struct Waking {
     /// The sender of notifications, so that a process ignores its own.
     pub(super) own: String,
     /// Set while notifications from other processes arrive.
-    pub(super) is_heard: watch::Sender<bool>,
+    pub(super) is_connected: watch::Sender<bool>,
     pub(super) listener: Mutex<Option<JoinHandle<()>>>,
     /// The time at which each job was last announced; `true` if it is to be announced again.
     pub(super) announced: Mutex<HashMap<String, (Instant, bool)>>,
@@ -32,7 +32,7 @@ impl Waking {
             changes: Changes::default(),
             channel: channel(schema),
             own: format!("{:016x}", RandomState::new().hash_one(schema)),
-            is_heard: watch::Sender::new(false),
+            is_connected: watch::Sender::new(false),
             listener: Mutex::default(),
             announced: Mutex::default(),
         }

@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::layout::{LEVELS, PLACES};
-use crate::store::place::{After, Place, Reached};
+use crate::store::cursors::{ClaimCursor, LevelCursors, Position};
+use crate::store::layout::{CLAIM_RANKS, LEVELS};
 use crate::store::shared::{Shared, Values};
 
 /// The arguments of a claim.
@@ -24,7 +24,7 @@ pub(crate) struct Claim {
     pub(crate) lease: Duration,
 }
 
-/// The rows that wait in the queue `#`, by their priority, after the place `@AFTER`, `@MOST` at
+/// The rows that wait in the queue `#`, by their priority, after the cursor `@AFTER`, `@MOST` at
 /// most. Rows that another transaction has locked are skipped. Levels are looked at one after the
 /// other, until there are enough rows.
 const QUEUED: &str = "\
@@ -78,7 +78,7 @@ SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropp
     checkpoint, id, correlation, payload, due, turn, level
 FROM taken ORDER BY place";
 
-/// The place of a level, in parameters 9 and 10.
+/// The cursor of a level, in parameters 9 and 10.
 const BEGUN_AFTER: &str = "($9::bigint[])[l.level], ($10::bigint[])[l.level]";
 
 /// The rows that wait in one queue, as `turn`.
@@ -90,7 +90,7 @@ fn queued(turn: &str, queue: &str, after: &str, most: &str) -> String {
         .replace("@MOST", most)
 }
 
-/// A claim of items that are no suspects. `$9` and `$10` are the places after which those that have
+/// A claim of items that are no suspects. `$9` and `$10` are the cursors after which those that have
 /// begun are looked for, one for each level, and `$11` and `$12` are those for new ones; `$13` is
 /// how many that have begun come first, `$8` how many items there are at most.
 static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
@@ -129,13 +129,14 @@ static CLAIM_SUSPECT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Finds what a claim leased whose answer was lost: its leases all expire at exactly that moment.
-static CLAIMED: LazyLock<String> = LazyLock::new(|| CLAIMED_AT.replace("@PLACES", &PLACES));
+static CLAIMED: LazyLock<String> =
+    LazyLock::new(|| CLAIMED_AT.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 const CLAIMED_AT: &str = "\
 SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
 FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
-WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due = $2 AND s.worker = $3 AND s.state = 1
+WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.due = $2 AND s.worker = $3 AND s.state = 1
 ORDER BY s.item LIMIT $4::bigint";
 
 /// The terms of a claim: the items that it leases, and for how long.
@@ -161,14 +162,14 @@ struct Share {
 }
 
 impl Terms<'_> {
-    /// Leases what is due after this place. Returns the leases, and how far it has come.
+    /// Leases what is due after this cursor. Returns the leases, and how far it has come.
     async fn lease(
         &self,
-        place: &Place,
+        cursor: &ClaimCursor,
         share: Share,
-    ) -> Result<(Vec<Lease>, Place), PostgresError> {
+    ) -> Result<(Vec<Lease>, ClaimCursor), PostgresError> {
         let Share { max, begun_first, starts, bytes } = share;
-        let (begun, new) = (place.begun.columns(), place.new.columns());
+        let (begun, new) = (cursor.begun.columns(), cursor.new.columns());
         let values: Values<'_> = &[
             &self.job,
             &self.due_by,
@@ -186,14 +187,14 @@ impl Terms<'_> {
         ];
         let rows = self.shared.query(self.client, &CLAIM_ITEMS, values).await?;
         let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
-        let (mut reached, mut first) = (*place, 0);
+        let (mut reached, mut first) = (*cursor, 0);
         for row in &rows {
-            let after: After = (column(row, 10)?, column(row, 0)?);
+            let after: Position = (column(row, 10)?, column(row, 0)?);
             let level = usize::try_from(column::<i32>(row, 12)?).unwrap_or_default();
             match column::<i32>(row, 11)? {
-                1 => reached.new.pass(level, after),
+                1 => reached.new.advance(level, after),
                 turn => {
-                    reached.begun.pass(level, after);
+                    reached.begun.advance(level, after);
                     first += usize::from(turn == 0);
                 }
             }
@@ -201,7 +202,7 @@ impl Terms<'_> {
         let is_cut = size(&leases) >= bytes;
         if !is_cut && (first < begun_first || leases.len() < max) {
             // Those that were settled are passed over as well.
-            reached.begun.pass_all((self.due_by, i64::MAX));
+            reached.begun.advance_all((self.due_by, i64::MAX));
         }
         Ok((leases, reached))
     }
@@ -209,7 +210,7 @@ impl Terms<'_> {
     /// Leases the next suspect.
     async fn lease_suspect(&self) -> Result<Vec<Lease>, PostgresError> {
         let (one, bytes) = (limit(1), limit(MAX_CLAIM_BYTES));
-        let beginning = Reached::NOTHING.columns();
+        let beginning = LevelCursors::BEGINNING.columns();
         let values: Values<'_> = &[
             &self.job,
             &self.due_by,
@@ -260,26 +261,28 @@ pub(crate) async fn claim(
     if is_suspect {
         return terms.lease_suspect().await;
     }
-    let under_way = shared.places.begin(job);
+    let under_way = shared.cursors.begin(job);
     // A zero-length lease expires immediately, so the item is due before the current cursor.
     let lasts = until > now;
-    let place = if lasts { under_way.place } else { Place::BEGINNING };
+    let cursor = if lasts { under_way.cursor } else { ClaimCursor::BEGINNING };
     let begun_first = selection.begun_first(claim.now);
     let share = Share { max, begun_first, starts, bytes: MAX_CLAIM_BYTES };
-    let (mut leases, mut reached) = terms.lease(&place, share).await?;
+    let (mut leases, mut reached) = terms.lease(&cursor, share).await?;
     let bytes = MAX_CLAIM_BYTES.saturating_sub(size(&leases));
-    if leases.len() < max && bytes > 0 && place != Place::BEGINNING {
+    if leases.len() < max && bytes > 0 && cursor != ClaimCursor::BEGINNING {
         let share = Share {
             max: max - leases.len(),
             begun_first: begun_first.saturating_sub(leases.len()),
             starts: starts.saturating_sub(leases.len()),
             bytes,
         };
-        match terms.lease(&Place::BEGINNING, share).await {
+        match terms.lease(&ClaimCursor::BEGINNING, share).await {
             Ok((more, end)) => {
                 leases.extend(more);
-                reached =
-                    Place { new: reached.new.max(end.new), begun: reached.begun.max(end.begun) };
+                reached = ClaimCursor {
+                    new: reached.new.max(end.new),
+                    begun: reached.begun.max(end.begun),
+                };
             }
             // Leased items stay leased: the rest comes with the next claim.
             Err(error) if !leases.is_empty() => {
@@ -293,8 +296,8 @@ pub(crate) async fn claim(
     }
     drop(under_way);
     if !leases.is_empty() {
-        // If the clock has gone back, these leases end before the place of an earlier claim.
-        shared.places.rewind_to(until);
+        // If the clock has gone back, these leases end before the cursor of an earlier claim.
+        shared.cursors.rewind_to(until);
     }
     Ok(leases)
 }
@@ -312,12 +315,12 @@ fn leased(row: &Row) -> Result<Lease, PostgresError> {
 }
 
 /// Items that wait for a limit are those that are pending and have no worker.
-static RECALL: LazyLock<String> = LazyLock::new(|| RECALLED.replace("@PLACES", &PLACES));
+static RECALL: LazyLock<String> = LazyLock::new(|| RECALLED.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 const RECALLED: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.claim_rank & 3 <> 0 AND s.due > $2
+    WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.claim_rank & 3 <> 0 AND s.due > $2
         AND s.state = 0 AND s.worker IS NULL
     ORDER BY s.item LIMIT $3::bigint FOR UPDATE
 )
@@ -348,7 +351,7 @@ pub(crate) async fn expire(
         "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.claim_rank = ANY ({}) \
          AND s.due > $3 AND s.state = 1 \
          AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
-        *PLACES
+        *CLAIM_RANKS
     );
     shared.execute(client, &sql, &[&job, &workers, &now]).await
 }

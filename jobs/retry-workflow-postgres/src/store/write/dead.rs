@@ -10,7 +10,7 @@ use super::settle::{counted, json};
 use crate::server::columns::{limit, micros};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
-use crate::store::layout::PLACES;
+use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::Selection;
 use crate::store::shared::Shared;
 use crate::store::summary;
@@ -123,14 +123,15 @@ pub(crate) async fn purge(
 const MAKE_DUE: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due > $2::bigint AND s.state = 0
+    WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.due > $2::bigint AND s.state = 0
     LIMIT $3::bigint FOR UPDATE
 ), moved AS (
     UPDATE @states s SET due = $2::bigint FROM meant m WHERE s.item = m.item
 )
 SELECT count(*) FROM meant";
 
-static MAKE_DUE_SQL: LazyLock<String> = LazyLock::new(|| MAKE_DUE.replace("@PLACES", &PLACES));
+static MAKE_DUE_SQL: LazyLock<String> =
+    LazyLock::new(|| MAKE_DUE.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 pub(crate) async fn make_due(
     client: &PooledClient,
@@ -146,7 +147,7 @@ pub(crate) async fn make_due(
 const SKIP: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.claim_rank = ANY (@PLACES) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
+    WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.due IS NOT NULL AND s.state = 0 LIMIT $2::bigint FOR UPDATE
 ), skipped AS (
     UPDATE @states s SET state = 4, due = NULL, ended = $3::bigint, lost = 0, dropped = 0,
         claim_rank = s.claim_rank & -4, checkpoint = NULL
@@ -174,7 +175,9 @@ static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
         "(SELECT $1::bigint AS job, $7::bigint AS minute, 0 AS succeeded, 0 AS dead, \
          count(*) AS skipped, 0 AS attempts, 0 AS failed FROM meant)",
     );
-    SKIP.replace("@PLACES", &PLACES).replace("@GROUPED", &grouped).replace("@MINUTED", &minuted)
+    SKIP.replace("@CLAIM_RANKS", &CLAIM_RANKS)
+        .replace("@GROUPED", &grouped)
+        .replace("@MINUTED", &minuted)
 });
 
 pub(crate) async fn skip(

@@ -37,7 +37,7 @@ WITH gone AS MATERIALIZED (
 SELECT count(*) FROM gone";
 
 /// No job has this number.
-const NOBODY: i64 = 0;
+const NO_JOB: i64 = 0;
 
 pub(crate) async fn remove(
     client: &PooledClient,
@@ -46,7 +46,7 @@ pub(crate) async fn remove(
     keys: &[String],
     max: usize,
 ) -> Result<u64, PostgresError> {
-    let job = shared.find_job(client, job).await?.unwrap_or(NOBODY);
+    let job = shared.find_job(client, job).await?.unwrap_or(NO_JOB);
     let keys: Vec<_> = keys.iter().map(|key| encode(key)).collect();
     shared.count(client, REMOVE, &[&job, &limit(max), &keys]).await
 }

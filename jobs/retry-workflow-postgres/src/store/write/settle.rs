@@ -332,7 +332,7 @@ pub(crate) async fn settle(
         }
     }
     // A lease that is settled here need not be started first.
-    let starts = Changes::new(&[], started, |lease| seen.contains(lease));
+    let starts = LeaseChanges::new(&[], started, |lease| seen.contains(lease));
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
@@ -422,16 +422,16 @@ async fn settled_before(
     keys(&rows)
 }
 
-/// Changes to leases, each listed once: whether it is renewed, and when it was started.
+/// LeaseChanges to leases, each listed once: whether it is renewed, and when it was started.
 #[derive(Default)]
-struct Changes {
+struct LeaseChanges {
     item: Vec<i64>,
     token: Vec<i64>,
     is_renewed: Vec<bool>,
     at: Vec<Option<i64>>,
 }
 
-impl Changes {
+impl LeaseChanges {
     fn new(
         leases: &[LeaseKey],
         started: &[Start],
@@ -481,7 +481,7 @@ pub(crate) async fn extend(
     started: &[Start],
     until: Timestamp,
 ) -> Result<Vec<bool>, PostgresError> {
-    let changes = Changes::new(leases, started, |_| false);
+    let changes = LeaseChanges::new(leases, started, |_| false);
     if changes.item.is_empty() {
         return Ok(vec![false; leases.len()]);
     }

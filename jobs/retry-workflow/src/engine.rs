@@ -3,7 +3,7 @@
 //! One loop owns everything. At most one claim, one settlement and one enqueue are under way at a
 //! time, so that batches grow with the load; handlers run as tasks of their own. The engine keeps
 //! no more items in memory than it can hand out soon. How it keeps an eye on the job meanwhile is
-//! in `watch`.
+//! in `poll_job`.
 //!
 //! Store, work and source are behind pointers, so that all of this is compiled once, and not for
 //! each closure.
@@ -18,7 +18,7 @@ pub(crate) mod work;
 pub(crate) mod retry_state;
 pub(crate) mod job_runner;
 mod attempt;
-mod alone;
+mod exclusive;
 mod breaker;
 mod collect;
 mod heartbeat;
@@ -27,7 +27,7 @@ mod ledger;
 mod operations;
 mod limits;
 mod starting;
-mod watch;
+mod poll_job;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -39,23 +39,23 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-use self::alone::{Admission, HandlerAccess};
-use self::attempt::{Completion, Process};
+use self::attempt::{AttemptRunner, Completion};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};
 pub use self::attempt::{checkpoint, postponed};
 use self::breaker::Breaker;
 use self::collect::Collector;
+use self::exclusive::{Admission, HandlerAccess};
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::{Ledger, Load};
 use self::limits::capacity::{Capacity, Shortage};
 use self::limits::keys::KeyLimits;
-pub(crate) use self::limits::keys::{Bound, KeyLimit};
+pub(crate) use self::limits::keys::{KeyBound, KeyLimit};
 use self::limits::pace::Pace;
 use self::limits::schedule::Schedule;
 use self::operations::{EngineEvent, Operation, Operations};
-use self::watch::Watch;
+use self::poll_job::JobPolling;
 use crate::engine::source::DynSource;
 use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
@@ -125,17 +125,17 @@ impl Signals {
 }
 
 /// A suspect waits until nothing else is due, but no longer than this.
-const MOST_PATIENCE: Duration = Duration::from_secs(60);
+const SUSPECT_MAX_WAIT: Duration = Duration::from_secs(60);
 /// A worker runs a suspect only once it has lived for so long. What kills workers sooner, one after
 /// the other, is not the item.
-const SUSPECTS_FROM: Duration = Duration::from_secs(5);
+const MIN_WORKER_AGE: Duration = Duration::from_secs(5);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
 /// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
 /// With priorities it is this many: the most urgent item may be the last one.
 const MOST_WAITING_BY_PRIORITY: u64 = 1_000_000;
 /// The number of finished tasks that are taken before anything else is polled.
-const SETTLED_AT_ONCE: usize = 256;
+const SETTLE_BATCH: usize = 256;
 
 /// Runs a job until it has ended or must stop. Returns how many items of the source had succeeded
 /// before.
@@ -175,7 +175,7 @@ pub(crate) async fn run(
         signals.start.is_some(),
         job.created,
     );
-    let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
+    let attempts = AttemptRunner::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(Arc::clone(&store)),
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
@@ -194,13 +194,13 @@ pub(crate) async fn run(
         start_at: None,
         tasks: JoinSet::new(),
         finished: Vec::new(),
-        watch: Watch::new(heartbeat, others),
+        polling: JobPolling::new(heartbeat, others),
         operations: Operations::new(&store, &id),
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         input_complete: false,
         is_input_final: true,
         stopping: None,
-        process: Arc::new(process),
+        attempts: Arc::new(attempts),
         pace,
         keys,
         schedule,
@@ -258,7 +258,7 @@ struct Engine {
     job: Arc<str>,
     worker: Arc<str>,
     policy: ErrorPolicy,
-    process: Arc<Process>,
+    attempts: Arc<AttemptRunner>,
     breaker: Option<Breaker>,
     pace: Option<Pace>,
     keys: Option<KeyLimits>,
@@ -287,7 +287,7 @@ struct Engine {
     #[cfg(feature = "metrics")]
     metrics: Box<JobMetrics>,
     operations: Operations,
-    watch: Watch,
+    polling: JobPolling,
 
     began: Instant,
     /// The time of the next claim; `None`: at the next event.
@@ -312,7 +312,7 @@ impl Engine {
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
         loop {
-            self.start_what_can_be();
+            self.start_ready_items();
             if self.is_over() {
                 break;
             }
@@ -366,7 +366,7 @@ impl Engine {
                     self.ledger.changed();
                     self.take_in(lease, true, until);
                 }
-                EngineEvent::ClaimedSuspect(None, _) => self.leave_alone(),
+                EngineEvent::ClaimedSuspect(None, _) => self.end_exclusive(),
                 EngineEvent::Renewed { keys, good, until } => {
                     if self.leases.renewed(&keys, &good, until) {
                         self.ledger.changed();
@@ -376,13 +376,13 @@ impl Engine {
                 EngineEvent::Reserved(reserved) => self.reserved(reserved),
                 EngineEvent::Keys(answer) => self.answered(answer),
                 EngineEvent::Entered(guard) => self.access.entered(guard),
-                EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
+                EngineEvent::Exclusive(guard) => self.access.enter_exclusive(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
                     for (finished, good) in finished.into_iter().zip(good) {
                         self.settled(finished, good, source);
                     }
                     if self.ledger.settlement_ended() {
-                        self.start_looking(false);
+                        self.start_polling(false);
                     }
                     self.check_bounds();
                 }
@@ -392,7 +392,7 @@ impl Engine {
                     self.ledger.changed();
                     self.claim_soon();
                 }
-                EngineEvent::Looked(look) => self.looked(look),
+                EngineEvent::Polled(poll) => self.polled(poll),
                 EngineEvent::Changed(seen) => self.changed(seen),
                 EngineEvent::Beaten(beat) => self.beaten(beat),
                 EngineEvent::Wake => {}
@@ -405,7 +405,7 @@ impl Engine {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
         // Each finished task frees a slot; settle several at once.
         let mut ended = 0;
-        while ended < SETTLED_AT_ONCE
+        while ended < SETTLE_BATCH
             && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
         {
             ended += 1;
@@ -448,7 +448,7 @@ impl Engine {
 
     /// Returns when the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
-        let mut at = self.extend_at.min(self.watch.tick_at);
+        let mut at = self.extend_at.min(self.polling.tick_at);
         if let Some(listen_at) = self.listen_at() {
             at = at.min(listen_at);
         }
@@ -475,7 +475,7 @@ impl Engine {
     }
 
     /// Starts everything that can start now.
-    fn start_what_can_be(&mut self) {
+    fn start_ready_items(&mut self) {
         let now = Instant::now();
         self.capacity.update(now);
         if self.listen_at().is_some_and(|at| at <= now) {
@@ -493,18 +493,19 @@ impl Engine {
         if self.claim_at.is_some_and(|at| at <= now) && self.may_claim() {
             self.start_claiming();
         }
-        self.take_turns();
+        self.update_access();
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
-        if self.watch.tick_at <= now {
+        if self.polling.tick_at <= now {
             self.tick();
         }
         // A result read before the last change may be out of date.
         let is_old =
-            self.claim_at.is_none() || self.watch.looked_at_change != Some(self.ledger.changes());
-        if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
-            self.start_looking(false);
+            self.claim_at.is_none() || self.polling.polled_change != Some(self.ledger.changes());
+        if self.is_idle() && is_old && self.stopping.is_none() && !self.access.waits_for_exclusive()
+        {
+            self.start_polling(false);
         }
     }
 
@@ -530,7 +531,7 @@ impl Engine {
             && self.stopping.is_none()
             && self.capacity.paused_until().is_none()
             && self.access.admits(self.tasks.len());
-        let most = if self.access.is_alone() { 1 } else { self.capacity.limit() };
+        let most = if self.access.is_exclusive() { 1 } else { self.capacity.limit() };
         while may_start
             && self.tasks.len() < most
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
@@ -538,8 +539,8 @@ impl Engine {
         {
             let Some(lease) = self.leases.start(place) else { break };
             let item = lease.key.item;
-            let handler = Arc::clone(&self.process).run(lease);
-            let handler = self.tasks.spawn(by_clock(self.process.clock(), handler));
+            let handler = Arc::clone(&self.attempts).run(lease);
+            let handler = self.tasks.spawn(by_clock(self.attempts.clock(), handler));
             self.leases.handed_to(item, handler);
         }
         while self.stopping.is_some()
@@ -558,7 +559,7 @@ impl Engine {
 
     /// Requests the right to run the items in hand, or to run a suspect alone, and gives it up when
     /// it is no longer needed.
-    fn take_turns(&mut self) {
+    fn update_access(&mut self) {
         if self.tasks.is_empty() {
             self.access.is_empty();
         }
@@ -575,15 +576,15 @@ impl Engine {
         {
             self.operations.start(Operation::Enter, |_, _| async move {
                 Ok(match admission {
-                    Admission::Shared => EngineEvent::Entered(alone::shared().await),
-                    Admission::Alone => EngineEvent::Alone(alone::exclusive().await),
+                    Admission::Shared => EngineEvent::Entered(exclusive::shared().await),
+                    Admission::Exclusive => EngineEvent::Exclusive(exclusive::exclusive().await),
                 })
             });
         }
-        if self.access.is_alone() && is_idle {
+        if self.access.is_exclusive() && is_idle {
             let may_start = self.may_start_soon() && self.until_near_start().is_zero();
             if self.access.turn_has_ended() || !may_start {
-                self.leave_alone();
+                self.end_exclusive();
             } else {
                 self.start_claiming_suspect();
             }
@@ -597,15 +598,15 @@ impl Engine {
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
     }
 
-    fn leave_alone(&mut self) {
+    fn end_exclusive(&mut self) {
         self.access.leave();
         self.ledger.changed();
         self.claim_soon();
     }
 
     /// Returns how long until this worker has lived long enough to run suspects.
-    fn until_trusted(&self) -> Duration {
-        SUSPECTS_FROM.saturating_sub(self.began.elapsed())
+    fn trust_delay(&self) -> Duration {
+        MIN_WORKER_AGE.saturating_sub(self.began.elapsed())
     }
 
     /// Returns whether it is the turn of the suspect that is due then: when nothing else is due, or
@@ -615,7 +616,7 @@ impl Engine {
             return false;
         };
         let now = self.store.now();
-        due + MOST_PATIENCE <= now || (is_current && self.is_idle() && due <= now)
+        due + SUSPECT_MAX_WAIT <= now || (is_current && self.is_idle() && due <= now)
     }
 
     fn start_claiming_suspect(&mut self) {
@@ -633,12 +634,12 @@ impl Engine {
         }
         let mut finished = std::mem::take(&mut self.finished);
         let leases = &mut self.leases;
-        let is_heard = self.collector.is_heard();
+        let has_listeners = self.collector.has_listeners();
         #[cfg(feature = "metrics")]
         let metrics = &mut self.metrics;
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
-            if is_heard {
+            if has_listeners {
                 finished.history.clone_from(&settlement.history);
             }
             // No longer held: once settled, the item may be claimed again before the answer
@@ -714,10 +715,10 @@ impl Engine {
         }
         if !leases.is_empty() {
             self.ledger.changed();
-            self.watch.due = None;
+            self.polling.due = None;
         } else if self.waiting >= self.most_waiting {
             // Other workers have leased them.
-            self.start_looking(false);
+            self.start_polling(false);
         }
         for (place, lease) in leases.into_iter().enumerate() {
             if (lease.run, lease.attempt) == (0, 1) && lease.checkpoint.is_none() {
@@ -795,7 +796,7 @@ impl Engine {
             self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
         }
         if let Some(state) = finished.state
-            && source.hear_of_end(&finished.id, state)
+            && source.report_end(&finished.id, state)
         {
             self.input_complete = false;
         }
@@ -861,7 +862,7 @@ impl Engine {
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
         Job::update(&*self.store, &self.job, |job| {
-            self.watch.heartbeat().leave(job);
+            self.polling.heartbeat().leave(job);
             // Of several workers that leave, the first one ends the job. One that was asked to stop
             // only stops it, and another one may finish it.
             if job.ended.is_none() || job.status.as_str() != status.as_str() {

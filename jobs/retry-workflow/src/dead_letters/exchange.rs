@@ -132,7 +132,7 @@ impl DeadLetters {
     /// to `into_job`; an unknown job is created. Items that the job already has are left
     /// unchanged, even those that it has purged.
     ///
-    /// Lines are imported in batches of 200: a bad line ends the import, and the batches
+    /// ItemLines are imported in batches of 200: a bad line ends the import, and the batches
     /// before it stay. That does no harm, because the same lines may be imported again;
     /// [`check`](Self::check) finds a bad line before anything is imported.
     ///
@@ -160,7 +160,7 @@ impl DeadLetters {
         into_job: Option<&str>,
     ) -> Result<Imported, ImportError> {
         let mut imported = Imported::default();
-        let mut lines = Lines { from, line: 0, text: Vec::new() };
+        let mut lines = ItemLines { from, line: 0, text: Vec::new() };
         loop {
             let mut batch = Vec::new();
             while batch.len() < BATCH {
@@ -197,7 +197,7 @@ impl DeadLetters {
     /// # Errors
     /// A line is not an item (with its number), or the lines cannot be read.
     pub fn check(from: impl BufRead) -> Result<u64, ImportError> {
-        let mut lines = Lines { from, line: 0, text: Vec::new() };
+        let mut lines = ItemLines { from, line: 0, text: Vec::new() };
         let mut items: u64 = 0;
         while lines.next_item()?.is_some() {
             items = items.saturating_add(1);
@@ -247,13 +247,13 @@ impl From<StoreError> for ExportError {
 }
 
 /// The items of a file, line by line.
-struct Lines<R> {
+struct ItemLines<R> {
     from: R,
     line: u64,
     text: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> ItemLines<R> {
     fn next_item(&mut self) -> Result<Option<ItemRecord>, ImportError> {
         loop {
             self.text.clear();

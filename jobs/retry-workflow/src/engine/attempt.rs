@@ -1,4 +1,4 @@
-//! [`Process`]: takes a leased item to its settlement: the breaker's permit, the attempt, and what
+//! [`AttemptRunner`]: takes a leased item to its settlement: the breaker's permit, the attempt, and what
 //! the error policy makes of an item whose retries have ended.
 
 use std::any::Any;
@@ -46,7 +46,7 @@ pub(crate) type Handler =
 pub(crate) type Handlers = BTreeMap<String, Handler>;
 
 /// The runner of attempts: this worker's handling of each leased item.
-pub(super) struct Process {
+pub(super) struct AttemptRunner {
     job: Arc<str>,
     worker: Arc<str>,
     clock: Clock,
@@ -210,7 +210,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 /// Reports the outcome of an attempt to the breaker, and the wait that a server has asked for.
-fn tell(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<AskedWait>) {
+fn record_outcome(permit: Permit<'_>, outcome: &WorkOutcome, asked: Option<AskedWait>) {
     let permit = match asked {
         Some(asked) => asked.report(permit),
         None => Some(permit),
@@ -258,7 +258,7 @@ fn checkpoint_of_work(text: String) -> Result<Box<RawValue>, Box<Failure>> {
     })
 }
 
-impl Process {
+impl AttemptRunner {
     pub(super) fn new(
         (job, worker): (&Arc<str>, &Arc<str>),
         clock: Clock,
@@ -416,7 +416,7 @@ impl Process {
         let AttemptReport { outcome, records, step_times, asked_wait, resume_from } = report;
         let measured = Measured { records, step_times, resume_from };
         if let Some(permit) = permit {
-            tell(permit, &outcome, asked_wait);
+            record_outcome(permit, &outcome, asked_wait);
             self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
         }
         (outcome, measured)

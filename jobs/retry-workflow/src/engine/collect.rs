@@ -52,8 +52,8 @@ impl Collector {
         self.emit(&JobEvent::Failures(&failures));
     }
 
-    /// Returns whether anybody listens to events.
-    pub(super) fn is_heard(&self) -> bool {
+    /// Returns whether events have a listener.
+    pub(super) fn has_listeners(&self) -> bool {
         !self.listeners.is_empty()
     }
 

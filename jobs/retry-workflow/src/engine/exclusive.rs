@@ -26,31 +26,31 @@ pub(super) struct HandlerAccess {
     /// waits for this one.
     is_nested: bool,
     hold: Hold,
-    wants_alone: bool,
+    waits_for_exclusive: bool,
 }
 
 enum Hold {
     Nothing,
     Shared { _guard: Option<Shared> },
-    Alone { _guard: Option<Exclusive>, since: Instant },
+    Exclusive { _guard: Option<Exclusive>, since: Instant },
 }
 
 /// The lock to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Shared,
-    Alone,
+    Exclusive,
 }
 
 impl HandlerAccess {
     pub(super) fn new() -> Self {
-        Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
+        Self { is_nested: is_in_handler(), hold: Hold::Nothing, waits_for_exclusive: false }
     }
 
     /// Returns whether another handler may start while this many of this job are running.
     pub(super) fn admits(&mut self, running: usize) -> bool {
         match self.hold {
-            Hold::Alone { .. } => running == 0,
+            Hold::Exclusive { .. } => running == 0,
             // Another job that waits to run alone comes first.
             Hold::Shared { .. } => self.is_nested || HANDLER_LOCK.try_read().is_ok(),
             Hold::Nothing if self.is_nested => {
@@ -71,7 +71,7 @@ impl HandlerAccess {
     /// waiting.
     pub(super) fn is_open(&self) -> bool {
         let is_free = || self.is_nested || HANDLER_LOCK.try_read().is_ok();
-        !self.wants_alone && !self.is_alone() && is_free()
+        !self.waits_for_exclusive && !self.is_exclusive() && is_free()
     }
 
     /// Notes that no handler of this job is running.
@@ -82,23 +82,23 @@ impl HandlerAccess {
     }
 
     /// Takes on no more work, and waits to be alone.
-    pub(super) fn want_alone(&mut self) {
-        self.wants_alone = true;
+    pub(super) fn request_exclusive(&mut self) {
+        self.waits_for_exclusive = true;
     }
 
-    pub(super) fn wants_alone(&self) -> bool {
-        self.wants_alone
+    pub(super) fn waits_for_exclusive(&self) -> bool {
+        self.waits_for_exclusive
     }
 
     /// Returns the lock to wait for next; `idle` is set if this job has no work in hand.
     pub(super) fn admission(&mut self, idle: bool) -> Option<Admission> {
         match self.hold {
             Hold::Nothing if !idle => (!self.is_nested).then_some(Admission::Shared),
-            Hold::Nothing if self.wants_alone && self.is_nested => {
-                self.alone(None);
+            Hold::Nothing if self.waits_for_exclusive && self.is_nested => {
+                self.enter_exclusive(None);
                 None
             }
-            Hold::Nothing if self.wants_alone => Some(Admission::Alone),
+            Hold::Nothing if self.waits_for_exclusive => Some(Admission::Exclusive),
             _ => None,
         }
     }
@@ -107,22 +107,22 @@ impl HandlerAccess {
         self.hold = Hold::Shared { _guard: Some(guard) };
     }
 
-    pub(super) fn alone(&mut self, guard: Option<Exclusive>) {
-        self.hold = Hold::Alone { _guard: guard, since: Instant::now() };
+    pub(super) fn enter_exclusive(&mut self, guard: Option<Exclusive>) {
+        self.hold = Hold::Exclusive { _guard: guard, since: Instant::now() };
     }
 
-    pub(super) fn is_alone(&self) -> bool {
-        matches!(self.hold, Hold::Alone { .. })
+    pub(super) fn is_exclusive(&self) -> bool {
+        matches!(self.hold, Hold::Exclusive { .. })
     }
 
     /// Returns whether it is another job's turn.
     pub(super) fn turn_has_ended(&self) -> bool {
-        matches!(self.hold, Hold::Alone { since, .. } if since.elapsed() >= TURN)
+        matches!(self.hold, Hold::Exclusive { since, .. } if since.elapsed() >= TURN)
     }
 
     /// Gives the right up: no suspect is to run any more.
     pub(super) fn leave(&mut self) {
-        (self.hold, self.wants_alone) = (Hold::Nothing, false);
+        (self.hold, self.waits_for_exclusive) = (Hold::Nothing, false);
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) mod schedule;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::keys::{Bound, KeyLimit, KeyLimits, KeyOf};
+use self::keys::{KeyBound, KeyLimit, KeyLimits, KeyOf};
 use self::pace::Pace;
 use super::Options;
 use crate::job::rate::Rate;
@@ -33,7 +33,7 @@ pub(super) fn split(
     }
     let of_all = rate.map(|rate| {
         let of: KeyOf = Arc::new(|_| Some(String::new()));
-        KeyLimit { of, bound: Bound::Rate(rate) }
+        KeyLimit { of, bound: KeyBound::Rate(rate) }
     });
     // Last, so that the numbers of the others are the same without it.
     let limits = by_key.iter().cloned().chain(of_all).collect();

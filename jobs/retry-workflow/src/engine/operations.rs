@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
+use super::exclusive::{Exclusive, Shared};
 use super::heartbeat::Beat;
 use super::leases::release;
 use super::limits::keys::Answer;
@@ -22,7 +22,7 @@ use crate::store::{Store, StoreError};
 
 /// The result of a poll of the job as a whole.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct JobPoll {
     /// The number of changes there had been before.
     pub(super) changes: u64,
     pub(super) overview: Overview,
@@ -54,13 +54,13 @@ pub(super) enum EngineEvent {
     /// Handlers may run.
     Entered(Shared),
     /// This job has the process to itself.
-    Alone(Exclusive),
+    Exclusive(Exclusive),
     /// The settled items, and whether each lease was still held.
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items, and of those that had succeeded before this worker began.
     Enqueued { added: u64, already_done: u64 },
     /// The store was asked about the job as a whole.
-    Looked(Look),
+    Polled(JobPoll),
     /// Something about the job may have changed; with the number to listen from next.
     Changed(u64),
     /// The heartbeat was checked, and renewed if due.
@@ -89,7 +89,7 @@ pub(super) enum Operation {
     Settle,
     Claim,
     Enqueue,
-    Look,
+    Poll,
     Extend,
     ShareBreaker,
     Reserve,

@@ -1,4 +1,4 @@
-//! [`Watch`]: how a worker keeps an eye on its job. It listens for changes, looks at the job as a
+//! [`JobPolling`]: how a worker keeps an eye on its job. It listens for changes, looks at the job as a
 //! whole, renews its heartbeat, shares its breaker, and reports progress.
 
 use std::time::Duration;
@@ -8,21 +8,21 @@ use tokio::time::Instant;
 use super::Engine;
 use super::breaker::Breaker;
 use super::heartbeat::{Beat, Heartbeat};
-use super::operations::{EngineEvent, Look, Operation};
+use super::operations::{EngineEvent, JobPoll, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;
 use crate::job::event::{JobEvent, WaitReason};
 use crate::job::worker_record::WorkerRecord;
 
 /// The interval at which a worker with work in hand polls the store.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A worker without work waits for the store to report a change, but looks at least this often.
-const LOOK_ANYWAY: Duration = Duration::from_secs(60);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// The shortest time between two looks, however many changes the store reports.
-const LOOK_AT_MOST: Duration = Duration::from_millis(100);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The results of a worker's polls of its job.
-pub(super) struct Watch {
+pub(super) struct JobPolling {
     heartbeat: Heartbeat,
     /// The time to renew the heartbeat.
     beat_at: Instant,
@@ -31,11 +31,11 @@ pub(super) struct Watch {
     /// The time of the next tick, once per second.
     pub(super) tick_at: Instant,
     /// The time at which the store was last polled.
-    looked_at: Option<Instant>,
+    polled_at: Option<Instant>,
     /// Set if some answers were already on their way at that look: they may be older than it.
-    is_look_partial: bool,
+    is_poll_partial: bool,
     /// The number of changes there had been at the last look at the job as a whole.
-    pub(super) looked_at_change: Option<u64>,
+    pub(super) polled_change: Option<u64>,
     /// The changes that the store has reported so far.
     seen: u64,
     /// The time at which the next item is due, if none is due now.
@@ -44,16 +44,16 @@ pub(super) struct Watch {
     is_too_early: bool,
 }
 
-impl Watch {
+impl JobPolling {
     pub(super) fn new(heartbeat: Heartbeat, others: Vec<WorkerRecord>) -> Self {
         Self {
             beat_at: Instant::now() + heartbeat.every(),
             heartbeat,
             others,
-            tick_at: Instant::now() + LOOK_EVERY,
-            looked_at: None,
-            is_look_partial: false,
-            looked_at_change: None,
+            tick_at: Instant::now() + POLL_INTERVAL,
+            polled_at: None,
+            is_poll_partial: false,
+            polled_change: None,
             seen: 0,
             due: None,
             is_too_early: false,
@@ -69,48 +69,48 @@ impl Engine {
     /// Returns when to listen for the next change, unless that is under way. A worker that has work
     /// in hand looks every second anyway.
     pub(super) fn listen_at(&self) -> Option<Instant> {
-        let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
+        let pause = if self.is_idle() { MIN_POLL_INTERVAL } else { POLL_INTERVAL };
         let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
-        is_wanted.then(|| self.watch.looked_at.map_or_else(Instant::now, |at| at + pause))
+        is_wanted.then(|| self.polling.polled_at.map_or_else(Instant::now, |at| at + pause))
     }
 
     pub(super) fn start_listening(&mut self) {
-        let seen = self.watch.seen;
+        let seen = self.polling.seen;
         self.operations.start(Operation::Listen, |store, job| async move {
             store.changed(&job, seen).await.map(EngineEvent::Changed)
         });
     }
 
     pub(super) fn changed(&mut self, seen: u64) {
-        self.watch.seen = seen;
+        self.polling.seen = seen;
         // Earlier results may be out of date.
         self.ledger.changed();
         self.claim_soon();
-        self.look();
+        self.poll_now();
     }
 
     /// Does the work of each second: a worker without work does it without the store.
     pub(super) fn tick(&mut self) {
         let now = Instant::now();
-        self.watch.tick_at = now + LOOK_EVERY;
-        let is_old = self.watch.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
-        if !self.is_idle() || is_old || self.watch.is_look_partial {
-            self.look();
+        self.polling.tick_at = now + POLL_INTERVAL;
+        let is_old = self.polling.polled_at.is_none_or(|at| at + MAX_POLL_INTERVAL <= now);
+        if !self.is_idle() || is_old || self.polling.is_poll_partial {
+            self.poll_now();
             return;
         }
-        if self.watch.beat_at <= now || self.watch.others.iter().any(WorkerRecord::is_dead) {
+        if self.polling.beat_at <= now || self.polling.others.iter().any(WorkerRecord::is_dead) {
             self.start_beating();
         }
         self.report_progress();
     }
 
     /// Looks at what other processes have done, and shares what they need to know.
-    fn look(&mut self) {
-        let all = [Operation::Look, Operation::Heartbeat, Operation::ShareBreaker];
-        self.watch.is_look_partial =
+    fn poll_now(&mut self) {
+        let all = [Operation::Poll, Operation::Heartbeat, Operation::ShareBreaker];
+        self.polling.is_poll_partial =
             all.into_iter().any(|operation| self.operations.is_under_way(operation));
-        self.watch.looked_at = Some(Instant::now());
-        self.start_looking(true);
+        self.polling.polled_at = Some(Instant::now());
+        self.start_polling(true);
         if self.claim_at.is_none() {
             self.claim_soon();
         }
@@ -119,23 +119,23 @@ impl Engine {
     }
 
     /// Looks at the job as a whole; regularly, or because something has to be known now.
-    pub(super) fn start_looking(&mut self, is_regular: bool) {
+    pub(super) fn start_polling(&mut self, is_regular: bool) {
         // Other workers lease what this one enqueues.
         let with_waiting =
             !self.input_complete && (is_regular || self.waiting >= self.most_waiting);
         let most = if with_waiting { self.most_waiting } else { 0 };
         let changes = self.ledger.changes();
-        let is_started = self.operations.start(Operation::Look, |store, job| async move {
+        let is_started = self.operations.start(Operation::Poll, |store, job| async move {
             let overview = store.overview(&job, most).await?;
-            Ok(EngineEvent::Looked(Look { changes, overview, with_waiting, is_regular }))
+            Ok(EngineEvent::Polled(JobPoll { changes, overview, with_waiting, is_regular }))
         });
         if is_started {
-            self.watch.looked_at_change = Some(changes);
+            self.polling.polled_change = Some(changes);
         }
     }
 
-    pub(super) fn looked(&mut self, look: Look) {
-        let Look { changes, overview, with_waiting, is_regular } = look;
+    pub(super) fn polled(&mut self, poll: JobPoll) {
+        let JobPoll { changes, overview, with_waiting, is_regular } = poll;
         let Overview { counts, next_due, next_suspect, .. } = overview;
         if with_waiting {
             self.waiting = overview.waiting;
@@ -151,17 +151,17 @@ impl Engine {
         // Something that has changed since may be due earlier.
         let is_current = self.ledger.is_current();
         let mut goes_on_later = false;
-        if self.stopping.is_none() && !self.access.wants_alone() {
+        if self.stopping.is_none() && !self.access.waits_for_exclusive() {
             let is_time = self.is_time_for(next_suspect, is_current);
-            let wait = self.until_trusted().max(self.until_near_start());
-            self.watch.is_too_early = is_time && !wait.is_zero();
+            let wait = self.trust_delay().max(self.until_near_start());
+            self.polling.is_too_early = is_time && !wait.is_zero();
             if is_time && wait.is_zero() {
-                self.access.want_alone();
+                self.access.request_exclusive();
             } else if is_current && self.is_idle() {
                 if is_time {
                     // Only the suspect is due, and `next_due` does not say what comes next.
-                    self.claim_at = Some(Instant::now() + wait.min(LOOK_AT_MOST));
-                    self.watch.due = None;
+                    self.claim_at = Some(Instant::now() + wait.min(MIN_POLL_INTERVAL));
+                    self.polling.due = None;
                 } else {
                     self.sleep_until(next_due);
                 }
@@ -175,30 +175,31 @@ impl Engine {
         self.check_bounds();
         // Nothing else would trigger another look.
         if self.is_idle() && !is_current {
-            self.start_looking(false);
+            self.start_polling(false);
         }
     }
 
     /// Nothing can be claimed before `due`.
     fn sleep_until(&mut self, due: Option<Timestamp>) {
         // The store reports items that are added or put back.
-        let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
+        let wait =
+            due.map_or(MAX_POLL_INTERVAL, |due| due.since(self.store.now()).min(MAX_POLL_INTERVAL));
         self.claim_at = Some(Instant::now() + wait);
-        self.watch.due = due;
+        self.polling.due = due;
     }
 
     fn start_beating(&mut self) {
-        let heartbeat = self.watch.heartbeat.clone();
+        let heartbeat = self.polling.heartbeat.clone();
         let is_started = self.operations.start(Operation::Heartbeat, |store, _| async move {
             heartbeat.beat(&*store).await.map(EngineEvent::Beaten)
         });
         if is_started {
-            self.watch.beat_at = Instant::now() + self.watch.heartbeat.every();
+            self.polling.beat_at = Instant::now() + self.polling.heartbeat.every();
         }
     }
 
     pub(super) fn beaten(&mut self, Beat { freed, request, others }: Beat) {
-        self.watch.others = others;
+        self.polling.others = others;
         if let Some(request) = request {
             self.stop(request.reason());
         }
@@ -245,10 +246,10 @@ impl Engine {
         if !open_for.is_zero() {
             return Some(WaitReason::Breaker { wait: open_for });
         }
-        if self.access.is_alone() {
+        if self.access.is_exclusive() {
             return runs.then_some(WaitReason::Suspect);
         }
-        if self.access.wants_alone() {
+        if self.access.waits_for_exclusive() {
             return Some(WaitReason::Alone);
         }
         if self.capacity.paused_until().is_some() {
@@ -263,14 +264,14 @@ impl Engine {
         if self.operations.is_under_way(Operation::Enter) {
             return Some(WaitReason::OtherJob);
         }
-        if self.watch.is_too_early {
-            let (trusted, wait) = (self.until_trusted(), self.until_near_start());
+        if self.polling.is_too_early {
+            let (trusted, wait) = (self.trust_delay(), self.until_near_start());
             return Some(match &self.pace {
                 Some(pace) if wait > trusted => WaitReason::Rate { limit: pace.rate(), wait },
                 _ => WaitReason::NewWorker { wait: trusted },
             });
         }
-        let wait = self.watch.due?.since(self.store.now());
+        let wait = self.polling.due?.since(self.store.now());
         let counts = self.ledger.stored();
         match (counts.pending, counts.leased) {
             _ if wait.is_zero() => None,

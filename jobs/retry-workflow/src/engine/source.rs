@@ -101,7 +101,7 @@ pub(crate) trait DynSource: Send {
     fn is_whole(&self) -> bool;
 
     /// See [`Source::item_ended`].
-    fn hear_of_end(&mut self, id: &str, state: ItemState) -> bool;
+    fn report_end(&mut self, id: &str, state: ItemState) -> bool;
 }
 
 impl<T: Source> DynSource for T {
@@ -113,7 +113,7 @@ impl<T: Source> DynSource for T {
         self.is_complete()
     }
 
-    fn hear_of_end(&mut self, id: &str, state: ItemState) -> bool {
+    fn report_end(&mut self, id: &str, state: ItemState) -> bool {
         self.item_ended(id, state)
     }
 }

@@ -90,7 +90,7 @@ impl Engine {
     /// Returns whether a suspect is in hand that the limits will soon let start.
     pub(super) fn suspect_waits(&self) -> bool {
         self.has_limits()
-            && self.access.is_alone()
+            && self.access.is_exclusive()
             && self.has_item_to_start()
             && self.until_near_start().is_zero()
     }

@@ -22,17 +22,17 @@ use crate::item::sanitize::OneLine;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     items: NonZeroU64,
-    per: Unit,
+    per: TimeUnit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum TimeUnit {
     Second,
     Minute,
     Hour,
 }
 
-impl Unit {
+impl TimeUnit {
     const fn nanos(self) -> u64 {
         let seconds = match self {
             Self::Second => 1,
@@ -54,7 +54,7 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(100));
     /// ```
     pub const fn per_second(items: NonZeroU64) -> Self {
-        Self { items, per: Unit::Second }
+        Self { items, per: TimeUnit::Second }
     }
 
     /// Creates a rate of this many items per minute.
@@ -67,7 +67,7 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(1000));
     /// ```
     pub const fn per_minute(items: NonZeroU64) -> Self {
-        Self { items, per: Unit::Minute }
+        Self { items, per: TimeUnit::Minute }
     }
 
     /// Creates a rate of this many items per hour.
@@ -80,7 +80,7 @@ impl Rate {
     /// assert_eq!(rate.every(), Duration::from_millis(1000));
     /// ```
     pub const fn per_hour(items: NonZeroU64) -> Self {
-        Self { items, per: Unit::Hour }
+        Self { items, per: TimeUnit::Hour }
     }
 
     /// Returns the time between two items; at least a microsecond, the smallest step of a
@@ -94,9 +94,9 @@ impl Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.per {
-            Unit::Second => "s",
-            Unit::Minute => "m",
-            Unit::Hour => "h",
+            TimeUnit::Second => "s",
+            TimeUnit::Minute => "m",
+            TimeUnit::Hour => "h",
         };
         write!(f, "{}/{unit}", self.items)
     }
@@ -147,11 +147,11 @@ mod sealed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRate {
     text: String,
-    complaint: Fault,
+    complaint: RateProblem,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum RateProblem {
     NoUnit,
     Unit,
     Zero,
@@ -164,22 +164,22 @@ impl fmt::Display for InvalidRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = OneLine(&self.text);
         match self.complaint {
-            Fault::NoUnit => {
+            RateProblem::NoUnit => {
                 write!(
                     f,
                     "\"{text}\" has no unit: write \"{text}/s\", \"{text}/m\" or \"{text}/h\""
                 )
             }
-            Fault::Unit => write!(
+            RateProblem::Unit => write!(
                 f,
                 "\"{text}\" has an unknown unit: write a rate per second, minute or hour, such as \
                  \"10/s\", \"600/m\" or \"100/h\""
             ),
-            Fault::Zero => write!(
+            RateProblem::Zero => write!(
                 f,
                 "\"{text}\" never makes progress: write a rate of at least 1, such as \"1/h\""
             ),
-            Fault::Words => match self.meant() {
+            RateProblem::Words => match self.meant() {
                 Some(meant) => write!(f, "\"{text}\" is not a rate: write \"{meant}\""),
                 None => write!(
                     f,
@@ -187,7 +187,7 @@ impl fmt::Display for InvalidRate {
                      \"10/s\", \"600/m\" or \"100/h\""
                 ),
             },
-            Fault::Number => write!(
+            RateProblem::Number => write!(
                 f,
                 "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
                  one every two seconds, write \"30/m\""
@@ -245,18 +245,18 @@ impl FromStr for Rate {
             let begins_with_number = text.starts_with(|c: char| c.is_ascii_digit());
             let is_fraction = text.contains(['.', ',']);
             return Err(invalid(match whole(text) {
-                Some(_) => Fault::NoUnit,
-                None if begins_with_number && !is_fraction => Fault::Words,
-                None => Fault::Number,
+                Some(_) => RateProblem::NoUnit,
+                None if begins_with_number && !is_fraction => RateProblem::Words,
+                None => RateProblem::Number,
             }));
         };
-        let items = whole(number).ok_or_else(|| invalid(Fault::Number))?;
-        let items = NonZeroU64::new(items).ok_or_else(|| invalid(Fault::Zero))?;
+        let items = whole(number).ok_or_else(|| invalid(RateProblem::Number))?;
+        let items = NonZeroU64::new(items).ok_or_else(|| invalid(RateProblem::Zero))?;
         let per = match unit.trim() {
-            "s" | "sec" | "second" => Unit::Second,
-            "m" | "min" | "minute" => Unit::Minute,
-            "h" | "hr" | "hour" => Unit::Hour,
-            _ => return Err(invalid(Fault::Unit)),
+            "s" | "sec" | "second" => TimeUnit::Second,
+            "m" | "min" | "minute" => TimeUnit::Minute,
+            "h" | "hr" | "hour" => TimeUnit::Hour,
+            _ => return Err(invalid(RateProblem::Unit)),
         };
         Ok(Self { items, per })
     }

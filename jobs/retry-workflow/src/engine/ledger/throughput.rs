@@ -25,11 +25,11 @@ impl Throughput {
         self.settled = self.settled.saturating_add(1);
         // The clock is only read now and then.
         if self.settled.is_multiple_of(16) || self.last == 0 {
-            self.look();
+            self.measure();
         }
     }
 
-    fn look(&mut self) {
+    fn measure(&mut self) {
         let passed = self.since.elapsed();
         if passed >= AHEAD {
             let share = AHEAD.as_secs_f64() / passed.as_secs_f64();

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(in crate::engine) use self::record::{Answer, Verdict};
-use self::record::{Question, Want};
+use self::record::{ItemKeys, Question};
 use super::pace::{LATE, usable_until};
 use crate::item::clock::Timestamp;
 use crate::item::signature::fnv;
@@ -41,12 +41,12 @@ pub(crate) type KeyOf = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct KeyLimit {
     pub(crate) of: KeyOf,
-    pub(crate) bound: Bound,
+    pub(crate) bound: KeyBound,
 }
 
 /// The limit for each key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bound {
+pub(crate) enum KeyBound {
     /// The number of starts per unit of time.
     Rate(Rate),
     /// The number of items that run at the same time.
@@ -54,7 +54,7 @@ pub(crate) enum Bound {
 }
 
 /// As the record of a job has it: `5/s` or `2`.
-impl fmt::Display for Bound {
+impl fmt::Display for KeyBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => rate.fmt(f),
@@ -75,7 +75,7 @@ pub(in crate::engine) struct KeyLimits {
     limits: Arc<[KeyLimit]>,
     worker: Arc<str>,
     /// By item; one without a key is not in here.
-    items: HashMap<i64, Keyed>,
+    items: HashMap<i64, KeyedItem>,
     /// Items that wait in hand for a place, in order; some no longer do.
     queue: VecDeque<i64>,
     /// Keys with places that have become free, which the store does not know yet.
@@ -92,7 +92,7 @@ pub(in crate::engine) struct KeyLimits {
 }
 
 /// An item that has keys.
-struct Keyed {
+struct KeyedItem {
     keys: Vec<Key>,
     stage: Stage,
     /// The start that each key with a rate has reserved for it.
@@ -148,7 +148,7 @@ impl KeyLimits {
         let keys: Vec<_> = self.limits.iter().enumerate().filter_map(key).collect();
         if !keys.is_empty() {
             let (stage, starts) = (Stage::Asks(now), Vec::new());
-            self.items.insert(item, Keyed { keys, stage, starts });
+            self.items.insert(item, KeyedItem { keys, stage, starts });
         }
     }
 
@@ -266,13 +266,13 @@ impl KeyLimits {
         let want = |item: i64| {
             let keyed = self.items.get(&item)?;
             let asks = matches!(keyed.stage, Stage::Asks(at) if at <= now);
-            asks.then(|| Want { item, keys: keyed.keys.clone() })
+            asks.then(|| ItemKeys { item, keys: keyed.keys.clone() })
         };
-        let wants: Vec<_> = ready.filter_map(want).take(most).collect();
+        let wanted: Vec<_> = ready.filter_map(want).take(most).collect();
         let held = self.held();
         let is_late = !held.is_empty() && self.until < now + self.lease * 2 / 3;
         let has_news = !self.freed.is_empty() || !self.unused.is_empty();
-        (!wants.is_empty() || has_news || is_late).then(|| self.asking(wants, held, now))
+        (!wanted.is_empty() || has_news || is_late).then(|| self.asking(wanted, held, now))
     }
 
     /// The question that gives back everything that this worker has, because it leaves.
@@ -286,7 +286,12 @@ impl KeyLimits {
         has_left.then(|| self.asking(Vec::new(), BTreeMap::new(), now))
     }
 
-    fn asking(&mut self, wants: Vec<Want>, held: BTreeMap<Key, u32>, now: Timestamp) -> Question {
+    fn asking(
+        &mut self,
+        wanted: Vec<ItemKeys>,
+        held: BTreeMap<Key, u32>,
+        now: Timestamp,
+    ) -> Question {
         let (mut queued, mut near) = (BTreeMap::new(), BTreeMap::new());
         for keyed in self.items.values() {
             let count = match keyed.stage {
@@ -301,7 +306,7 @@ impl KeyLimits {
         Question {
             limits: Arc::clone(&self.limits),
             worker: Arc::clone(&self.worker),
-            wants,
+            wanted,
             held,
             room: MOST_QUEUED.saturating_sub(self.queue.len()),
             queued,
@@ -377,10 +382,10 @@ impl KeyLimits {
 
 /// Returns whether the limit of a key is about how many run at the same time.
 fn has_places(limits: &[KeyLimit], key: Key) -> bool {
-    matches!(bound(limits, key), Some(Bound::Concurrency(_)))
+    matches!(bound(limits, key), Some(KeyBound::Concurrency(_)))
 }
 
-fn bound(limits: &[KeyLimit], key: Key) -> Option<Bound> {
+fn bound(limits: &[KeyLimit], key: Key) -> Option<KeyBound> {
     limits.get(key.limit).map(|limit| limit.bound)
 }
 
@@ -393,14 +398,14 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     /// A worker of a job whose items have one key, their payload.
-    fn worker(name: &str, bounds: &[Bound]) -> KeyLimits {
+    fn worker(name: &str, bounds: &[KeyBound]) -> KeyLimits {
         let of: KeyOf = Arc::new(|payload| payload.as_str().map(ToOwned::to_owned));
-        let limit = |bound: &Bound| KeyLimit { of: Arc::clone(&of), bound: *bound };
+        let limit = |bound: &KeyBound| KeyLimit { of: Arc::clone(&of), bound: *bound };
         KeyLimits::new(bounds.iter().map(limit).collect(), &Arc::from(name), LEASE)
     }
 
-    fn rate(text: &str) -> Bound {
-        Bound::Rate(text.parse().unwrap())
+    fn rate(text: &str) -> KeyBound {
+        KeyBound::Rate(text.parse().unwrap())
     }
 
     /// Claims items with the same key.
@@ -487,7 +492,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_place_goes_to_the_next_item_of_its_worker_without_a_question() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[Bound::Concurrency(1)]));
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);
         assert!(can_start(&keys, &store, 1) && !can_start(&keys, &store, 2));
@@ -505,7 +510,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_the_next_item_waits_in_hand_for_long() {
-        let (store, mut keys) = (MemoryStore::new(), worker("one", &[Bound::Concurrency(1)]));
+        let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         ask(&mut keys, &store, &[1, 2, 3]).await;
         keys.started(1, store.now());
@@ -522,7 +527,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_places_of_a_killed_worker_are_free_after_its_lease() {
-        let (store, two) = (MemoryStore::new(), [Bound::Concurrency(2)]);
+        let (store, two) = (MemoryStore::new(), [KeyBound::Concurrency(2)]);
         let (mut killed, mut other) = (worker("killed", &two), worker("other", &two));
         claim(&mut killed, &store, &[1]);
         ask(&mut killed, &store, &[1]).await;

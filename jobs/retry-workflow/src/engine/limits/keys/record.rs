@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::super::pace::{ahead, free_start};
-use super::{Bound, CLAIM_AT_MOST, Key, KeyLimit, LATE, PATIENCE, bound, has_places};
+use super::{CLAIM_AT_MOST, Key, KeyBound, KeyLimit, LATE, PATIENCE, bound, has_places};
 use crate::item::clock::{Timestamp, micros};
 use crate::job::rate_record::RateRecord;
 use crate::store::{Store, StoreError};
@@ -23,7 +23,7 @@ const TAKES_AT_LEAST: Duration = Duration::from_millis(1);
 
 /// An item that asks whether its keys are free.
 #[derive(Clone, Debug)]
-pub(super) struct Want {
+pub(super) struct ItemKeys {
     pub(super) item: i64,
     pub(super) keys: Vec<Key>,
 }
@@ -77,10 +77,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl KeyState {
     /// The state under this limit: another one counts from the last start, and nothing else that
     /// was said about the future holds.
-    fn under(mut self, limit: Bound, now: Timestamp) -> Self {
+    fn under(mut self, limit: KeyBound, now: Timestamp) -> Self {
         let (bound, every) = match limit {
-            Bound::Rate(rate) => (micros(rate.every()).unsigned_abs(), Some(rate.every())),
-            Bound::Concurrency(most) => (most.into(), None),
+            KeyBound::Rate(rate) => (micros(rate.every()).unsigned_abs(), Some(rate.every())),
+            KeyBound::Concurrency(most) => (most.into(), None),
         };
         if let Some(every) = every {
             let was_every = if self.bound == bound || self.bound == 0 {
@@ -138,7 +138,7 @@ impl KeyState {
 pub(in crate::engine) struct Question {
     pub(super) limits: Arc<[KeyLimit]>,
     pub(super) worker: Arc<str>,
-    pub(super) wants: Vec<Want>,
+    pub(super) wanted: Vec<ItemKeys>,
     /// The places of this worker.
     pub(super) held: BTreeMap<Key, u32>,
     /// The number of further items that it can keep in hand while they wait for a place.
@@ -167,7 +167,7 @@ impl Question {
         store: &dyn Store,
         job: &str,
     ) -> Result<Answer, StoreError> {
-        let wanted = self.wants.iter().flat_map(|want| &want.keys);
+        let wanted = self.wanted.iter().flat_map(|want| &want.keys);
         let unused = self.unused.iter().map(|(key, _)| key);
         let keys: BTreeSet<Key> =
             wanted.chain(unused).chain(&self.freed).chain(self.took.keys()).copied().collect();
@@ -175,7 +175,7 @@ impl Question {
         let name = |Key { limit, digest }: &Key| format!("{prefix}{limit}:{digest:016x}");
         let mut names: Vec<_> = keys.iter().map(name).collect();
         // Without places it is not needed, and workers do not wait for each other.
-        if self.limits.iter().any(|limit| matches!(limit.bound, Bound::Concurrency(_))) {
+        if self.limits.iter().any(|limit| matches!(limit.bound, KeyBound::Concurrency(_))) {
             names.push(RateRecord::by_key(job));
         }
         let (now, answer) = (store.now(), Arc::new(Mutex::new(Answer::default())));
@@ -223,7 +223,7 @@ impl Question {
             near: self.near.clone(),
             now,
         };
-        let verdicts = self.wants.iter().map(|want| (want.item, round.judge(want))).collect();
+        let verdicts = self.wanted.iter().map(|want| (want.item, round.judge(want))).collect();
         let mut states = round.states;
         let holds = !self.held.is_empty()
             || states.values().any(|state| state.held.contains_key(&*self.worker));
@@ -257,7 +257,7 @@ impl Question {
         let mut unused = self.unused.clone();
         unused.sort_unstable_by(|one, other| other.cmp(one));
         for (key, start) in unused {
-            if let (Some(Bound::Rate(rate)), Some(state)) =
+            if let (Some(KeyBound::Rate(rate)), Some(state)) =
                 (bound(&self.limits, key), states.get_mut(&key))
                 && state.next == start + rate.every()
             {
@@ -278,7 +278,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    fn judge(&mut self, want: &Want) -> Verdict {
+    fn judge(&mut self, want: &ItemKeys) -> Verdict {
         if let Some(verdict) = self.wait_for_start(want) {
             return verdict;
         }
@@ -290,13 +290,13 @@ impl Round<'_> {
         for key in &want.keys {
             let Some(state) = self.states.get_mut(key) else { continue };
             match bound(&self.question.limits, *key) {
-                Some(Bound::Rate(rate)) => {
+                Some(KeyBound::Rate(rate)) => {
                     // One that is a moment late keeps its time.
                     let start = free_start(state.next, rate.every(), rate.every(), at);
                     state.next = start + rate.every();
                     starts.push((*key, start));
                 }
-                Some(Bound::Concurrency(_)) => {
+                Some(KeyBound::Concurrency(_)) => {
                     *state.held.entry(self.question.worker.to_string()).or_default() += 1;
                     state.admitted = self.now;
                 }
@@ -307,9 +307,9 @@ impl Round<'_> {
     }
 
     /// The keys of an item that have a rate.
-    fn rates<'a>(&'a self, want: &'a Want) -> impl Iterator<Item = (Key, Duration)> + use<'a> {
+    fn rates<'a>(&'a self, want: &'a ItemKeys) -> impl Iterator<Item = (Key, Duration)> + use<'a> {
         want.keys.iter().filter_map(|key| match bound(&self.question.limits, *key) {
-            Some(Bound::Rate(rate)) => Some((*key, rate.every())),
+            Some(KeyBound::Rate(rate)) => Some((*key, rate.every())),
             _ => None,
         })
     }
@@ -319,7 +319,7 @@ impl Round<'_> {
     }
 
     /// The answer to an item whose next start cannot be reserved yet.
-    fn wait_for_start(&mut self, want: &Want) -> Option<Verdict> {
+    fn wait_for_start(&mut self, want: &ItemKeys) -> Option<Verdict> {
         let now = self.now;
         let near = |key: Key| self.near.get(&key).copied().unwrap_or(0);
         let ahead = self.rates(want).map(|(_, every)| ahead(every)).min()?;
@@ -345,11 +345,11 @@ impl Round<'_> {
     }
 
     /// The answer to an item that has a key without a free place.
-    fn wait_for_place(&mut self, want: &Want) -> Option<Verdict> {
+    fn wait_for_place(&mut self, want: &ItemKeys) -> Option<Verdict> {
         let Self { question, states, room, queued, now, .. } = self;
         let (mut is_busy, mut due) = (false, None);
         for key in want.keys.iter().filter(|key| has_places(&question.limits, **key)) {
-            let Some(Bound::Concurrency(most)) = bound(&question.limits, *key) else { continue };
+            let Some(KeyBound::Concurrency(most)) = bound(&question.limits, *key) else { continue };
             let Some(state) = states.get_mut(key) else { continue };
             if state.held.values().sum::<u32>() < most {
                 continue;

@@ -1,6 +1,6 @@
 //! The changes of an item when it is imported, the same in each store.
 
-use super::tally::whole;
+use super::tally::whole_micros;
 use crate::item::clock::Timestamp;
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState};
@@ -34,8 +34,8 @@ impl ItemRecord {
             self.failure.filter(|_| matches!(self.state, ItemState::Dead | ItemState::Skipped));
         self.priority = Priorities::default().add(self.priority);
         for row in &mut self.history {
-            row.duration = whole(row.duration);
-            row.wait = whole(row.wait);
+            row.duration = whole_micros(row.duration);
+            row.wait = whole_micros(row.wait);
         }
         self
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::tally::{job_of_record, minute_of, moved, whole, wrote};
+use super::tally::{count_attempt, count_move, job_of_record, minute_of, whole_micros};
 use super::{
     Change, Changes, Choose, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreFuture, StoreResult,
     check_imported, check_new,
@@ -87,17 +87,17 @@ impl fmt::Debug for MemoryStore {
 #[derive(Debug, Default)]
 struct Tables {
     /// By number, which is the order in which they were added.
-    items: BTreeMap<i64, Item>,
+    items: BTreeMap<i64, StoredItem>,
     /// The number that was issued last, to an item that may be gone.
     last: i64,
-    jobs: BTreeMap<String, Job>,
+    jobs: BTreeMap<String, StoredJob>,
     /// The number that was issued last, to a job that may be gone.
     last_job: i64,
     values: BTreeMap<String, (u64, String)>,
 }
 
 #[derive(Debug, Default)]
-struct Job {
+struct StoredJob {
     number: i64,
     ids: HashMap<String, i64>,
     /// The items that can be claimed, now or once their leases have expired.
@@ -124,7 +124,7 @@ enum Queue {
 type Place = (Queue, i8, Timestamp, i64);
 
 #[derive(Debug)]
-struct Item {
+struct StoredItem {
     /// The record that readers get, history included.
     record: ItemRecord,
     correlation: Option<String>,
@@ -141,7 +141,7 @@ struct Item {
     waits_for_limit: bool,
 }
 
-impl Item {
+impl StoredItem {
     fn new(record: ItemRecord, correlation: Option<String>) -> Self {
         let purged = record.state == ItemState::Skipped && record.payload.is_empty();
         Self {
@@ -178,19 +178,19 @@ impl Item {
     }
 }
 
-impl Job {
+impl StoredJob {
     /// Moves an item to a state, changes it, and puts it where it now waits.
     fn move_to(
         &mut self,
         number: i64,
-        item: &mut Item,
+        item: &mut StoredItem,
         (to, due): (ItemState, Option<Timestamp>),
-        change: impl FnOnce(&mut Item),
+        change: impl FnOnce(&mut StoredItem),
     ) {
         if let Some(place) = item.place(number) {
             self.due.remove(&place);
         }
-        moved(&mut self.counts, Some(item.record.state), to);
+        count_move(&mut self.counts, Some(item.record.state), to);
         item.record.state = to;
         item.record.due = due;
         change(item);
@@ -234,17 +234,17 @@ impl Job {
         self.minutes.entry(minute).or_insert_with(|| Minute::new(minute))
     }
 
-    fn write(&mut self, item: &mut Item, mut row: AttemptRecord) {
-        row.duration = whole(row.duration);
-        row.wait = whole(row.wait);
-        wrote(&mut self.counts, &row);
+    fn write(&mut self, item: &mut StoredItem, mut row: AttemptRecord) {
+        row.duration = whole_micros(row.duration);
+        row.wait = whole_micros(row.wait);
+        count_attempt(&mut self.counts, &row);
         item.record.history.push(row);
     }
 
     fn claim(
         &mut self,
         number: i64,
-        item: &mut Item,
+        item: &mut StoredItem,
         (worker, started, until): (&Arc<str>, Option<Timestamp>, Timestamp),
     ) -> Lease {
         let (mut lost, mut dropped) = (item.lost, item.dropped);
@@ -292,7 +292,7 @@ impl Job {
         }
     }
 
-    fn settle(&mut self, item: &mut Item, settlement: Settlement, now: Timestamp) {
+    fn settle(&mut self, item: &mut StoredItem, settlement: Settlement, now: Timestamp) {
         let number = settlement.lease.item;
         if settlement.took().next().is_some() {
             let minute = now.minute();
@@ -312,21 +312,21 @@ impl Job {
         }
         match settlement.end {
             Settled::Succeeded(output) => {
-                self.move_to(number, item, (ItemState::Succeeded, None), Item::forgive);
+                self.move_to(number, item, (ItemState::Succeeded, None), StoredItem::forgive);
                 item.record.ended = Some(now);
                 item.record.output = output;
             }
             Settled::RetryAt { due, checkpoint } => {
-                self.move_to(number, item, (ItemState::Pending, Some(due)), Item::forgive);
+                self.move_to(number, item, (ItemState::Pending, Some(due)), StoredItem::forgive);
                 item.record.checkpoint = checkpoint;
             }
             Settled::Dead(failure) => {
-                self.move_to(number, item, (ItemState::Dead, None), Item::forgive);
+                self.move_to(number, item, (ItemState::Dead, None), StoredItem::forgive);
                 item.record.ended = Some(now);
                 item.record.failure = Some(failure);
             }
             Settled::Skipped(failure) => {
-                self.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
+                self.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
                 item.record.ended = Some(now);
                 item.record.failure = failure;
             }
@@ -351,22 +351,22 @@ impl Job {
 
 impl Tables {
     /// An item, and the job it belongs to.
-    fn job_and_item(&mut self, number: i64) -> Option<(&mut Job, &mut Item)> {
+    fn job_and_item(&mut self, number: i64) -> Option<(&mut StoredJob, &mut StoredItem)> {
         let item = self.items.get_mut(&number)?;
         let job = self.jobs.get_mut(&item.record.job)?;
         Some((job, item))
     }
 
     /// A job, which is added if need be.
-    fn job(&mut self, name: &str) -> &mut Job {
+    fn job(&mut self, name: &str) -> &mut StoredJob {
         let last = &mut self.last_job;
         self.jobs.entry(name.to_owned()).or_insert_with(|| {
             *last = last.saturating_add(1);
-            Job { number: *last, ..Job::default() }
+            StoredJob { number: *last, ..StoredJob::default() }
         })
     }
 
-    fn add(&mut self, mut item: Item) -> bool {
+    fn add(&mut self, mut item: StoredItem) -> bool {
         let record = &mut item.record;
         let last = self.last;
         let job = self.job(&record.job);
@@ -378,9 +378,9 @@ impl Tables {
         record.priority = job.priorities.add(record.priority);
         job.due.extend(item.place(number));
         let record = &item.record;
-        moved(&mut job.counts, None, record.state);
+        count_move(&mut job.counts, None, record.state);
         for row in &record.history {
-            wrote(&mut job.counts, row);
+            count_attempt(&mut job.counts, row);
             job.minute(minute_of(row)).tried(row);
             job.durations.entry(minute_of(row)).or_default().tried(row);
         }
@@ -431,7 +431,7 @@ impl Tables {
     /// The numbers of the dead letters and skipped items that a filter selects and that are not
     /// purged.
     fn failed(&self, filter: &Filter) -> Vec<i64> {
-        let is_meant = |item: &Item| {
+        let is_meant = |item: &StoredItem| {
             matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
                 && !item.purged
                 && filter.wants(&item.record)
@@ -461,7 +461,7 @@ impl Tables {
 
     fn purge(&mut self, number: i64) {
         if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
+            job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
             item.purged = true;
             item.record.payload = String::new();
             item.record.failure = None;
@@ -492,7 +492,7 @@ impl Tables {
         &'a self,
         filter: &Filter,
         after: Cursor,
-    ) -> Box<dyn Iterator<Item = (i64, &'a Item)> + 'a> {
+    ) -> Box<dyn Iterator<Item = (i64, &'a StoredItem)> + 'a> {
         let (Some(job), Some(ids)) = (&filter.job, &filter.ids) else {
             let rest = self.items.range(after.0.saturating_add(1)..);
             return Box::new(rest.map(|(&number, item)| (number, item)));
@@ -525,7 +525,7 @@ impl Store for MemoryStore {
                 if let Some(own) = &correlation {
                     record.correlation.clone_from(own);
                 }
-                added += u64::from(tables.add(Item::new(record, correlation)));
+                added += u64::from(tables.add(StoredItem::new(record, correlation)));
             }
             self.changes.wake(job);
             Ok(added)
@@ -618,7 +618,7 @@ impl Store for MemoryStore {
         self.with(move |tables| {
             let Tables { items, jobs, .. } = tables;
             let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
-            let is_waiting = |item: &&Item| item.record.run == 0;
+            let is_waiting = |item: &&StoredItem| item.record.run == 0;
             let new = job.priorities.highest_first().flat_map(|it| job.queued(Queue::New, it));
             let new = new.filter_map(|(_, number)| items.get(&number));
             let most = usize::try_from(most_waiting).unwrap_or(usize::MAX);
@@ -767,7 +767,7 @@ impl Store for MemoryStore {
     fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake(job);
-            let waits = |item: &Item| {
+            let waits = |item: &StoredItem| {
                 item.record.job == job
                     && item.record.state == ItemState::Pending
                     && item.record.due > Some(now)
@@ -792,13 +792,14 @@ impl Store for MemoryStore {
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake(job);
-            let is_pending =
-                |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
+            let is_pending = |item: &StoredItem| {
+                item.record.job == job && item.record.state == ItemState::Pending
+            };
             let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
             let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
             for &number in &numbers {
                 if let Some((job, item)) = tables.job_and_item(number) {
-                    job.move_to(number, item, (ItemState::Skipped, None), Item::forgive);
+                    job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
                     job.minute(now.minute()).ended(ItemState::Skipped);
                     item.record.ended = Some(now);
                     item.record.failure = Some(why.clone());
@@ -811,7 +812,7 @@ impl Store for MemoryStore {
 
     fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
-            let is_meant = |item: &Item| {
+            let is_meant = |item: &StoredItem| {
                 let record = &item.record;
                 record.job == job
                     && record.state == ItemState::Pending
@@ -882,7 +883,7 @@ impl Store for MemoryStore {
                 self.changes.wake(&record.job);
                 let record = record.imported(now);
                 let correlation = record.own_correlation().map(ToOwned::to_owned);
-                added += u64::from(tables.add(Item::new(record, correlation)));
+                added += u64::from(tables.add(StoredItem::new(record, correlation)));
             }
             Ok(added)
         })

@@ -6,12 +6,12 @@ use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
 /// Rounds down to whole microseconds, capped at what can be stored.
-pub(super) fn whole(duration: Duration) -> Duration {
+pub(super) fn whole_micros(duration: Duration) -> Duration {
     Duration::from_micros(u64::try_from(micros(duration)).unwrap_or(0))
 }
 
 /// Counts an item that moves from one state to another; a new item comes from none.
-pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
+pub(super) fn count_move(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
     if let Some(from) = from {
         let count = counter(counts, from);
         *count = count.saturating_sub(1);
@@ -21,7 +21,7 @@ pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState)
 }
 
 /// Counts a row of history.
-pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
+pub(super) fn count_attempt(counts: &mut Counts, row: &AttemptRecord) {
     // The running time of a lost attempt is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
@@ -30,8 +30,8 @@ pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
         return;
     }
     counts.attempts = counts.attempts.saturating_add(1);
-    counts.worked = whole(counts.worked.saturating_add(whole(row.duration)));
-    counts.waited = whole(counts.waited.saturating_add(whole(row.wait)));
+    counts.worked = whole_micros(counts.worked.saturating_add(whole_micros(row.duration)));
+    counts.waited = whole_micros(counts.waited.saturating_add(whole_micros(row.wait)));
 }
 
 /// The minute in which the attempt of an imported row ended.

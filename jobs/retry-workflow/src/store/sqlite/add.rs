@@ -9,7 +9,7 @@ use crate::item::clock::Timestamp;
 use crate::item::priority::Priorities;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
 use crate::store::codes::{NEW, PURGED, claim_rank, state_code};
-use crate::store::tally::{minute_of, moved};
+use crate::store::tally::{count_move, minute_of};
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
@@ -89,7 +89,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
                 write_failure(tx, (job, item.state), number, failure, ended)?;
             }
         }
-        moved(tx.counts(job)?, None, item.state);
+        count_move(tx.counts(job)?, None, item.state);
         added += 1;
     }
     Ok(added)

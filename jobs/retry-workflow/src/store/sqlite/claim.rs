@@ -8,7 +8,7 @@ use crate::item::priority::Priorities;
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
 use crate::store::codes::{BEGUN, LEASED, NEW, SUSPECT, claim_rank, outcome_code};
-use crate::store::tally::moved;
+use crate::store::tally::count_move;
 
 /// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
@@ -63,7 +63,7 @@ pub(super) fn claim(
         ))?;
         match before {
             Some(before) => write_lost(tx, job, &lease, &before)?,
-            None => moved(tx.counts(job)?, Some(ItemState::Pending), ItemState::Leased),
+            None => count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Leased),
         }
         leases.push(lease);
     }

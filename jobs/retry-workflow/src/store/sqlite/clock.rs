@@ -14,7 +14,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 
 /// A moment, as the file stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Moment {
+struct ClockReading {
     time: Timestamp,
     /// The running time of the machine by then, and its boot; `None` if the system does not report
     /// them.
@@ -25,7 +25,7 @@ struct Moment {
 /// The clock of a store's file.
 #[derive(Debug)]
 pub(super) struct StoreClock {
-    from: Moment,
+    from: ClockReading,
     measured: Measured,
 }
 
@@ -34,7 +34,7 @@ impl StoreClock {
     pub(super) fn open(connection: &Connection) -> Self {
         let left = connection
             .query_row("SELECT time, running, boot FROM clock", (), |row| {
-                Ok(Moment {
+                Ok(ClockReading {
                     time: Timestamp::from_micros(row.get(0)?),
                     running: Duration::from_micros(row.get::<_, i64>(1)?.unsigned_abs()),
                     boot: row.get(2)?,
@@ -43,8 +43,8 @@ impl StoreClock {
             // A damaged page is reported where it matters: when it is written.
             .ok();
         let (measured, boot) = Measured::start();
-        let here = Moment { time: Timestamp::now(), running: measured.running(), boot };
-        Self { from: carried_on(left, here), measured }
+        let here = ClockReading { time: Timestamp::now(), running: measured.running(), boot };
+        Self { from: continued(left, here), measured }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -73,12 +73,12 @@ impl StoreClock {
 
 /// Returns where the clock continues: another process left it at `left`, and the machine says
 /// `here`.
-fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
+fn continued(left: Option<ClockReading>, here: ClockReading) -> ClockReading {
     let Some(left) = left else { return here };
     if left.boot.is_some() && left.boot == here.boot && left.running <= here.running {
         return left;
     }
-    Moment { time: left.time.max(here.time), ..here }
+    ClockReading { time: left.time.max(here.time), ..here }
 }
 
 /// The running time of the machine, suspended or not.
@@ -111,8 +111,8 @@ mod tests {
 
     const HOUR: i64 = 3600;
 
-    fn moment(time: i64, running: u64, boot: Option<&str>) -> Moment {
-        Moment {
+    fn moment(time: i64, running: u64, boot: Option<&str>) -> ClockReading {
+        ClockReading {
             time: Timestamp::from_micros(time * 1_000_000),
             running: Duration::from_secs(running),
             boot: boot.map(ToOwned::to_owned),
@@ -121,10 +121,10 @@ mod tests {
 
     /// Returns the reading of the clock of a process that starts like this, `later` seconds after,
     /// in seconds.
-    fn clock(left: Option<Moment>, here: Moment, later: u64) -> i64 {
+    fn clock(left: Option<ClockReading>, here: ClockReading, later: u64) -> i64 {
         let at = here.running + Duration::from_secs(later);
         let (measured, _) = Measured::start();
-        let clock = StoreClock { from: carried_on(left, here), measured };
+        let clock = StoreClock { from: continued(left, here), measured };
         clock.at(at).as_micros() / 1_000_000
     }
 

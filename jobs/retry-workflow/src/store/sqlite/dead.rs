@@ -17,7 +17,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{Filter, ItemState};
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
-use crate::store::tally::moved;
+use crate::store::tally::count_move;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
     if Summed::has_all(filter) {
@@ -159,7 +159,7 @@ pub(super) fn skip(
         .execute((item, SKIPPED, now.as_micros()))?;
         write_failure(tx, (job, ItemState::Skipped), item, why, now)?;
         tx.summaries().ended(job, ItemState::Skipped, now);
-        moved(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
+        count_move(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
     }
     Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
 }
@@ -189,7 +189,7 @@ fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()>
     if let (Some(alike), Some(ended)) = (gone, ended) {
         tx.summaries().forgotten((job, from), alike, Timestamp::from_micros(ended));
     }
-    moved(tx.counts(job)?, Some(from), to);
+    count_move(tx.counts(job)?, Some(from), to);
     tx.touch(job);
     Ok(())
 }

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Result};
 use super::transaction::Transaction;
 
 /// The job that owns the emptied last item; its items are never read.
-const NOBODY: i64 = 0;
+const NO_JOB: i64 = 0;
 
 pub(super) fn remove(
     tx: &mut Transaction<'_>,
@@ -37,7 +37,7 @@ pub(super) fn remove(
             } else {
                 "DELETE FROM items WHERE item = ?1 AND ?2 = ?2"
             };
-            tx.prepare(forget)?.execute((item, NOBODY))?;
+            tx.prepare(forget)?.execute((item, NO_JOB))?;
         }
         removed = u64::try_from(numbers.len()).unwrap_or(u64::MAX);
         if numbers.len() < max {

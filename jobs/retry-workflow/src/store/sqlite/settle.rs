@@ -10,7 +10,7 @@ use crate::item::record::{
     AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
 };
 use crate::store::codes::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
-use crate::store::tally::{moved, wrote};
+use crate::store::tally::{count_attempt, count_move};
 
 pub(super) fn settle(
     tx: &mut Transaction<'_>,
@@ -48,7 +48,7 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     if state.is_final() {
         tx.summaries().ended(job, state, now);
     }
-    moved(tx.counts(job)?, Some(ItemState::Leased), state);
+    count_move(tx.counts(job)?, Some(ItemState::Leased), state);
     if state == ItemState::Pending {
         tx.touch(job);
     }
@@ -134,7 +134,7 @@ pub(super) fn write_row(
         row.failure.as_ref().map(Json),
         &row.output,
     ))?;
-    wrote(tx.counts(job)?, row);
+    count_attempt(tx.counts(job)?, row);
     tx.summaries().tried(job, row, minute);
     Ok(())
 }

@@ -176,7 +176,7 @@ where
 
     fn answer(self: Box<Self>, committed: StoreResult<()>) {
         let Self { done, reply, .. } = *self;
-        let _nobody_waits = reply.send(committed.and_then(|()| done.ok_or(StoreError::Closed)));
+        let _caller_is_gone = reply.send(committed.and_then(|()| done.ok_or(StoreError::Closed)));
     }
 }
 
@@ -216,7 +216,7 @@ impl Worker {
                     Order::Do(command) if command.is_wanted() => group.push(command),
                     Order::Do(_) => {}
                     Order::Look(reply) => {
-                        let _nobody_waits = reply.send(self.look());
+                        let _caller_is_gone = reply.send(self.look());
                     }
                 }
             }
@@ -242,7 +242,7 @@ impl Worker {
     fn run_group(&mut self, mut group: Vec<Box<dyn Command>>) {
         match self.commit(&mut group) {
             Ok(touched) => {
-                touched.tell(&self.changes);
+                touched.report(&self.changes);
                 answer(group, &Ok(()));
             }
             Err(Undone::NotBegun(error)) => answer(group, &Err(error)),

@@ -56,7 +56,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    pub(super) fn tell(self, changes: &Changes) {
+    pub(super) fn report(self, changes: &Changes) {
         self.names.iter().for_each(|job| changes.wake(job));
         self.keys.iter().for_each(|key| changes.wake_by_key(key));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::store::{StoreError, StoreResult};
 
 /// The time for which SQLite waits by itself before the caller is notified.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Gets how long the store has been waited for.
 pub(in crate::store::sqlite) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
@@ -22,7 +22,7 @@ pub(in crate::store::sqlite) struct Patience {
 impl Patience {
     /// Returns how long SQLite should wait by itself.
     pub(in crate::store::sqlite) fn at_a_time(&self) -> Duration {
-        self.most.min(TOLD_EVERY)
+        self.most.min(REPORT_INTERVAL)
     }
 
     /// Retries while another process holds the store.

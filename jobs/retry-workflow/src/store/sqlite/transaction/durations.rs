@@ -17,7 +17,7 @@ pub(super) fn write(
         "UPDATE durations SET count = count + ?5 \
          WHERE job = ?1 AND minute = ?2 AND step = ?3 AND bucket = ?4",
     )?;
-    let (mut names, mut is_new) = (Names { job, minute: at, known: None }, false);
+    let (mut names, mut is_new) = (StepNames { job, minute: at, known: None }, false);
     for one in durations.steps() {
         let step = one.step.as_deref().unwrap_or("");
         for (bucket, count) in one.took.buckets() {
@@ -45,14 +45,14 @@ pub(super) fn write(
 }
 
 /// The names of steps in a minute of a job.
-struct Names {
+struct StepNames {
     job: i64,
     minute: i64,
     /// The number of there are, if that was asked for before.
     known: Option<usize>,
 }
 
-impl Names {
+impl StepNames {
     /// Returns whether a step is among them, or becomes one of them.
     fn have(&mut self, connection: &Connection, step: &str) -> Result<bool> {
         if step.is_empty() || step == OTHER_STEPS {

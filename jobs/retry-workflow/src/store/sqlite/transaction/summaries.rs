@@ -16,7 +16,7 @@ use crate::store::codes::state_code;
 /// The changes of one transaction.
 #[derive(Debug, Default)]
 pub(in crate::store::sqlite) struct Summaries {
-    groups: HashMap<Key, Change>,
+    groups: HashMap<GroupKey, GroupChange>,
     minutes: HashMap<(i64, Timestamp), Minute>,
     durations: HashMap<(i64, Timestamp), Durations>,
     /// The minute of the settlements.
@@ -25,7 +25,7 @@ pub(in crate::store::sqlite) struct Summaries {
 
 /// The key of a row of `groups`.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct GroupKey {
     job: i64,
     state: i16,
     hour: Timestamp,
@@ -34,7 +34,7 @@ struct Key {
 }
 
 #[derive(Debug)]
-struct Change {
+struct GroupChange {
     count: i64,
     first: Timestamp,
     last: Timestamp,
@@ -47,9 +47,9 @@ impl Summaries {
         (job, state): (i64, ItemState),
         (class, signature): (String, String),
         ended: Timestamp,
-    ) -> &mut Change {
-        let key = Key { job, state: state_code(state), hour: ended.hour(), class, signature };
-        self.groups.entry(key).or_insert(Change {
+    ) -> &mut GroupChange {
+        let key = GroupKey { job, state: state_code(state), hour: ended.hour(), class, signature };
+        self.groups.entry(key).or_insert(GroupChange {
             count: 0,
             first: Timestamp::NEVER,
             last: Timestamp::from_micros(i64::MIN),
@@ -133,8 +133,8 @@ impl Summaries {
 
     /// Writes the changes.
     pub(in crate::store::sqlite) fn write(&self, connection: &Connection) -> Result<()> {
-        for (Key { job, state, hour, class, signature }, change) in &self.groups {
-            let Change { count, first, last, example } = change;
+        for (GroupKey { job, state, hour, class, signature }, change) in &self.groups {
+            let GroupChange { count, first, last, example } = change;
             connection
                 .prepare_cached(
                     "INSERT INTO groups \

@@ -2,8 +2,8 @@
 //!
 //! One loop owns everything. At most one claim, one settlement and one enqueue are under way at a
 //! time, so that batches grow with the load; handlers run as tasks of their own. The engine keeps
-//! no more items in memory than it can hand out soon. How it keeps an eye on the job meanwhile is
-//! in `poll_job`.
+//! no more items in memory than it can hand out soon. Parts: `claim`,
+//! `start` and `settle`; `poll_job` monitors the job.
 //!
 //! Store, work and source are behind pointers, so that all of this is compiled once, and not for
 //! each closure.
@@ -18,15 +18,15 @@ pub(crate) mod work;
 pub(crate) mod retry_state;
 pub(crate) mod job_runner;
 mod attempt;
-mod exclusive;
-mod breaker;
 mod collect;
 mod heartbeat;
 mod leases;
 mod ledger;
 mod operations;
 mod limits;
-mod starting;
+mod claim;
+mod start;
+mod settle;
 mod poll_job;
 
 use std::future::poll_fn;
@@ -43,13 +43,13 @@ use self::attempt::{AttemptRunner, Completion};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::attempt::{catch_panic, panic_message};
 pub use self::attempt::{checkpoint, postponed};
-use self::breaker::Breaker;
 use self::collect::Collector;
-use self::exclusive::{Admission, HandlerAccess};
 use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
-use self::ledger::{Ledger, Load};
-use self::limits::capacity::{Capacity, Shortage};
+use self::ledger::Ledger;
+use self::limits::breaker::Breaker;
+use self::limits::capacity::Capacity;
+use self::limits::exclusive::HandlerAccess;
 use self::limits::keys::KeyLimits;
 pub(crate) use self::limits::keys::{KeyBound, KeyLimit};
 use self::limits::pace::Pace;
@@ -58,11 +58,11 @@ use self::operations::{EngineEvent, Operation, Operations};
 use self::poll_job::JobPolling;
 use crate::engine::source::DynSource;
 use crate::engine::work::{BoxFuture, DynWork};
-use crate::item::clock::{Clock, Timestamp, by_clock};
-use crate::item::record::{Counts, Filter, ItemState, Lease, NewItem, Selection, Settlement};
+use crate::item::clock::{Clock, Timestamp};
+use crate::item::record::Counts;
 use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
-use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
+use crate::job::error_policy::ErrorPolicy;
 use crate::job::event::{JobEvent, JobListener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
@@ -70,7 +70,7 @@ use crate::job::moment::Moment;
 use crate::job::rate::Rate;
 use crate::job::record::after::After;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
+use crate::store::Store;
 
 /// The options with which this process runs a job.
 #[derive(Clone)]
@@ -124,11 +124,6 @@ impl Signals {
     }
 }
 
-/// A suspect waits until nothing else is due, but no longer than this.
-const SUSPECT_MAX_WAIT: Duration = Duration::from_secs(60);
-/// A worker runs a suspect only once it has lived for so long. What kills workers sooner, one after
-/// the other, is not the item.
-const MIN_WORKER_AGE: Duration = Duration::from_secs(5);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
 /// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
@@ -435,17 +430,6 @@ impl Engine {
         Poll::Ready(Ok(EngineEvent::Wake))
     }
 
-    /// Runs fewer items at the same time, because one could not begin.
-    fn could_not_begin(&mut self, why: &str) {
-        let shortage = self.capacity.not_begun(self.tasks.len(), Instant::now());
-        if shortage == Shortage::Starved {
-            self.stop(StopReason::NothingBegins { why: why.to_owned() });
-        } else if !std::mem::replace(&mut self.is_shortage_reported, true) {
-            let max_parallel = self.capacity.limit();
-            self.collector.emit(&JobEvent::NotBegun { why, max_parallel });
-        }
-    }
-
     /// Returns when the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
         let mut at = self.extend_at.min(self.polling.tick_at);
@@ -517,327 +501,6 @@ impl Engine {
             && self.operations.are_quiet()
     }
 
-    fn start_tasks(&mut self, now: Instant) {
-        // A worker that was stopped for a while has to ask first what it still holds. The lease of
-        // the next item is the one that ends first.
-        let is_past = self.leases.is_next_past();
-        if is_past {
-            self.extend_at = now;
-        }
-        // Once unsettled results are going to stop the job, nothing is started beyond the limit.
-        let may_start = !self.leases.are_handed_out()
-            && !is_past
-            && !self.ledger.will_stop(&self.policy)
-            && self.stopping.is_none()
-            && self.capacity.paused_until().is_none()
-            && self.access.admits(self.tasks.len());
-        let most = if self.access.is_exclusive() { 1 } else { self.capacity.limit() };
-        while may_start
-            && self.tasks.len() < most
-            && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
-            && let Some(place) = self.next_to_start()
-        {
-            let Some(lease) = self.leases.start(place) else { break };
-            let item = lease.key.item;
-            let handler = Arc::clone(&self.attempts).run(lease);
-            let handler = self.tasks.spawn(by_clock(self.attempts.clock(), handler));
-            self.leases.handed_to(item, handler);
-        }
-        while self.stopping.is_some()
-            && let Some(lease) = self.leases.next_ready()
-        {
-            self.finished.push(Completion::released(lease.key));
-        }
-        // The slot that it was claimed for is gone, but the store has it as started. A suspect
-        // keeps its slot until the limits let it start.
-        while !self.suspect_waits()
-            && let Some(lease) = self.leases.next_claimed_as_started()
-        {
-            self.finished.push(Completion::released(lease.key));
-        }
-    }
-
-    /// Requests the right to run the items in hand, or to run a suspect alone, and gives it up when
-    /// it is no longer needed.
-    fn update_access(&mut self) {
-        if self.tasks.is_empty() {
-            self.access.is_empty();
-        }
-        let is_idle = self.is_idle();
-        if self.stopping.is_some() && is_idle {
-            self.access.leave();
-            return;
-        }
-        let has_nothing = self.leases.are_handed_out();
-        if !self.operations.is_under_way(Operation::Enter)
-            && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
-            && (is_idle || !self.is_limited())
-            && let Some(admission) = self.access.admission(is_idle)
-        {
-            self.operations.start(Operation::Enter, |_, _| async move {
-                Ok(match admission {
-                    Admission::Shared => EngineEvent::Entered(exclusive::shared().await),
-                    Admission::Exclusive => EngineEvent::Exclusive(exclusive::exclusive().await),
-                })
-            });
-        }
-        if self.access.is_exclusive() && is_idle {
-            let may_start = self.may_start_soon() && self.until_near_start().is_zero();
-            if self.access.turn_has_ended() || !may_start {
-                self.end_exclusive();
-            } else {
-                self.start_claiming_suspect();
-            }
-        }
-    }
-
-    /// Returns whether only other jobs keep a handler from starting.
-    fn may_start_soon(&self) -> bool {
-        !self.ledger.will_stop(&self.policy)
-            && self.schedule.is_open(|| self.store.now())
-            && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
-    }
-
-    fn end_exclusive(&mut self) {
-        self.access.leave();
-        self.ledger.changed();
-        self.claim_soon();
-    }
-
-    /// Returns how long until this worker has lived long enough to run suspects.
-    fn trust_delay(&self) -> Duration {
-        MIN_WORKER_AGE.saturating_sub(self.began.elapsed())
-    }
-
-    /// Returns whether it is the turn of the suspect that is due then: when nothing else is due, or
-    /// after a while.
-    fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
-        let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
-            return false;
-        };
-        let now = self.store.now();
-        due + SUSPECT_MAX_WAIT <= now || (is_current && self.is_idle() && due <= now)
-    }
-
-    fn start_claiming_suspect(&mut self) {
-        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
-        self.operations.start(Operation::Claim, |store, job| async move {
-            let (now, suspect) = (store.now(), Selection::Suspect);
-            let mut leases = store.claim(&job, &worker, now, suspect, lease).await?;
-            Ok(EngineEvent::ClaimedSuspect(leases.pop(), now + lease))
-        });
-    }
-
-    fn start_settling(&mut self) {
-        if self.finished.is_empty() || self.operations.is_under_way(Operation::Settle) {
-            return;
-        }
-        let mut finished = std::mem::take(&mut self.finished);
-        let leases = &mut self.leases;
-        let has_listeners = self.collector.has_listeners();
-        #[cfg(feature = "metrics")]
-        let metrics = &mut self.metrics;
-        let settle = |finished: &mut Completion| {
-            let mut settlement = finished.settlement.take()?;
-            if has_listeners {
-                finished.history.clone_from(&settlement.history);
-            }
-            // No longer held: once settled, the item may be claimed again before the answer
-            // arrives.
-            #[cfg(feature = "metrics")]
-            if finished.state.is_some() || !settlement.history.is_empty() {
-                metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
-                metrics.took(&settlement);
-            }
-            leases.settle_with(&mut settlement);
-            Some(settlement)
-        };
-        let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
-        let started = self.leases.starts();
-        self.operations.start(Operation::Settle, |store, _| async move {
-            let good = store.settle(settlements, started, store.now()).await?;
-            Ok(EngineEvent::Settled(finished, good))
-        });
-    }
-
-    fn may_claim(&self) -> bool {
-        self.stopping.is_none()
-            && !self.operations.is_under_way(Operation::Claim)
-            && !self.operations.is_under_way(Operation::Extend)
-            && self.to_claim() > 0
-            && !self.leases.are_large()
-            && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
-            && self.access.is_open()
-            && self.capacity.paused_until().is_none()
-            && self.schedule.is_open(|| self.store.now())
-    }
-
-    fn to_claim(&self) -> usize {
-        let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
-        let limit =
-            if self.capacity.is_limited() { limit.min(self.capacity.limit()) } else { limit };
-        let limit = self
-            .pace
-            .as_ref()
-            .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
-        // An item that waits in hand for a place of its key must not keep other items waiting.
-        let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
-        let Load { held, ready, running } = self.leases.load(self.tasks.len());
-        let load = Load {
-            held: held.saturating_sub(queued),
-            ready: ready.saturating_sub(queued),
-            running,
-        };
-        self.ledger.to_claim(load, limit)
-    }
-
-    fn start_claiming(&mut self) {
-        let wanted = self.to_claim();
-        let free = self.capacity.limit().saturating_sub(self.tasks.len());
-        // An item that waits for its start has not been started.
-        let starts = if self.has_limits() { 0 } else { self.leases.free_beyond_ready(free) };
-        self.claim_at = None;
-        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
-        let selection = Selection::Items { max: wanted, starts };
-        self.operations.start(Operation::Claim, |store, job| async move {
-            let now = store.now();
-            let leases = store.claim(&job, &worker, now, selection, lease).await?;
-            Ok(EngineEvent::Claimed { leases, until: now + lease, wanted, starts })
-        });
-    }
-
-    fn claimed(&mut self, leases: Vec<Lease>, until: Timestamp, (wanted, starts): (usize, usize)) {
-        // If there are fewer than requested, no more are due. Any event claims again, and may have
-        // done so while this claim was under way.
-        let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
-        if leases.len() >= wanted || bytes >= MAX_CLAIM_BYTES {
-            self.claim_soon();
-        }
-        if !leases.is_empty() {
-            self.ledger.changed();
-            self.polling.due = None;
-        } else if self.waiting >= self.most_waiting {
-            // Other workers have leased them.
-            self.start_polling(false);
-        }
-        for (place, lease) in leases.into_iter().enumerate() {
-            if (lease.run, lease.attempt) == (0, 1) && lease.checkpoint.is_none() {
-                self.waiting = self.waiting.saturating_sub(1);
-            }
-            // One that this worker is at already has begun.
-            if let Some(failure) = self.schedule.too_late(&lease, || self.store.now())
-                && !self.leases.holds(lease.key.item)
-            {
-                let skipped = Completion::skipped(lease.key, lease.id, failure);
-                self.ledger.done(&skipped);
-                self.finished.push(skipped);
-                continue;
-            }
-            self.take_in(lease, place < starts, until);
-        }
-        self.claim_keyed_soon();
-    }
-
-    fn claim_soon(&mut self) {
-        self.claim_at = Some(Instant::now());
-    }
-
-    fn start_extending(&mut self) {
-        if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
-            return;
-        }
-        let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
-        self.operations.start(Operation::Extend, |store, _| async move {
-            let until = store.now() + lease;
-            let good = store.extend(keys.clone(), started, until).await?;
-            Ok(EngineEvent::Renewed { keys, good, until })
-        });
-    }
-
-    fn enqueue(&mut self, mut items: Vec<NewItem>) {
-        if items.is_empty() {
-            self.claim_soon();
-            return;
-        }
-        if let Some(priority) = &self.priority {
-            for item in &mut items {
-                item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
-            }
-        }
-        let given = u64::try_from(items.len()).unwrap_or(u64::MAX);
-        let done_by = self.done_by;
-        let ids = done_by.map(|_| items.iter().map(|item| item.id.clone()).collect());
-        self.operations.start(Operation::Enqueue, |store, job| async move {
-            let added = store.enqueue(&job, items, store.now()).await?;
-            let already_done = match (done_by, ids) {
-                (Some(by), Some(ids)) if added < given => {
-                    count_done(&*store, &job, ids, by).await?
-                }
-                _ => 0,
-            };
-            Ok(EngineEvent::Enqueued { added, already_done })
-        });
-    }
-
-    /// Handles the store's answer for one item.
-    fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
-        self.ledger.settled(&finished, good);
-        if self.claim_at.is_none() && finished.puts_back() {
-            self.claim_soon();
-        }
-        // Another worker has the item now, and will report what becomes of it.
-        if !good {
-            return;
-        }
-        let last = finished.history.len().saturating_sub(1);
-        for (at, attempt) in finished.history.iter().enumerate() {
-            let state = finished.state.filter(|_| at == last);
-            let (job, item) = (&*self.job, finished.id.as_str());
-            self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
-        }
-        if let Some(state) = finished.state
-            && source.report_end(&finished.id, state)
-        {
-            self.input_complete = false;
-        }
-        if let Some(failure) = finished.failure {
-            if finished.stops {
-                self.stop(StopReason::Item {
-                    item: failure.item.clone(),
-                    message: failure.failure.to_string(),
-                });
-            }
-            self.collector.add(failure);
-        }
-    }
-
-    /// Stops the job if its policy says so.
-    fn check_bounds(&mut self) {
-        match self.ledger.exceeded(&self.policy) {
-            Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),
-            Some(Exceeded::MaxFailures { most }) => {
-                self.stop(StopReason::MaxFailures { max_failures: most });
-            }
-            Some(Exceeded::Threshold { most, failed, ended }) => {
-                self.stop(StopReason::FailureThreshold { failure_threshold: most, failed, ended });
-            }
-            None => {}
-        }
-        if self.policy.on_open == OnOpen::Stop
-            && self.breaker.as_ref().is_some_and(|breaker| !breaker.open_for().is_zero())
-        {
-            self.stop(StopReason::BreakerOpen);
-        }
-    }
-
-    /// Starts nothing more, and lets running items finish.
-    fn stop(&mut self, reason: StopReason) {
-        if self.stopping.is_none() {
-            self.collector.emit(&JobEvent::Stopping { reason: &reason });
-            self.stopping = Some(reason);
-        }
-    }
-
     fn is_over(&self) -> bool {
         let all = self.input_complete && self.ledger.is_complete();
         self.is_idle() && (self.stopping.is_some() || all)
@@ -873,25 +536,5 @@ impl Engine {
         })
         .await?;
         Ok(self.already_done)
-    }
-}
-
-/// Counts which of these items had succeeded by this time.
-async fn count_done(
-    store: &dyn Store,
-    job: &str,
-    ids: Vec<String>,
-    by: Timestamp,
-) -> Result<u64, StoreError> {
-    let (most, after) = (ids.len(), by + Duration::from_micros(1));
-    let done = Filter::job(job).ids(ids).states([ItemState::Succeeded]).until(after);
-    let (mut number, mut after) = (0_u64, None);
-    loop {
-        let page = store.list(&done, after, most).await?;
-        number = number.saturating_add(u64::try_from(page.items.len()).unwrap_or(u64::MAX));
-        after = page.next;
-        if after.is_none() {
-            return Ok(number);
-        }
     }
 }

@@ -132,7 +132,7 @@ impl DeadLetters {
     /// to `into_job`; an unknown job is created. Items that the job already has are left
     /// unchanged, even those that it has purged.
     ///
-    /// ItemLines are imported in batches of 200: a bad line ends the import, and the batches
+    /// Lines are imported in batches of 200: a bad line ends the import, and the batches
     /// before it stay. That does no harm, because the same lines may be imported again;
     /// [`check`](Self::check) finds a bad line before anything is imported.
     ///

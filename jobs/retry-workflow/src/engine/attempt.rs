@@ -15,7 +15,8 @@ use retry_runtime::{Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Breaker, Options};
+use super::Options;
+use crate::engine::limits::breaker::Breaker;
 use crate::engine::limits::capacity;
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{

@@ -7,10 +7,19 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::ledger::Load;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
 use crate::store::{MAX_CLAIM_BYTES, Store};
+
+/// The items that a worker has in hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// All leases, including leases of items that are done but not yet passed to the store.
+    pub(super) held: usize,
+    /// Those of them that no handler works on yet.
+    pub(super) ready: usize,
+    pub(super) running: usize,
+}
 
 /// The leases that a worker holds.
 pub(super) struct Leases {

@@ -8,7 +8,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use self::throughput::Throughput;
 use super::attempt::Completion;
-
+use super::leases::Load;
 use crate::item::record::{Counts, ItemState};
 use crate::job::error_policy::{ErrorPolicy, Exceeded};
 use crate::job::record::Baseline;
@@ -47,16 +47,6 @@ impl SubAssign for EndedItems {
         self.failed -= less.failed;
         self.stops -= less.stops;
     }
-}
-
-/// The items that a worker has in hand.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    /// All leases, including leases of items that are done but not yet passed to the store.
-    pub(super) held: usize,
-    /// Those of them that no handler works on yet.
-    pub(super) ready: usize,
-    pub(super) running: usize,
 }
 
 /// The counts of a job, as one worker knows them.

@@ -1,8 +1,11 @@
 //! The limits that keep an item from starting although a place for it is free: the start of the job
-//! (`schedule`), its rate (`pace`), limits for items that share a key (`keys`), and the number of
-//! items that the machine can run (`capacity`).
+//! (`schedule`), its breaker, its rate (`pace`), limits for items that share a key (`keys`), the
+//! number of items that the machine can run (`capacity`), and a suspect that runs alone
+//! (`exclusive`).
 
+pub(super) mod breaker;
 pub(super) mod capacity;
+pub(super) mod exclusive;
 pub(crate) mod keys;
 pub(super) mod pace;
 pub(super) mod schedule;

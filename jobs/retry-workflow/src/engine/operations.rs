@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 
 use super::attempt::Completion;
-use super::exclusive::{Exclusive, Shared};
 use super::heartbeat::Beat;
 use super::leases::release;
+use super::limits::exclusive::{Exclusive, Shared};
 use super::limits::keys::Answer;
 use super::limits::pace::Reserved;
 use crate::item::clock::Timestamp;

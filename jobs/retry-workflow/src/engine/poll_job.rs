@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Engine;
-use super::breaker::Breaker;
 use super::heartbeat::{Beat, Heartbeat};
+use super::limits::breaker::Breaker;
 use super::operations::{EngineEvent, JobPoll, Operation};
 use crate::item::clock::Timestamp;
 use crate::item::summary::Overview;

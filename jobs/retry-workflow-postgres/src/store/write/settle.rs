@@ -422,7 +422,7 @@ async fn settled_before(
     keys(&rows)
 }
 
-/// LeaseChanges to leases, each listed once: whether it is renewed, and when it was started.
+/// Changes to leases, each listed once: whether it is renewed, and when it was started.
 #[derive(Default)]
 struct LeaseChanges {
     item: Vec<i64>,

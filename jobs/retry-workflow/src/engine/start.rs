@@ -1,23 +1,134 @@
-//! The choice of the next item to start, and its time: the limits of ready items, and a worker's
-//! queries to the store.
+//! Starting: the choice of the next item and its time, the limits of ready items, the queries of a
+//! worker to the store about them, and the right to run handlers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Engine;
 use super::attempt::Completion;
+use super::limits::capacity::Shortage;
+use super::limits::exclusive::{self, Admission};
 use super::limits::keys::Answer;
 use super::limits::pace::{self, Pace, Reserved};
 use super::operations::{EngineEvent, Operation};
-use crate::item::clock::Timestamp;
-use crate::item::record::Lease;
+use crate::item::clock::{Timestamp, by_clock};
+use crate::job::event::JobEvent;
+use crate::job::record::StopReason;
 use crate::store::StoreError;
 
 /// A suspect, beside which nothing else runs, is claimed once the job's rate lets it start so soon.
 const NEAR: Duration = Duration::from_secs(1);
 
+/// A worker runs a suspect only once it has lived for so long. What kills workers sooner, one after
+/// the other, is not the item.
+const MIN_WORKER_AGE: Duration = Duration::from_secs(5);
+
 impl Engine {
+    pub(super) fn start_tasks(&mut self, now: Instant) {
+        // A worker that was stopped for a while has to ask first what it still holds. The lease of
+        // the next item is the one that ends first.
+        let is_past = self.leases.is_next_past();
+        if is_past {
+            self.extend_at = now;
+        }
+        // Once unsettled results are going to stop the job, nothing is started beyond the limit.
+        let may_start = !self.leases.are_handed_out()
+            && !is_past
+            && !self.ledger.will_stop(&self.policy)
+            && self.stopping.is_none()
+            && self.capacity.paused_until().is_none()
+            && self.access.admits(self.tasks.len());
+        let most = if self.access.is_exclusive() { 1 } else { self.capacity.limit() };
+        while may_start
+            && self.tasks.len() < most
+            && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
+            && let Some(place) = self.next_to_start()
+        {
+            let Some(lease) = self.leases.start(place) else { break };
+            let item = lease.key.item;
+            let handler = Arc::clone(&self.attempts).run(lease);
+            let handler = self.tasks.spawn(by_clock(self.attempts.clock(), handler));
+            self.leases.handed_to(item, handler);
+        }
+        while self.stopping.is_some()
+            && let Some(lease) = self.leases.next_ready()
+        {
+            self.finished.push(Completion::released(lease.key));
+        }
+        // The slot that it was claimed for is gone, but the store has it as started. A suspect
+        // keeps its slot until the limits let it start.
+        while !self.suspect_waits()
+            && let Some(lease) = self.leases.next_claimed_as_started()
+        {
+            self.finished.push(Completion::released(lease.key));
+        }
+    }
+
+    /// Runs fewer items at the same time, because one could not begin.
+    pub(super) fn could_not_begin(&mut self, why: &str) {
+        let shortage = self.capacity.not_begun(self.tasks.len(), Instant::now());
+        if shortage == Shortage::Starved {
+            self.stop(StopReason::NothingBegins { why: why.to_owned() });
+        } else if !std::mem::replace(&mut self.is_shortage_reported, true) {
+            let max_parallel = self.capacity.limit();
+            self.collector.emit(&JobEvent::NotBegun { why, max_parallel });
+        }
+    }
+
+    /// Requests the right to run the items in hand, or to run a suspect alone, and gives it up when
+    /// it is no longer needed.
+    pub(super) fn update_access(&mut self) {
+        if self.tasks.is_empty() {
+            self.access.is_empty();
+        }
+        let is_idle = self.is_idle();
+        if self.stopping.is_some() && is_idle {
+            self.access.leave();
+            return;
+        }
+        let has_nothing = self.leases.are_handed_out();
+        if !self.operations.is_under_way(Operation::Enter)
+            && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
+            && (is_idle || !self.is_limited())
+            && let Some(admission) = self.access.admission(is_idle)
+        {
+            self.operations.start(Operation::Enter, |_, _| async move {
+                Ok(match admission {
+                    Admission::Shared => EngineEvent::Entered(exclusive::shared().await),
+                    Admission::Exclusive => EngineEvent::Exclusive(exclusive::exclusive().await),
+                })
+            });
+        }
+        if self.access.is_exclusive() && is_idle {
+            let may_start = self.may_start_soon() && self.until_near_start().is_zero();
+            if self.access.turn_has_ended() || !may_start {
+                self.end_exclusive();
+            } else {
+                self.start_claiming_suspect();
+            }
+        }
+    }
+
+    /// Returns whether only other jobs keep a handler from starting.
+    pub(super) fn may_start_soon(&self) -> bool {
+        !self.ledger.will_stop(&self.policy)
+            && self.schedule.is_open(|| self.store.now())
+            && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
+    }
+
+    pub(super) fn end_exclusive(&mut self) {
+        self.access.leave();
+        self.ledger.changed();
+        self.claim_soon();
+    }
+
+    /// Returns how long until this worker has lived long enough to run suspects.
+    pub(super) fn trust_delay(&self) -> Duration {
+        MIN_WORKER_AGE.saturating_sub(self.began.elapsed())
+    }
+
     /// Returns whether an item is ready, and a place for it free.
     fn has_item_to_start(&self) -> bool {
         !self.leases.are_handed_out()
@@ -180,26 +291,6 @@ impl Engine {
                 keys.ended(item, now);
                 self.finished.push(Completion::deferred(lease, due));
             }
-        }
-    }
-
-    /// Takes in an item that was claimed.
-    pub(super) fn take_in(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
-        // Of one whose lease had expired, and that this worker has still, nothing changes.
-        if let Some(keys) = &mut self.keys
-            && !self.leases.is_continued_by(&lease)
-        {
-            keys.add(lease.key.item, &lease.payload, self.store.now());
-        }
-        self.leases.add(lease, is_started, until);
-    }
-
-    /// Returns when to claim again what waited for its key.
-    pub(super) fn claim_keyed_soon(&mut self) {
-        if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
-            && !self.is_idle()
-        {
-            self.claim_at = Some(Instant::now() + keys.claim_every());
         }
     }
 }

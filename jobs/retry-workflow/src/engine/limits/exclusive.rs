@@ -16,12 +16,12 @@ static HANDLER_LOCK: RwLock<()> = RwLock::const_new(());
 const TURN: Duration = Duration::from_secs(1);
 
 /// The right to run handlers beside the handlers of other jobs.
-pub(super) type Shared = RwLockReadGuard<'static, ()>;
+pub(in crate::engine) type Shared = RwLockReadGuard<'static, ()>;
 /// The right to run one handler alone.
-pub(super) type Exclusive = RwLockWriteGuard<'static, ()>;
+pub(in crate::engine) type Exclusive = RwLockWriteGuard<'static, ()>;
 
 /// The access that one job has.
-pub(super) struct HandlerAccess {
+pub(in crate::engine) struct HandlerAccess {
     /// Set if a handler of another job runs this one: that job has the right already, and
     /// waits for this one.
     is_nested: bool,
@@ -37,18 +37,18 @@ enum Hold {
 
 /// The lock to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(in crate::engine) enum Admission {
     Shared,
     Exclusive,
 }
 
 impl HandlerAccess {
-    pub(super) fn new() -> Self {
+    pub(in crate::engine) fn new() -> Self {
         Self { is_nested: is_in_handler(), hold: Hold::Nothing, waits_for_exclusive: false }
     }
 
     /// Returns whether another handler may start while this many of this job are running.
-    pub(super) fn admits(&mut self, running: usize) -> bool {
+    pub(in crate::engine) fn admits(&mut self, running: usize) -> bool {
         match self.hold {
             Hold::Exclusive { .. } => running == 0,
             // Another job that waits to run alone comes first.
@@ -69,29 +69,29 @@ impl HandlerAccess {
 
     /// Returns whether claiming makes sense: items that start with a claim must not be kept
     /// waiting.
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::engine) fn is_open(&self) -> bool {
         let is_free = || self.is_nested || HANDLER_LOCK.try_read().is_ok();
         !self.waits_for_exclusive && !self.is_exclusive() && is_free()
     }
 
     /// Notes that no handler of this job is running.
-    pub(super) fn is_empty(&mut self) {
+    pub(in crate::engine) fn is_empty(&mut self) {
         if matches!(self.hold, Hold::Shared { .. }) {
             self.hold = Hold::Nothing;
         }
     }
 
     /// Takes on no more work, and waits to be alone.
-    pub(super) fn request_exclusive(&mut self) {
+    pub(in crate::engine) fn request_exclusive(&mut self) {
         self.waits_for_exclusive = true;
     }
 
-    pub(super) fn waits_for_exclusive(&self) -> bool {
+    pub(in crate::engine) fn waits_for_exclusive(&self) -> bool {
         self.waits_for_exclusive
     }
 
     /// Returns the lock to wait for next; `idle` is set if this job has no work in hand.
-    pub(super) fn admission(&mut self, idle: bool) -> Option<Admission> {
+    pub(in crate::engine) fn admission(&mut self, idle: bool) -> Option<Admission> {
         match self.hold {
             Hold::Nothing if !idle => (!self.is_nested).then_some(Admission::Shared),
             Hold::Nothing if self.waits_for_exclusive && self.is_nested => {
@@ -103,35 +103,35 @@ impl HandlerAccess {
         }
     }
 
-    pub(super) fn entered(&mut self, guard: Shared) {
+    pub(in crate::engine) fn entered(&mut self, guard: Shared) {
         self.hold = Hold::Shared { _guard: Some(guard) };
     }
 
-    pub(super) fn enter_exclusive(&mut self, guard: Option<Exclusive>) {
+    pub(in crate::engine) fn enter_exclusive(&mut self, guard: Option<Exclusive>) {
         self.hold = Hold::Exclusive { _guard: guard, since: Instant::now() };
     }
 
-    pub(super) fn is_exclusive(&self) -> bool {
+    pub(in crate::engine) fn is_exclusive(&self) -> bool {
         matches!(self.hold, Hold::Exclusive { .. })
     }
 
     /// Returns whether it is another job's turn.
-    pub(super) fn turn_has_ended(&self) -> bool {
+    pub(in crate::engine) fn turn_has_ended(&self) -> bool {
         matches!(self.hold, Hold::Exclusive { since, .. } if since.elapsed() >= TURN)
     }
 
     /// Gives the right up: no suspect is to run any more.
-    pub(super) fn leave(&mut self) {
+    pub(in crate::engine) fn leave(&mut self) {
         (self.hold, self.waits_for_exclusive) = (Hold::Nothing, false);
     }
 }
 
 /// Waits for the right to run handlers.
-pub(super) fn shared() -> impl Future<Output = Shared> + Send {
+pub(in crate::engine) fn shared() -> impl Future<Output = Shared> + Send {
     HANDLER_LOCK.read()
 }
 
 /// Waits until no handler of this process is running.
-pub(super) fn exclusive() -> impl Future<Output = Exclusive> + Send {
+pub(in crate::engine) fn exclusive() -> impl Future<Output = Exclusive> + Send {
     HANDLER_LOCK.write()
 }

@@ -16,7 +16,7 @@ use crate::store::{Store, StoreError};
 
 /// The breaker of a whole job.
 #[derive(Clone)]
-pub(super) struct Breaker {
+pub(in crate::engine) struct Breaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
     /// Set if the state has changed since it was last shared.
@@ -33,7 +33,7 @@ struct LastKnown {
 
 impl Breaker {
     /// The breaker of this job, in the state in which the last process left it.
-    pub(super) async fn open(
+    pub(in crate::engine) async fn open(
         store: &dyn Store,
         job: &Job,
         config: BreakerConfig,
@@ -57,23 +57,23 @@ impl Breaker {
     }
 
     /// Returns whether the state has changed since it was last shared.
-    pub(super) fn has_moved(&self) -> bool {
+    pub(in crate::engine) fn has_moved(&self) -> bool {
         self.moved.load(Ordering::Acquire)
     }
 
-    pub(super) fn circuit(&self) -> &Arc<CircuitBreaker> {
+    pub(in crate::engine) fn circuit(&self) -> &Arc<CircuitBreaker> {
         &self.circuit
     }
 
     /// Shares a hold that may have begun: it is not a transition.
-    pub(super) fn note_hold(&self) {
+    pub(in crate::engine) fn note_hold(&self) {
         if !self.circuit.held_for().is_zero() {
             self.moved.store(true, Ordering::Release);
         }
     }
 
     /// Returns how long no item starts: until the open time and the hold have ended.
-    pub(super) fn rejects_for(&self) -> Duration {
+    pub(in crate::engine) fn rejects_for(&self) -> Duration {
         self.open_for().max(self.circuit.held_for())
     }
 
@@ -82,17 +82,17 @@ impl Breaker {
     }
 
     /// Returns how long the breaker stays open; zero if it is not.
-    pub(super) fn open_for(&self) -> Duration {
+    pub(in crate::engine) fn open_for(&self) -> Duration {
         self.circuit.remaining()
     }
 
     /// Returns whether running items are probes.
-    pub(super) fn is_half_open(&self) -> bool {
+    pub(in crate::engine) fn is_half_open(&self) -> bool {
         self.circuit.state() == State::HalfOpen
     }
 
     /// Returns whether one more item may start beside those that are running.
-    pub(super) fn admits(&self, running: usize) -> bool {
+    pub(in crate::engine) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {
             _ if self.is_held() => false,
             State::Closed => true,
@@ -101,12 +101,12 @@ impl Breaker {
     }
 
     /// Returns whether items may be claimed.
-    pub(super) fn is_closed_enough(&self) -> bool {
+    pub(in crate::engine) fn is_closed_enough(&self) -> bool {
         !self.circuit.is_open() && !self.is_held()
     }
 
     /// Returns how many leases it makes sense to hold.
-    pub(super) fn most_held(&self) -> usize {
+    pub(in crate::engine) fn most_held(&self) -> usize {
         if self.circuit.state() == State::Closed { usize::MAX } else { self.probes() }
     }
 
@@ -116,7 +116,7 @@ impl Breaker {
 
     /// Adopts what another process has stored since the last time; otherwise stores what has
     /// changed here.
-    pub(super) async fn share(self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(in crate::engine) async fn share(self, store: &dyn Store) -> Result<(), StoreError> {
         self.moved.store(false, Ordering::Release);
         let found = store.get(&self.key).await?;
         let known = self.known();

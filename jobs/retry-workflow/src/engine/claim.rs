@@ -1,0 +1,205 @@
+//! Claiming: how many items a worker leases and when, suspects among them; the renewal of leases,
+//! and the items that are added to the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Engine;
+use super::attempt::Completion;
+use super::leases::Load;
+use super::limits::breaker::Breaker;
+use super::limits::keys::KeyLimits;
+use super::operations::{EngineEvent, Operation};
+use crate::item::clock::Timestamp;
+use crate::item::record::{Filter, ItemState, Lease, NewItem, Selection};
+use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
+
+/// A suspect waits until nothing else is due, but no longer than this.
+const SUSPECT_MAX_WAIT: Duration = Duration::from_secs(60);
+
+impl Engine {
+    /// Returns whether it is the turn of the suspect that is due then: when nothing else is due, or
+    /// after a while.
+    pub(super) fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
+        let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
+            return false;
+        };
+        let now = self.store.now();
+        due + SUSPECT_MAX_WAIT <= now || (is_current && self.is_idle() && due <= now)
+    }
+
+    pub(super) fn start_claiming_suspect(&mut self) {
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        self.operations.start(Operation::Claim, |store, job| async move {
+            let (now, suspect) = (store.now(), Selection::Suspect);
+            let mut leases = store.claim(&job, &worker, now, suspect, lease).await?;
+            Ok(EngineEvent::ClaimedSuspect(leases.pop(), now + lease))
+        });
+    }
+
+    pub(super) fn may_claim(&self) -> bool {
+        self.stopping.is_none()
+            && !self.operations.is_under_way(Operation::Claim)
+            && !self.operations.is_under_way(Operation::Extend)
+            && self.to_claim() > 0
+            && !self.leases.are_large()
+            && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
+            && self.access.is_open()
+            && self.capacity.paused_until().is_none()
+            && self.schedule.is_open(|| self.store.now())
+    }
+
+    pub(super) fn to_claim(&self) -> usize {
+        let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
+        let limit =
+            if self.capacity.is_limited() { limit.min(self.capacity.limit()) } else { limit };
+        let limit = self
+            .pace
+            .as_ref()
+            .map_or(limit, |pace| limit.min(self.tasks.len().saturating_add(pace.most_ready())));
+        // An item that waits in hand for a place of its key must not keep other items waiting.
+        let queued = self.keys.as_ref().map_or(0, KeyLimits::queued);
+        let Load { held, ready, running } = self.leases.load(self.tasks.len());
+        let load = Load {
+            held: held.saturating_sub(queued),
+            ready: ready.saturating_sub(queued),
+            running,
+        };
+        self.ledger.to_claim(load, limit)
+    }
+
+    pub(super) fn start_claiming(&mut self) {
+        let wanted = self.to_claim();
+        let free = self.capacity.limit().saturating_sub(self.tasks.len());
+        // An item that waits for its start has not been started.
+        let starts = if self.has_limits() { 0 } else { self.leases.free_beyond_ready(free) };
+        self.claim_at = None;
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        let selection = Selection::Items { max: wanted, starts };
+        self.operations.start(Operation::Claim, |store, job| async move {
+            let now = store.now();
+            let leases = store.claim(&job, &worker, now, selection, lease).await?;
+            Ok(EngineEvent::Claimed { leases, until: now + lease, wanted, starts })
+        });
+    }
+
+    pub(super) fn claimed(
+        &mut self,
+        leases: Vec<Lease>,
+        until: Timestamp,
+        (wanted, starts): (usize, usize),
+    ) {
+        // If there are fewer than requested, no more are due. Any event claims again, and may have
+        // done so while this claim was under way.
+        let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
+        if leases.len() >= wanted || bytes >= MAX_CLAIM_BYTES {
+            self.claim_soon();
+        }
+        if !leases.is_empty() {
+            self.ledger.changed();
+            self.polling.due = None;
+        } else if self.waiting >= self.most_waiting {
+            // Other workers have leased them.
+            self.start_polling(false);
+        }
+        for (place, lease) in leases.into_iter().enumerate() {
+            if (lease.run, lease.attempt) == (0, 1) && lease.checkpoint.is_none() {
+                self.waiting = self.waiting.saturating_sub(1);
+            }
+            // One that this worker is at already has begun.
+            if let Some(failure) = self.schedule.too_late(&lease, || self.store.now())
+                && !self.leases.holds(lease.key.item)
+            {
+                let skipped = Completion::skipped(lease.key, lease.id, failure);
+                self.ledger.done(&skipped);
+                self.finished.push(skipped);
+                continue;
+            }
+            self.take_in(lease, place < starts, until);
+        }
+        self.claim_keyed_soon();
+    }
+
+    pub(super) fn claim_soon(&mut self) {
+        self.claim_at = Some(Instant::now());
+    }
+
+    pub(super) fn start_extending(&mut self) {
+        if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
+            return;
+        }
+        let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
+        self.operations.start(Operation::Extend, |store, _| async move {
+            let until = store.now() + lease;
+            let good = store.extend(keys.clone(), started, until).await?;
+            Ok(EngineEvent::Renewed { keys, good, until })
+        });
+    }
+
+    pub(super) fn enqueue(&mut self, mut items: Vec<NewItem>) {
+        if items.is_empty() {
+            self.claim_soon();
+            return;
+        }
+        if let Some(priority) = &self.priority {
+            for item in &mut items {
+                item.priority = serde_json::from_str(&item.payload).map_or(0, |it| priority(&it));
+            }
+        }
+        let given = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        let done_by = self.done_by;
+        let ids = done_by.map(|_| items.iter().map(|item| item.id.clone()).collect());
+        self.operations.start(Operation::Enqueue, |store, job| async move {
+            let added = store.enqueue(&job, items, store.now()).await?;
+            let already_done = match (done_by, ids) {
+                (Some(by), Some(ids)) if added < given => {
+                    count_done(&*store, &job, ids, by).await?
+                }
+                _ => 0,
+            };
+            Ok(EngineEvent::Enqueued { added, already_done })
+        });
+    }
+
+    /// Takes in an item that was claimed.
+    pub(super) fn take_in(&mut self, lease: Lease, is_started: bool, until: Timestamp) {
+        // Of one whose lease had expired, and that this worker has still, nothing changes.
+        if let Some(keys) = &mut self.keys
+            && !self.leases.is_continued_by(&lease)
+        {
+            keys.add(lease.key.item, &lease.payload, self.store.now());
+        }
+        self.leases.add(lease, is_started, until);
+    }
+
+    /// Returns when to claim again what waited for its key.
+    pub(super) fn claim_keyed_soon(&mut self) {
+        if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
+            && !self.is_idle()
+        {
+            self.claim_at = Some(Instant::now() + keys.claim_every());
+        }
+    }
+}
+
+/// Counts which of these items had succeeded by this time.
+async fn count_done(
+    store: &dyn Store,
+    job: &str,
+    ids: Vec<String>,
+    by: Timestamp,
+) -> Result<u64, StoreError> {
+    let (most, after) = (ids.len(), by + Duration::from_micros(1));
+    let done = Filter::job(job).ids(ids).states([ItemState::Succeeded]).until(after);
+    let (mut number, mut after) = (0_u64, None);
+    loop {
+        let page = store.list(&done, after, most).await?;
+        number = number.saturating_add(u64::try_from(page.items.len()).unwrap_or(u64::MAX));
+        after = page.next;
+        if after.is_none() {
+            return Ok(number);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Settling: outcomes that are passed to the store, and the limits at which a job stops.
+
+use super::Engine;
+use super::attempt::Completion;
+use super::operations::{EngineEvent, Operation};
+use crate::engine::source::DynSource;
+#[cfg(feature = "metrics")]
+use crate::item::record::ItemState;
+use crate::item::record::Settlement;
+use crate::job::error_policy::{Exceeded, OnOpen};
+use crate::job::event::JobEvent;
+use crate::job::record::StopReason;
+
+impl Engine {
+    pub(super) fn start_settling(&mut self) {
+        if self.finished.is_empty() || self.operations.is_under_way(Operation::Settle) {
+            return;
+        }
+        let mut finished = std::mem::take(&mut self.finished);
+        let leases = &mut self.leases;
+        let has_listeners = self.collector.has_listeners();
+        #[cfg(feature = "metrics")]
+        let metrics = &mut self.metrics;
+        let settle = |finished: &mut Completion| {
+            let mut settlement = finished.settlement.take()?;
+            if has_listeners {
+                finished.history.clone_from(&settlement.history);
+            }
+            // No longer held: once settled, the item may be claimed again before the answer
+            // arrives.
+            #[cfg(feature = "metrics")]
+            if finished.state.is_some() || !settlement.history.is_empty() {
+                metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
+                metrics.took(&settlement);
+            }
+            leases.settle_with(&mut settlement);
+            Some(settlement)
+        };
+        let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
+        let started = self.leases.starts();
+        self.operations.start(Operation::Settle, |store, _| async move {
+            let good = store.settle(settlements, started, store.now()).await?;
+            Ok(EngineEvent::Settled(finished, good))
+        });
+    }
+
+    /// Handles the store's answer for one item.
+    pub(super) fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
+        self.ledger.settled(&finished, good);
+        if self.claim_at.is_none() && finished.puts_back() {
+            self.claim_soon();
+        }
+        // Another worker has the item now, and will report what becomes of it.
+        if !good {
+            return;
+        }
+        let last = finished.history.len().saturating_sub(1);
+        for (at, attempt) in finished.history.iter().enumerate() {
+            let state = finished.state.filter(|_| at == last);
+            let (job, item) = (&*self.job, finished.id.as_str());
+            self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
+        }
+        if let Some(state) = finished.state
+            && source.report_end(&finished.id, state)
+        {
+            self.input_complete = false;
+        }
+        if let Some(failure) = finished.failure {
+            if finished.stops {
+                self.stop(StopReason::Item {
+                    item: failure.item.clone(),
+                    message: failure.failure.to_string(),
+                });
+            }
+            self.collector.add(failure);
+        }
+    }
+
+    /// Stops the job if its policy says so.
+    pub(super) fn check_bounds(&mut self) {
+        match self.ledger.exceeded(&self.policy) {
+            Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),
+            Some(Exceeded::MaxFailures { most }) => {
+                self.stop(StopReason::MaxFailures { max_failures: most });
+            }
+            Some(Exceeded::Threshold { most, failed, ended }) => {
+                self.stop(StopReason::FailureThreshold { failure_threshold: most, failed, ended });
+            }
+            None => {}
+        }
+        if self.policy.on_open == OnOpen::Stop
+            && self.breaker.as_ref().is_some_and(|breaker| !breaker.open_for().is_zero())
+        {
+            self.stop(StopReason::BreakerOpen);
+        }
+    }
+
+    /// Starts nothing more, and lets running items finish.
+    pub(super) fn stop(&mut self, reason: StopReason) {
+        if self.stopping.is_none() {
+            self.collector.emit(&JobEvent::Stopping { reason: &reason });
+            self.stopping = Some(reason);
+        }
+    }
+}

@@ -25,7 +25,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use retry_workflow::store::{
     Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settled, Settlement, Start, StoreCheck, StoreFuture, check_ids,
+    Page, Selection, Settlement, Start, StoreCheck, StoreFuture, Waiting, check_ids,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -202,9 +202,7 @@ impl PostgresStore {
             if let Err(Ok(leases)) = reply.send(claimed)
                 && !leases.is_empty()
             {
-                let release =
-                    |lease: &Lease| Settlement::new(lease.key, Settled::Released, Vec::new());
-                let released = leases.iter().map(release).collect();
+                let released = leases.iter().map(|lease| Settlement::released(lease.key)).collect();
                 drop(store.settle(released, Vec::new(), now).await);
             }
         });
@@ -226,14 +224,28 @@ impl PostgresStore {
         }
     }
 
-    /// As [`notify`](Self::notify), for the job that a filter names, or for all jobs.
-    async fn notify_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
-        self.wrote(changed.as_ref().is_ok_and(|changed| *changed > 0));
-        match (&filter.job, changed) {
-            (_, Ok(0) | Err(_)) => {}
-            (Some(job), _) => listening::notify(&self.0, job).await,
-            (None, _) => listening::notify_all(&self.0).await,
+    /// Runs an operation that changes items of a job, or of all jobs. Claims are moved back, so that
+    /// they find items that are due at `due`, and those who wait for changes are woken.
+    async fn change_items(
+        &self,
+        job: Option<&str>,
+        due: Option<Timestamp>,
+        changing: impl Future<Output = StoreResult<u64>>,
+    ) -> StoreResult<u64> {
+        let changed = changing.await;
+        if let Some(due) = due {
+            self.rewind_to(due);
         }
+        let is_changed = changed.as_ref().is_ok_and(|changed| *changed > 0);
+        match job {
+            Some(job) => self.notify(job, is_changed).await,
+            None if is_changed => {
+                self.wrote(true);
+                listening::notify_all(&self.0).await;
+            }
+            None => {}
+        }
+        changed
     }
 
     /// As [`notify`](Self::notify), for the job that a key belongs to.
@@ -317,11 +329,8 @@ impl Store for PostgresStore {
     ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
             check_ids(std::iter::once(job).chain(items.iter().map(|item| item.id.as_str())))?;
-            let added =
-                run!(self, add::enqueue, [job = job.to_owned(), items = items], [due]).await;
-            self.rewind_to(due);
-            self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
-            added
+            let added = run!(self, add::enqueue, [job = job.to_owned(), items = items], [due]);
+            self.change_items(Some(job), Some(due), added).await
         })
     }
 
@@ -344,12 +353,7 @@ impl Store for PostgresStore {
         now: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
         Box::pin(async move {
-            let due = |settlement: &Settlement| match settlement.end {
-                Settled::RetryAt { due, .. } | Settled::Deferred { due, .. } => Some(due),
-                Settled::Released => Some(now),
-                _ => None,
-            };
-            let due = settlements.iter().filter_map(due).min();
+            let due = settlements.iter().filter_map(|one| one.end.due(now)).min();
             let settled = self
                 .run(
                     (settlements, started, now),
@@ -390,13 +394,8 @@ impl Store for PostgresStore {
         workers: Vec<String>,
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let expired =
-                run!(self, claim::expire, [job = job.to_owned(), workers = workers], [now]).await;
-            self.rewind_to(now);
-            self.notify(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
-            expired
-        })
+        let expired = run!(self, claim::expire, [job = job.to_owned(), workers = workers], [now]);
+        Box::pin(self.change_items(Some(job), Some(now), expired))
     }
 
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
@@ -440,30 +439,24 @@ impl Store for PostgresStore {
         now: Timestamp,
         every: Duration,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let redriven =
-                run!(self, dead::redrive, [filter = filter.clone()], [max, now, every]).await;
-            self.rewind_to(now);
-            self.notify_by(filter, &redriven).await;
-            redriven
-        })
+        let redriven = run!(self, dead::redrive, [filter = filter.clone()], [max, now, every]);
+        Box::pin(self.change_items(filter.job.as_deref(), Some(now), redriven))
     }
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let purged = run!(self, dead::purge, [filter = filter.clone()], []).await;
-            self.notify_by(filter, &purged).await;
-            purged
-        })
+        let purged = run!(self, dead::purge, [filter = filter.clone()], []);
+        Box::pin(self.change_items(filter.job.as_deref(), None, purged))
     }
 
-    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let due = run!(self, dead::make_due, [job = job.to_owned()], [max, now]).await;
-            self.rewind_to(now);
-            self.notify(job, due.as_ref().is_ok_and(|due| *due > 0)).await;
-            due
-        })
+    fn make_due<'a>(
+        &'a self,
+        job: &'a str,
+        which: Waiting,
+        max: usize,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
+        let made = run!(self, dead::make_due, [job = job.to_owned()], [which, max, now]);
+        Box::pin(self.change_items(Some(job), Some(now), made))
     }
 
     fn skip<'a>(
@@ -473,21 +466,8 @@ impl Store for PostgresStore {
         why: Failure,
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let skipped =
-                run!(self, dead::skip, [job = job.to_owned(), why = why], [max, now]).await;
-            self.notify(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
-            skipped
-        })
-    }
-
-    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
-        Box::pin(async move {
-            let recalled = run!(self, claim::recall, [job = job.to_owned()], [max, now]).await;
-            self.rewind_to(now);
-            self.notify(job, recalled.as_ref().is_ok_and(|recalled| *recalled > 0)).await;
-            recalled
-        })
+        let skipped = run!(self, dead::skip, [job = job.to_owned(), why = why], [max, now]);
+        Box::pin(self.change_items(Some(job), None, skipped))
     }
 
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {

@@ -152,7 +152,7 @@ pub(crate) async fn run(
     let most_waiting =
         if options.priority.is_some() { MOST_WAITING_BY_PRIORITY } else { MOST_WAITING };
     let Overview { counts: base, waiting, .. } = store.overview(&job.id, most_waiting).await?;
-    limits::recall(&*store, &job, &options).await?;
+    limits::end_waits(&*store, &job, &options).await?;
     begin(&*store, &job, base, &options, signals.start.is_some()).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 

@@ -37,7 +37,7 @@ use crate::item::failure::Failure;
 pub use crate::item::priority::{PRIORITIES, Priorities};
 pub use crate::item::record::{
     AttemptOutcome, AttemptRecord, Cursor, Lease, LeaseKey, NewItem, Page, SUSPECT_AFTER,
-    Selection, Settled, Settlement, Start, StepTime,
+    Selection, Settled, Settlement, Start, StepTime, Waiting,
 };
 use crate::item::record::{Counts, Filter, ItemRecord};
 pub use crate::item::summary::{Group, HourCount, JobRow, Minute, Overview};
@@ -138,7 +138,7 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// | --- | --- |
 /// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
 /// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `durations`, `jobs` |
-/// | dead letters, and items that come or go | `redrive`, `make_due`, `purge`, `edit`, `skip`, `recall`, `remove`, `import` |
+/// | dead letters, and items that come or go | `redrive`, `make_due`, `purge`, `edit`, `skip`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert`, `update` |
 ///
 /// - Start from [`MemoryStore`], the shortest one.
@@ -325,9 +325,15 @@ pub trait Store: Send + Sync + 'static {
     /// the item counts as skipped, so that it is not added again.
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64>;
 
-    /// Makes up to `max` pending items of a job due at `now` that would be due later, and returns
-    /// how many.
-    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64>;
+    /// Makes up to `max` items of a job due at `now` that are pending and would be due later, and
+    /// returns how many.
+    fn make_due<'a>(
+        &'a self,
+        job: &'a str,
+        which: Waiting,
+        max: usize,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64>;
 
     /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
     fn skip<'a>(
@@ -337,11 +343,6 @@ pub trait Store: Send + Sync + 'static {
         why: Failure,
         now: Timestamp,
     ) -> StoreFuture<'a, u64>;
-
-    /// Makes up to `max` items of a job due at `now` that are due later because they were
-    /// [deferred](Settled::Deferred) for a limit, and returns how many. Items that wait for their
-    /// next attempt, or were deferred for another reason, stay as they are.
-    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64>;
 
     /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether
     /// there is such an item.
@@ -392,8 +393,8 @@ pub trait Store: Send + Sync + 'static {
     /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
     /// call returned, 0 for the first one: a change in between ends this call at once.
     ///
-    /// Such changes are: items are added, imported, put back (by a settlement, a re-drive or a
-    /// recall), made due, edited, skipped, purged or removed; leases are ended by
+    /// Such changes are: items are added, imported, put back (by a settlement or a
+    /// re-drive), made due, edited, skipped, purged or removed; leases are ended by
     /// [`expire`](Self::expire); a value changes whose key is a word, `/` and the id of the job.
     /// The end of an item need not be reported, nor a due time that arrives. The call may end
     /// without a change: callers check what is there, and check once a minute anyway.

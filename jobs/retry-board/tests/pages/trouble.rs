@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use retry_workflow::store::{
     Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, Start, StoreFuture,
+    Page, Selection, Settlement, Start, StoreFuture, Waiting,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, SqliteStore, Store, StoreError, Timestamp};
 
@@ -42,9 +42,8 @@ macro_rules! broken_otherwise {
             fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
             fn redrive(filter: &'a Filter, max: Option<u64>, now: Timestamp, every: Duration) -> u64;
             fn purge(filter: &'a Filter) -> u64;
-            fn make_due(job: &'a str, max: usize, now: Timestamp) -> u64;
+            fn make_due(job: &'a str, which: Waiting, max: usize, now: Timestamp) -> u64;
             fn skip(job: &'a str, max: usize, why: Failure, now: Timestamp) -> u64;
-            fn recall(job: &'a str, max: usize, now: Timestamp) -> u64;
             fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Change, NewItem, Selection, Settled, Settlement, Start, Waiting,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
@@ -259,9 +259,9 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     of_the_job("a purge by id", "items_job_id_key", 2.0);
     assert_eq!(store.skip("job", 50, Failure::new("cancelled", "no"), at(9)).await, Ok(50));
     of_the_job("leaving out 50", "using claimable", 500.0);
-    assert_eq!(store.make_due("job", 50, at(0)).await, Ok(50));
+    assert_eq!(store.make_due("job", Waiting::All, 50, at(0)).await, Ok(50));
     of_the_job("making 50 due", "using claimable", 500.0);
-    assert_eq!(store.recall("job", 50, at(9)).await, Ok(0));
+    assert_eq!(store.make_due("job", Waiting::ForLimit, 50, at(9)).await, Ok(0));
     of_the_job("a recall", "using claimable", 500.0);
     assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
     of_the_job("an edit", "items_job_id_key", 1.0);

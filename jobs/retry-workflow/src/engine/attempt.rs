@@ -79,9 +79,8 @@ pub(super) struct Completion {
 impl Completion {
     /// Releases an item that was not started.
     pub(super) fn released(key: LeaseKey) -> Self {
-        let settlement = Settlement::new(key, Settled::Released, Vec::new());
         Self {
-            settlement: Some(settlement),
+            settlement: Some(Settlement::released(key)),
             history: Vec::new(),
             id: String::new(),
             state: None,

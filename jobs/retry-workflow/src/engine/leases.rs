@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::item::clock::Timestamp;
-use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
+use crate::item::record::{Lease, LeaseKey, Settlement, Start};
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// The items that a worker has in hand.
@@ -278,8 +278,7 @@ impl Drop for Leases {
 /// Releases items that no handler works on. A failure can no longer be reported; the leases expire
 /// by themselves.
 pub(super) async fn release(store: Arc<dyn Store>, keys: Vec<LeaseKey>) {
-    let released =
-        keys.into_iter().map(|lease| Settlement::new(lease, Settled::Released, Vec::new()));
+    let released = keys.into_iter().map(Settlement::released);
     let now = store.now();
     drop(store.settle(released.collect(), Vec::new(), now).await);
 }
@@ -287,7 +286,7 @@ pub(super) async fn release(store: Arc<dyn Store>, keys: Vec<LeaseKey>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::record::{AttemptOutcome, AttemptRecord};
+    use crate::item::record::{AttemptOutcome, AttemptRecord, Settled};
     use crate::store::MemoryStore;
 
     #[tokio::test(start_paused = true)]

@@ -16,12 +16,13 @@ use std::time::Duration;
 use self::keys::{KeyBound, KeyLimit, KeyLimits, KeyOf};
 use self::pace::Pace;
 use super::Options;
+use crate::item::record::Waiting;
 use crate::job::rate::Rate;
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
-/// The number of items that are recalled in one transaction.
-const RECALLED_AT_ONCE: usize = 5_000;
+/// The number of items that are made due in one transaction.
+const DUE_BATCH: usize = 5_000;
 
 /// The limits of a job. With limits by key, its rate is one that all items share, so that an item
 /// gets a start that suits all of them.
@@ -51,13 +52,13 @@ pub(super) fn recorded(options: &Options) -> Vec<String> {
 }
 
 /// Makes items due that wait for limits that the job no longer has.
-pub(super) async fn recall(
+pub(super) async fn end_waits(
     store: &dyn Store,
     job: &Job,
     options: &Options,
 ) -> Result<(), StoreError> {
     if !job.limits.is_empty() && job.limits != recorded(options) {
-        while store.recall(&job.id, RECALLED_AT_ONCE, store.now()).await? > 0 {}
+        while store.make_due(&job.id, Waiting::ForLimit, DUE_BATCH, store.now()).await? > 0 {}
     }
     Ok(())
 }

@@ -310,10 +310,75 @@ pub enum Settled {
         due: Timestamp,
         /// The checkpoint for its attempt.
         checkpoint: Option<String>,
-        /// Set if it waits for a limit of the job: [`Store::recall`](crate::Store::recall) ends
-        /// such a wait, and no other.
+        /// Set if it waits for a limit of the job: see [`Waiting::ForLimit`].
         for_limit: bool,
     },
+}
+
+impl Settled {
+    /// Returns the state that the item gets.
+    pub const fn state(&self) -> ItemState {
+        match self {
+            Self::Succeeded(_) => ItemState::Succeeded,
+            Self::RetryAt { .. } | Self::Released | Self::Deferred { .. } => ItemState::Pending,
+            Self::Dead(_) => ItemState::Dead,
+            Self::Skipped(_) => ItemState::Skipped,
+        }
+    }
+
+    /// Returns when the item is due again if it is settled at `now`; `None` if it has ended.
+    pub const fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::RetryAt { due, .. } | Self::Deferred { due, .. } => Some(*due),
+            Self::Released => Some(now),
+            Self::Succeeded(_) | Self::Dead(_) | Self::Skipped(_) => None,
+        }
+    }
+
+    /// Returns `true` if the attempt is taken back, as if the item had not been claimed: it is
+    /// released or deferred.
+    pub const fn takes_back(&self) -> bool {
+        matches!(self, Self::Released | Self::Deferred { .. })
+    }
+
+    /// Returns the checkpoint for the next attempt. A release keeps the one that the item has.
+    pub fn checkpoint(&self) -> Option<&str> {
+        match self {
+            Self::RetryAt { checkpoint, .. } | Self::Deferred { checkpoint, .. } => {
+                checkpoint.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the output of a success.
+    pub fn output(&self) -> Option<&str> {
+        match self {
+            Self::Succeeded(output) => output.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the failure with which the item ends.
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Dead(failure) => Some(failure),
+            Self::Skipped(failure) => failure.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// The items that [`Store::make_due`](crate::Store::make_due) makes due.
+///
+/// Every store supports all of them, so no variant will be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// All that are pending.
+    All,
+    /// Those that were [deferred](Settled::Deferred) for a limit of the job. Items that wait for
+    /// their next attempt, or were deferred for another reason, stay as they are.
+    ForLimit,
 }
 
 /// The end of a lease, and what to write about it.
@@ -334,6 +399,11 @@ impl Settlement {
     /// Creates the settlement of a lease, without step times.
     pub fn new(lease: LeaseKey, end: Settled, history: Vec<AttemptRecord>) -> Self {
         Self { lease, end, history, step_times: Vec::new() }
+    }
+
+    /// Creates the release of a lease whose item was not started.
+    pub const fn released(lease: LeaseKey) -> Self {
+        Self { lease, end: Settled::Released, history: Vec::new(), step_times: Vec::new() }
     }
 
     /// Returns how long each attempt took, with its step if it has one: from the rows of the

@@ -16,7 +16,7 @@ use serde_json::Value;
 use self::after::After;
 use crate::item::clock::Timestamp;
 use crate::item::failure::{Failure, LATE};
-use crate::item::record::{Counts, Cursor, Filter, ItemState, Page};
+use crate::item::record::{Counts, Cursor, Filter, ItemState, Page, Waiting};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
@@ -897,7 +897,7 @@ impl Job {
     pub async fn make_due(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let mut all = 0_u64;
         loop {
-            let made = store.make_due(id, AT_ONCE, store.now()).await?;
+            let made = store.make_due(id, Waiting::All, AT_ONCE, store.now()).await?;
             all = all.saturating_add(made);
             if usize::try_from(made).is_ok_and(|made| made < AT_ONCE) {
                 return Ok(all);

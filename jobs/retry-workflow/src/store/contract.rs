@@ -96,7 +96,7 @@ macro_rules! store_contract {
             a_release_takes_the_attempt_back
             a_release_keeps_losses_and_checkpoint
             a_deferred_item_waits_uncounted_and_then_comes_first
-            a_recall_takes_items_deferred_for_a_limit_only
+            only_items_deferred_for_a_limit_are_made_due_with_it
             an_extended_lease_ends_later
             an_extension_never_shortens_a_lease
             a_stale_extension_is_refused

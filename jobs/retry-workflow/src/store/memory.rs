@@ -19,7 +19,7 @@ use crate::item::failure::Failure;
 use crate::item::priority::Priorities;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
+    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start, Waiting,
 };
 use crate::item::summary::{Group, JobRow, Minute, Overview};
 
@@ -173,6 +173,15 @@ impl StoredItem {
         (self.lost, self.dropped) = (0, 0);
     }
 
+    /// Returns whether it is a dead letter or skipped, and not purged.
+    fn has_failed(&self) -> bool {
+        matches!(self.record.state, ItemState::Dead | ItemState::Skipped) && !self.purged
+    }
+
+    fn is_pending_in(&self, job: &str) -> bool {
+        self.record.job == job && self.record.state == ItemState::Pending
+    }
+
     fn is_held_by(&self, lease: LeaseKey) -> bool {
         self.record.state == ItemState::Leased && self.token == lease.token
     }
@@ -302,48 +311,28 @@ impl StoredJob {
                 first.remove();
             }
         }
-        for row in settlement.history {
+        let Settlement { end, history, .. } = settlement;
+        for row in history {
             self.minute(now.minute()).tried(&row);
             self.write(item, row);
         }
-        let is_kept = matches!(settlement.end, Settled::Released | Settled::Deferred { .. });
-        if !is_kept {
-            item.record.checkpoint = None;
+        self.move_to(number, item, (end.state(), end.due(now)), |item| {
+            if end.takes_back() {
+                item.record.attempt = item.record.attempt.saturating_sub(1);
+            } else {
+                item.forgive();
+            }
+            if let Settled::Deferred { for_limit, .. } = end {
+                (item.deferred, item.waits_for_limit) = (true, for_limit);
+            }
+        });
+        if end != Settled::Released {
+            item.record.checkpoint = end.checkpoint().map(ToOwned::to_owned);
         }
-        match settlement.end {
-            Settled::Succeeded(output) => {
-                self.move_to(number, item, (ItemState::Succeeded, None), StoredItem::forgive);
-                item.record.ended = Some(now);
-                item.record.output = output;
-            }
-            Settled::RetryAt { due, checkpoint } => {
-                self.move_to(number, item, (ItemState::Pending, Some(due)), StoredItem::forgive);
-                item.record.checkpoint = checkpoint;
-            }
-            Settled::Dead(failure) => {
-                self.move_to(number, item, (ItemState::Dead, None), StoredItem::forgive);
-                item.record.ended = Some(now);
-                item.record.failure = Some(failure);
-            }
-            Settled::Skipped(failure) => {
-                self.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-                item.record.ended = Some(now);
-                item.record.failure = failure;
-            }
-            Settled::Released => {
-                self.move_to(number, item, (ItemState::Pending, Some(now)), |item| {
-                    item.record.attempt = item.record.attempt.saturating_sub(1);
-                });
-            }
-            Settled::Deferred { due, checkpoint, for_limit } => {
-                self.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
-                    item.record.attempt = item.record.attempt.saturating_sub(1);
-                    (item.deferred, item.waits_for_limit) = (true, for_limit);
-                });
-                item.record.checkpoint = checkpoint;
-            }
-        }
+        item.record.output = end.output().map(ToOwned::to_owned);
+        item.record.failure = end.failure().cloned();
         if item.record.state.is_final() {
+            item.record.ended = Some(now);
             self.minute(now.minute()).ended(item.record.state);
         }
     }
@@ -428,15 +417,22 @@ impl Tables {
         }
     }
 
-    /// The numbers of the dead letters and skipped items that a filter selects and that are not
-    /// purged.
-    fn failed(&self, filter: &Filter) -> Vec<i64> {
-        let is_meant = |item: &StoredItem| {
-            matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
-                && !item.purged
-                && filter.wants(&item.record)
-        };
-        self.items.iter().filter(|(_, item)| is_meant(item)).map(|(number, _)| *number).collect()
+    /// Changes up to `max` items that are meant, in order, and returns how many.
+    fn change_items(
+        &mut self,
+        max: usize,
+        is_meant: impl Fn(&StoredItem) -> bool,
+        mut change: impl FnMut(&mut StoredJob, i64, &mut StoredItem),
+    ) -> u64 {
+        let Self { items, jobs, .. } = self;
+        let mut changed = 0;
+        for (&number, item) in items.iter_mut().filter(|(_, item)| is_meant(item)).take(max) {
+            if let Some(job) = jobs.get_mut(&item.record.job) {
+                change(job, number, item);
+                changed += 1;
+            }
+        }
+        changed
     }
 
     fn values(&self, prefix: &str) -> Vec<(String, String)> {
@@ -444,29 +440,6 @@ impl Tables {
         from.take_while(|(key, _)| key.starts_with(prefix))
             .map(|(key, (_, value))| (key.clone(), value.clone()))
             .collect()
-    }
-
-    fn redrive(&mut self, number: i64, due: Timestamp) {
-        if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
-                item.forgive();
-                item.record.run = item.record.run.saturating_add(1);
-                item.record.attempt = 0;
-            });
-            item.record.ended = None;
-            item.record.failure = None;
-            item.record.checkpoint = None;
-        }
-    }
-
-    fn purge(&mut self, number: i64) {
-        if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-            item.purged = true;
-            item.record.payload = String::new();
-            item.record.failure = None;
-            item.record.history = Vec::new();
-        }
     }
 }
 
@@ -594,23 +567,17 @@ impl Store for MemoryStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
-            let Tables { items, jobs, .. } = tables;
-            // Those who are woken wait for the lock.
+            // Waiting callers get the lock afterwards.
             self.changes.wake(job);
-            let Some(job) = jobs.get_mut(job) else { return Ok(0) };
-            let held: Vec<_> = job.ids.values().copied().collect();
-            let mut expired = 0;
-            for number in held {
-                if let Some(item) = items.get_mut(&number)
+            let is_meant = |item: &StoredItem| {
+                item.record.job == job
                     && item.record.state == ItemState::Leased
                     && item.record.due > Some(now)
                     && workers.iter().any(|worker| *worker == *item.worker)
-                {
-                    job.move_to(number, item, (ItemState::Leased, Some(now)), |_| ());
-                    expired += 1;
-                }
-            }
-            Ok(expired)
+            };
+            Ok(tables.change_items(usize::MAX, is_meant, |job, number, item| {
+                job.move_to(number, item, (ItemState::Leased, Some(now)), |_| ());
+            }))
         })
     }
 
@@ -742,44 +709,54 @@ impl Store for MemoryStore {
         self.with(move |tables| {
             self.changes.wake_by_filter(filter);
             let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-            let mut redriven = 0_u64;
+            let is_meant = |item: &StoredItem| item.has_failed() && filter.wants(&item.record);
             let mut after = 0_i64;
-            for number in tables.failed(filter).into_iter().take(max) {
-                tables.redrive(number, now + Duration::from_micros(after.unsigned_abs()));
+            Ok(tables.change_items(max, is_meant, |job, number, item| {
+                let due = now + Duration::from_micros(after.unsigned_abs());
                 after = after.saturating_add(micros(every));
-                redriven += 1;
-            }
-            Ok(redriven)
+                job.move_to(number, item, (ItemState::Pending, Some(due)), |item| {
+                    item.forgive();
+                    item.record.run = item.record.run.saturating_add(1);
+                    item.record.attempt = 0;
+                });
+                item.record.ended = None;
+                item.record.failure = None;
+                item.record.checkpoint = None;
+            }))
         })
     }
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake_by_filter(filter);
-            let failed = tables.failed(filter);
-            for &number in &failed {
-                tables.purge(number);
-            }
-            Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
+            let is_meant = |item: &StoredItem| item.has_failed() && filter.wants(&item.record);
+            Ok(tables.change_items(usize::MAX, is_meant, |job, number, item| {
+                job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
+                item.purged = true;
+                item.record.payload = String::new();
+                item.record.failure = None;
+                item.record.history = Vec::new();
+            }))
         })
     }
 
-    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+    fn make_due<'a>(
+        &'a self,
+        job: &'a str,
+        which: Waiting,
+        max: usize,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake(job);
-            let waits = |item: &StoredItem| {
-                item.record.job == job
-                    && item.record.state == ItemState::Pending
+            let is_meant = |item: &StoredItem| {
+                item.is_pending_in(job)
                     && item.record.due > Some(now)
+                    && (which == Waiting::All || item.waits_for_limit)
             };
-            let waiting = tables.items.iter().filter(|(_, item)| waits(item));
-            let numbers: Vec<_> = waiting.map(|(&number, _)| number).take(max).collect();
-            for &number in &numbers {
-                if let Some((job, item)) = tables.job_and_item(number) {
-                    job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
-                }
-            }
-            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+            Ok(tables.change_items(max, is_meant, |job, number, item| {
+                job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
+            }))
         })
     }
 
@@ -792,42 +769,14 @@ impl Store for MemoryStore {
     ) -> StoreFuture<'a, u64> {
         self.with(move |tables| {
             self.changes.wake(job);
-            let is_pending = |item: &StoredItem| {
-                item.record.job == job && item.record.state == ItemState::Pending
-            };
-            let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
-            let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
-            for &number in &numbers {
-                if let Some((job, item)) = tables.job_and_item(number) {
-                    job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
-                    job.minute(now.minute()).ended(ItemState::Skipped);
-                    item.record.ended = Some(now);
-                    item.record.failure = Some(why.clone());
-                    item.record.checkpoint = None;
-                }
-            }
-            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
-        })
-    }
-
-    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
-        self.with(move |tables| {
-            let is_meant = |item: &StoredItem| {
-                let record = &item.record;
-                record.job == job
-                    && record.state == ItemState::Pending
-                    && item.waits_for_limit
-                    && record.due > Some(now)
-            };
-            let meant = tables.items.iter().filter(|(_, item)| is_meant(item));
-            let numbers: Vec<_> = meant.map(|(&number, _)| number).take(max).collect();
-            for &number in &numbers {
-                self.changes.wake(job);
-                if let Some((job, item)) = tables.job_and_item(number) {
-                    job.move_to(number, item, (ItemState::Pending, Some(now)), |_| {});
-                }
-            }
-            Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+            let is_meant = |item: &StoredItem| item.is_pending_in(job);
+            Ok(tables.change_items(max, is_meant, |job, number, item| {
+                job.move_to(number, item, (ItemState::Skipped, None), StoredItem::forgive);
+                job.minute(now.minute()).ended(ItemState::Skipped);
+                item.record.ended = Some(now);
+                item.record.failure = Some(why.clone());
+                item.record.checkpoint = None;
+            }))
         })
     }
 
@@ -835,9 +784,7 @@ impl Store for MemoryStore {
         self.with(move |tables| {
             let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
             let found = number.and_then(|number| tables.job_and_item(number));
-            let Some((_, item)) = found.filter(|(_, item)| {
-                !item.purged && matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
-            }) else {
+            let Some((_, item)) = found.filter(|(_, item)| item.has_failed()) else {
                 return Ok(false);
             };
             self.changes.wake(job);

@@ -39,6 +39,7 @@ use crate::item::durations::Durations;
 use crate::item::failure::Failure;
 use crate::item::record::{
     Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
+    Waiting,
 };
 use crate::item::summary::{Group, JobRow, Minute, Overview};
 
@@ -581,9 +582,15 @@ impl Store for SqliteStore {
         Box::pin(self.0.writer.run(move |tx| dead::purge(tx, &filter)))
     }
 
-    fn make_due<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
+    fn make_due<'a>(
+        &'a self,
+        job: &'a str,
+        which: Waiting,
+        max: usize,
+        now: Timestamp,
+    ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| dead::make_due(tx, &job, max, now)))
+        Box::pin(self.0.writer.run(move |tx| dead::make_due(tx, &job, which, max, now)))
     }
 
     fn skip<'a>(
@@ -595,11 +602,6 @@ impl Store for SqliteStore {
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
         Box::pin(self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)))
-    }
-
-    fn recall<'a>(&'a self, job: &'a str, max: usize, now: Timestamp) -> StoreFuture<'a, u64> {
-        let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| claim::recall(tx, &job, max, now)))
     }
 
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {

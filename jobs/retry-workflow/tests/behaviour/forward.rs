@@ -19,9 +19,8 @@ macro_rules! forward {
             fn jobs(after: Option<retry_workflow::store::Cursor>, max: usize) -> retry_workflow::store::Page<retry_workflow::store::JobRow>;
             fn redrive(filter: &'a retry_workflow::Filter, max: Option<u64>, now: retry_workflow::Timestamp, every: std::time::Duration) -> u64;
             fn purge(filter: &'a retry_workflow::Filter) -> u64;
-            fn make_due(job: &'a str, max: usize, now: retry_workflow::Timestamp) -> u64;
+            fn make_due(job: &'a str, which: retry_workflow::store::Waiting, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn skip(job: &'a str, max: usize, why: retry_workflow::Failure, now: retry_workflow::Timestamp) -> u64;
-            fn recall(job: &'a str, max: usize, now: retry_workflow::Timestamp) -> u64;
             fn edit(job: &'a str, id: &'a str, payload: String) -> bool;
             fn remove(job: &'a str, max: usize, keys: Vec<String>) -> u64;
             fn import(items: Vec<retry_workflow::ItemRecord>, now: retry_workflow::Timestamp) -> u64;

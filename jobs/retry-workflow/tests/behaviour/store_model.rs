@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use retry_workflow::store::{
     AttemptOutcome, AttemptRecord, DURATIONS_KEPT, Durations, HourCount, JobRow, Lease, LeaseKey,
-    Minute, NewItem, SUSPECT_AFTER, Selection, Settled, Settlement, Start, StepTime,
+    Minute, NewItem, SUSPECT_AFTER, Selection, Settled, Settlement, Start, StepTime, Waiting,
 };
 use retry_workflow::{Counts, Failure, Filter, ItemRecord, ItemState, Store, Timestamp};
 
@@ -564,7 +564,7 @@ impl<S: Store> Stage<S> {
             }
             Operation::MakeDue { job } => {
                 let made = model.make_due(JOBS[job], now);
-                assert_eq!(store.make_due(JOBS[job], 100, now).await, Ok(made));
+                assert_eq!(store.make_due(JOBS[job], Waiting::All, 100, now).await, Ok(made));
             }
             Operation::Import { from } => self.import(from).await,
             Operation::Cas { key, revision } => {

@@ -314,29 +314,6 @@ fn leased(row: &Row) -> Result<Lease, PostgresError> {
     Ok(lease)
 }
 
-/// Items that wait for a limit are those that are pending and have no worker.
-static RECALL: LazyLock<String> = LazyLock::new(|| RECALLED.replace("@CLAIM_RANKS", &CLAIM_RANKS));
-
-const RECALLED: &str = "\
-WITH meant AS MATERIALIZED (
-    SELECT s.item FROM @states s
-    WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.claim_rank & 3 <> 0 AND s.due > $2
-        AND s.state = 0 AND s.worker IS NULL
-    ORDER BY s.item LIMIT $3::bigint FOR UPDATE
-)
-UPDATE @states s SET due = $2 FROM meant m WHERE s.item = m.item";
-
-pub(crate) async fn recall(
-    client: &PooledClient,
-    shared: &Shared,
-    job: &str,
-    max: usize,
-    now: Timestamp,
-) -> Result<u64, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
-    shared.execute(client, &RECALL, &[&job, &now.as_micros(), &limit(max)]).await
-}
-
 pub(crate) async fn expire(
     client: &PooledClient,
     shared: &Shared,

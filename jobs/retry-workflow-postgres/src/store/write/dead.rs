@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use retry_workflow::store::Group;
+use retry_workflow::store::{Group, Waiting};
 use retry_workflow::{Failure, Filter, Timestamp};
 
 use super::settle::{counted, json};
@@ -120,10 +120,12 @@ pub(crate) async fn purge(
     shared.count(client, &sql, &selection.values()).await
 }
 
+/// Items that wait for a limit are those that are pending, have been claimed, and have no worker.
 const MAKE_DUE: &str = "\
 WITH meant AS MATERIALIZED (
     SELECT s.item FROM @states s
     WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.due > $2::bigint AND s.state = 0
+        AND ($4::boolean OR s.claim_rank & 3 <> 0 AND s.worker IS NULL)
     LIMIT $3::bigint FOR UPDATE
 ), moved AS (
     UPDATE @states s SET due = $2::bigint FROM meant m WHERE s.item = m.item
@@ -137,11 +139,13 @@ pub(crate) async fn make_due(
     client: &PooledClient,
     shared: &Shared,
     job: &str,
+    which: Waiting,
     max: usize,
     now: Timestamp,
 ) -> Result<u64, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
-    shared.count(client, &MAKE_DUE_SQL, &[&job, &now.as_micros(), &limit(max)]).await
+    let are_all = which == Waiting::All;
+    shared.count(client, &MAKE_DUE_SQL, &[&job, &now.as_micros(), &limit(max), &are_all]).await
 }
 
 const SKIP: &str = "\

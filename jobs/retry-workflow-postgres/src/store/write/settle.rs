@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
-use retry_workflow::store::codes::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
+use retry_workflow::store::codes::{PENDING, outcome_code, state_code};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start};
 use retry_workflow::{Failure, Timestamp};
 
@@ -176,17 +176,10 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn push(&mut self, settlement: &'a Settlement, now: i64) -> Result<(), PostgresError> {
+    fn push(&mut self, settlement: &'a Settlement, now: Timestamp) -> Result<(), PostgresError> {
         let Settlement { lease, end, history, .. } = settlement;
-        let (state, due, checkpoint, output, failure) = match end {
-            Settled::Succeeded(output) => (SUCCEEDED, None, None, output.as_deref(), None),
-            Settled::RetryAt { due, checkpoint } | Settled::Deferred { due, checkpoint, .. } => {
-                (PENDING, Some(due.as_micros()), checkpoint.as_deref(), None, None)
-            }
-            Settled::Dead(failure) => (DEAD, None, None, None, Some(failure)),
-            Settled::Skipped(failure) => (SKIPPED, None, None, None, failure.as_ref()),
-            Settled::Released => (PENDING, Some(now), None, None, None),
-        };
+        let (checkpoint, output, failure) = (end.checkpoint(), end.output(), end.failure());
+        let due = end.due(now).map_or(0, Timestamp::as_micros);
         let token = i64::try_from(lease.token).unwrap_or(i64::MAX);
         self.item.push(lease.item);
         self.token.push(token);
@@ -196,7 +189,7 @@ impl<'a> Ends<'a> {
             Settled::Deferred { .. } => DEFERRED,
             _ => 0,
         };
-        self.numbers.extend([token, state.into(), due.unwrap_or_default(), back]);
+        self.numbers.extend([token, state_code(end.state()).into(), due, back]);
         self.numbers.extend(sums(history));
         self.has_texts |= checkpoint.is_some() || output.is_some() || failure.is_some();
         self.checkpoint.push(checkpoint.map(encode));
@@ -324,7 +317,7 @@ pub(crate) async fn settle(
     ordered.sort_by_key(|settlement| settlement.lease.item);
     let (mut ends, mut rows) = (Ends::default(), Rows::default());
     for settlement in &ordered {
-        ends.push(settlement, now.as_micros())?;
+        ends.push(settlement, now)?;
         let key = (settlement.lease.item, ends.token[ends.token.len() - 1]);
         for (part, row) in settlement.history.iter().enumerate() {
             let worker = shared.worker(client, &row.worker).await?;
@@ -405,8 +398,7 @@ async fn settled_before(
         .iter()
         .map(|settlement| i64::try_from(settlement.lease.token).unwrap_or(i64::MAX))
         .collect();
-    let is_back = |end: &Settled| matches!(end, Settled::Released | Settled::Deferred { .. });
-    let released: Vec<_> = settlements.iter().map(|settlement| is_back(&settlement.end)).collect();
+    let released: Vec<_> = settlements.iter().map(|one| one.end.takes_back()).collect();
     let rows = shared
         .query(
             client,

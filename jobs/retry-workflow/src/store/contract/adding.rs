@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, counts, enqueue, everything, found, ids, new, nothing_is_due,
-    overview, row, settle,
+    MINUTE, at, claim, claim_in, claim_one, counts, enqueue, everything, found, ids, new,
+    nothing_is_due, overview, row, settle,
 };
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptRecord, Counts, Filter, ItemRecord, ItemState, NewItem, Selection, Settled, Settlement,
+    AttemptRecord, Counts, Filter, ItemRecord, ItemState, NewItem, Settled, Settlement,
 };
 use crate::store::{MAX_ID_BYTES, Store, StoreError};
 use crate::words::cut;
@@ -92,13 +92,7 @@ pub async fn jobs_are_apart(store: &Arc<dyn Store>) {
     assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
     assert_eq!(counts(store).await.pending, 1);
     assert_eq!(claim(store, 0, 10).await.len(), 1);
-    assert_eq!(
-        store
-            .claim("other", "worker", at(0), Selection::Items { max: 10, starts: 10 }, MINUTE)
-            .await
-            .map(|all| all.len()),
-        Ok(1)
-    );
+    assert_eq!(claim_in(store, ("other", "worker"), at(0), (10, 10)).await.len(), 1);
 }
 
 /// An item has its own correlation id, or `job/id`; a worker sees only its own.
@@ -130,10 +124,7 @@ pub async fn anything_can_be_an_id(store: &Arc<dyn Store>) {
     for job in TEXTS {
         let items = TEXTS.map(|text| NewItem::new(text, text).correlation(text));
         assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
-        let leases = store
-            .claim(job, job, at(0), Selection::Items { max: 99, starts: 99 }, MINUTE)
-            .await
-            .expect("claimed");
+        let leases = claim_in(store, (job, job), at(0), (99, 99)).await;
         for (lease, text) in leases.iter().zip(TEXTS) {
             assert_eq!((lease.id.as_str(), lease.payload.as_str()), (text, text));
             assert_eq!(lease.correlation.as_deref(), Some(text));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, claim_suspect, claimed, counts, enqueue, failure, found, new,
-    nothing_is_due, overview, prefetch, settle, waiting,
+    MINUTE, at, claim, claim_in, claim_one, claim_suspect, claimed, counts, enqueue, failure,
+    found, names, new, nothing_is_due, overview, prefetch, put_back, settle, waiting,
 };
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemState, Lease, LeaseKey, NewItem, Selection, Settled,
+    AttemptOutcome, AttemptRecord, Filter, ItemState, Lease, LeaseKey, NewItem, Settled,
     Settlement, Start,
 };
 use crate::store::{PRIORITIES, Store};
@@ -20,8 +20,7 @@ pub async fn what_is_due_first_is_claimed_first(store: &Arc<dyn Store>) {
         assert_eq!(store.enqueue("job", vec![new(id)], at(due)).await, Ok(1));
     }
     let leases = claim(store, 9, 10).await;
-    let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-    assert_eq!(order, ["a", "b", "d", "c"]);
+    assert_eq!(names(&leases), ["a", "b", "d", "c"]);
     assert!(leases.iter().all(|lease| lease.payload == new(&lease.id).payload));
 }
 
@@ -49,8 +48,7 @@ pub async fn what_has_a_higher_priority_is_claimed_first(store: &Arc<dyn Store>)
     assert_eq!(store.enqueue("job", vec![ranked("e", 9)], at(2)).await, Ok(1));
     assert_eq!(store.enqueue("job", vec![ranked("f", 9)], at(50)).await, Ok(1));
     let leases = claim(store, 3, 4).await;
-    let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-    assert_eq!(order, ["e", "b", "d", "a"], "f is not due");
+    assert_eq!(names(&leases), ["e", "b", "d", "a"], "f is not due");
     for (lease, due) in leases.iter().zip([9, 8, 7, 6]) {
         settle(store, lease, 4, Settled::RetryAt { due: at(due), checkpoint: None }).await;
     }
@@ -73,8 +71,7 @@ pub async fn a_priority_stays_with_its_item(store: &Arc<dyn Store>) {
     ];
     for (now, end) in (0..).step_by(100).zip(ends) {
         let leases = claim(store, now, 3).await;
-        let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-        assert_eq!(order, ["first", "middle", "last"], "before {end:?}");
+        assert_eq!(names(&leases), ["first", "middle", "last"], "before {end:?}");
         for (id, priority) in [("first", 7), ("middle", 0), ("last", -9)] {
             assert_eq!(found(store, id).await.priority, priority);
         }
@@ -144,7 +141,7 @@ pub async fn an_item_has_begun_if_it_was_claimed_before_in_its_run(store: &Arc<d
     settle(store, &leases[4], 2, Settled::Dead(failure("other", "no"))).await;
     let again = Settled::RetryAt { due: at(2), checkpoint: None };
     settle(store, &leases[1], 2, again).await;
-    let release = |lease: &Lease| Settlement::new(lease.key, Settled::Released, Vec::new());
+    let release = |lease: &Lease| Settlement::released(lease.key);
     let [again] = &claim(store, 2, 1).await[..] else { panic!("one is due") };
     let released = vec![release(&leases[0]), release(again)];
     assert_eq!(store.settle(released, Vec::new(), at(3)).await, Ok(vec![true, true]));
@@ -171,10 +168,7 @@ pub async fn what_is_not_due_is_not_claimed(store: &Arc<dyn Store>) {
 /// [`Timestamp::NEVER`] never comes.
 pub async fn what_is_never_due_is_never_claimed(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
-    let leases = store
-        .claim("job", "worker", Timestamp::NEVER, Selection::Items { max: 1, starts: 1 }, MINUTE)
-        .await;
-    assert_eq!(leases, Ok(Vec::new()));
+    assert!(claimed(store, Timestamp::NEVER, 1).await.is_empty());
     assert_eq!(overview(store, "job").await.next_due, None);
     assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
 }
@@ -197,16 +191,8 @@ pub async fn a_lease_is_exclusive_until_it_ends(store: &Arc<dyn Store>) {
 /// The next lease has a higher token and attempt; the lost one is in the history.
 pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
-    let first = store
-        .claim("job", "one", at(5), Selection::Items { max: 1, starts: 1 }, MINUTE)
-        .await
-        .expect("claimed")
-        .remove(0);
-    let second = store
-        .claim("job", "two", at(500), Selection::Items { max: 1, starts: 1 }, MINUTE)
-        .await
-        .expect("claimed")
-        .remove(0);
+    let first = claim_in(store, ("job", "one"), at(5), (1, 1)).await.remove(0);
+    let second = claim_in(store, ("job", "two"), at(500), (1, 1)).await.remove(0);
     assert_eq!(first.key.item, second.key.item);
     assert!(second.key.token > first.key.token, "the token fences");
     assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
@@ -322,7 +308,7 @@ pub async fn two_losses_of_any_kind_make_a_suspect(store: &Arc<dyn Store>) {
     );
     assert!(claim_suspect(store, 159).await.is_none());
     let leases = claim(store, 200, 9).await;
-    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    assert_eq!(names(&leases), ["b", "c"]);
     for lease in &leases {
         settle(store, lease, 200, Settled::Succeeded(None)).await;
     }
@@ -377,11 +363,7 @@ pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["a"]).await;
     for (job, worker, max) in [("job", "one", 2), ("job", "two", 1), ("other", "one", 1)] {
-        let leases = store
-            .claim(job, worker, at(0), Selection::Items { max, starts: 1 }, MINUTE)
-            .await
-            .expect("claimed");
-        assert_eq!(leases.len(), max);
+        assert_eq!(claim_in(store, (job, worker), at(0), (max, 1)).await.len(), max);
     }
     let dead = || vec!["one".to_owned(), "nobody".to_owned()];
     assert_eq!(store.expire("nowhere", dead(), at(5)).await, Ok(0));
@@ -389,8 +371,7 @@ pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
     assert_eq!(store.expire("job", dead(), at(5)).await, Ok(2));
     assert_eq!(store.expire("job", dead(), at(6)).await, Ok(0), "they have ended");
     let leases = claim(store, 6, 9).await;
-    let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-    assert_eq!(ids, ["a", "b", "d"]);
+    assert_eq!(names(&leases), ["a", "b", "d"]);
     assert_eq!((leases[0].lost, leases[1].dropped), (1, 1));
     assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
 }
@@ -409,8 +390,7 @@ pub async fn what_was_never_leased_is_counted_as_waiting(store: &Arc<dyn Store>)
     assert_eq!(waiting(store, 9).await, 1);
     settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
     settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
-    let release = Settlement::new(leases[2].key, Settled::Released, Vec::new());
-    assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
+    put_back(store, &leases[2], 1, Settled::Released).await;
     assert_eq!(waiting(store, 9).await, 2);
     assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));
     assert_eq!(waiting(store, 9).await, 2);

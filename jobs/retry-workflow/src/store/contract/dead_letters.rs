@@ -9,7 +9,7 @@ use super::steps::{
 };
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
-use crate::item::record::{Cursor, Filter, ItemState, Settled};
+use crate::item::record::{Cursor, Filter, ItemState, Settled, Waiting};
 use crate::store::Store;
 
 /// Pages are in the order in which items were added, whatever became of them.
@@ -138,8 +138,8 @@ pub async fn groups_are_filtered(store: &Arc<dyn Store>) {
     assert_eq!(total(everything()).await, 4);
     assert_eq!(total(Filter::job("other")).await, 0);
     assert_eq!(total(Filter::job("job").ids(["a", "d"])).await, 1);
-    assert_eq!(total(Filter { signature: Some("x".to_owned()), ..Filter::job("job") }).await, 2);
-    assert_eq!(total(Filter { class: Some("other".to_owned()), ..Filter::default() }).await, 2);
+    assert_eq!(total(Filter::job("job").signature("x")).await, 2);
+    assert_eq!(total(Filter::default().class("other")).await, 2);
     assert_eq!(total(Filter { since: Some(at(1)), ..Filter::default() }).await, 2);
 }
 
@@ -193,10 +193,7 @@ pub async fn a_redrive_takes_what_its_filter_says(store: &Arc<dyn Store>) {
     let redrive = async |filter: Filter| store.redrive(&filter, None, now, MINUTE).await;
     assert_eq!(redrive(Filter::job("other")).await, Ok(0));
     assert_eq!(redrive(Filter::job("job").ids(["a", "d", "e"])).await, Ok(1));
-    assert_eq!(
-        redrive(Filter { class: Some("timeout".to_owned()), ..Filter::job("job") }).await,
-        Ok(1)
-    );
+    assert_eq!(redrive(Filter::job("job").class("timeout")).await, Ok(1));
     assert_eq!(redrive(everything()).await, Ok(2), "the dead and the skipped one");
     assert_eq!(found(store, "e").await.state, ItemState::Succeeded);
     assert_eq!(found(store, "f").await.state, ItemState::Leased);
@@ -247,10 +244,10 @@ pub async fn what_waits_is_made_due_and_what_is_leased_is_not(store: &Arc<dyn St
     }
     let held = claim_one(store, 0).await;
     nothing_is_due(store, 2).await;
-    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(2));
-    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(1));
-    assert_eq!(store.make_due("job", 2, at(50)).await, Ok(0), "they are due then");
-    assert_eq!(store.make_due("none", 2, at(50)).await, Ok(0));
+    assert_eq!(store.make_due("job", Waiting::All, 2, at(50)).await, Ok(2));
+    assert_eq!(store.make_due("job", Waiting::All, 2, at(50)).await, Ok(1));
+    assert_eq!(store.make_due("job", Waiting::All, 2, at(50)).await, Ok(0), "they are due then");
+    assert_eq!(store.make_due("none", Waiting::All, 2, at(50)).await, Ok(0));
     nothing_is_due(store, 49).await;
     let mut claimed = Vec::new();
     for _ in 0..3 {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim_one, counts, enqueue, everything, found, ids, kill, new, settle, try_settle,
+    MINUTE, at, claim_in, claim_one, counts, enqueue, everything, found, ids, kill, new, settle,
+    try_settle,
 };
-use crate::item::record::{Counts, Filter, ItemRecord, Selection, Settled};
+use crate::item::record::{Counts, Filter, ItemRecord, Settled};
 use crate::store::Store;
 
 /// Other jobs stay, and no later item is taken for one that is gone.
@@ -60,10 +61,7 @@ pub async fn what_is_exported_can_be_imported(store: &Arc<dyn Store>) {
     assert_eq!(store.stats(&Filter::job("copy")).await.map(|groups| groups.len()), Ok(1));
     // The copy keeps the correlation of the original, and can continue.
     assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
-    let leases = store
-        .claim("copy", "worker", at(50), Selection::Items { max: 9, starts: 9 }, MINUTE)
-        .await
-        .expect("claimed");
+    let leases = claim_in(store, ("copy", "worker"), at(50), (9, 9)).await;
     let correlations: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
     assert_eq!(correlations, [Some("job/d"), Some("job/b")]);
     settle(store, &leases[1], 51, Settled::Succeeded(None)).await;
@@ -84,10 +82,7 @@ pub async fn an_import_begins_anew_what_was_not_done(store: &Arc<dyn Store>) {
         "copy".clone_into(&mut item.job);
     }
     assert_eq!(store.import(items, at(40)).await, Ok(2));
-    let leases = store
-        .claim("copy", "worker", at(40), Selection::Items { max: 9, starts: 9 }, MINUTE)
-        .await
-        .expect("claimed");
+    let leases = claim_in(store, ("copy", "worker"), at(40), (9, 9)).await;
     let attempts: Vec<_> = leases.iter().map(|lease| (lease.id.as_str(), lease.attempt)).collect();
     assert_eq!(attempts, [("a", 2), ("b", 2)]);
     assert_eq!((&leases[0].checkpoint, &leases[1].checkpoint), (&checkpoint, &None));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, claimed, counts, enqueue, everything, failure, found, ids, new,
-    nothing_is_due, overview, row, settle, try_settle,
+    FAILED, MINUTE, at, claim, claim_one, claim_suspect, claimed, counts, enqueue, everything,
+    failure, found, ids, names, new, nothing_is_due, overview, put_back, row, settle, try_settle,
 };
 use crate::item::record::{
-    Counts, Filter, ItemState, Lease, LeaseKey, Selection, Settled, Settlement,
+    Counts, Filter, ItemState, Lease, LeaseKey, Settled, Settlement, Waiting,
 };
 use crate::store::Store;
 
@@ -39,7 +39,7 @@ pub async fn a_stale_settlement_writes_nothing(store: &Arc<dyn Store>) {
         assert!(!try_settle(store, &stale, 101, end.clone()).await, "{end:?} is refused");
         assert_eq!((found(store, "a").await, counts(store).await), before, "{end:?}");
     }
-    let dead = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
+    let dead = Filter::job("job").states(FAILED);
     assert_eq!(store.stats(&dead).await, Ok(Vec::new()));
     // Nor beside a valid settlement of the same item.
     let both = [&stale, &held].map(|lease| {
@@ -75,7 +75,7 @@ pub async fn an_unknown_lease_is_refused(store: &Arc<dyn Store>) {
         LeaseKey { token: 0, ..lease.key },
         LeaseKey { token: u64::MAX, ..lease.key },
     ] {
-        let settlement = Settlement::new(key, Settled::Released, Vec::new());
+        let settlement = Settlement::released(key);
         assert_eq!(
             store.settle(vec![settlement], Vec::new(), at(1)).await,
             Ok(vec![false]),
@@ -148,7 +148,7 @@ pub async fn a_skipped_item_needs_no_reason(store: &Arc<dyn Store>) {
 pub async fn a_release_takes_the_attempt_back(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    let release = Settlement::new(lease.key, Settled::Released, Vec::new());
+    let release = Settlement::released(lease.key);
     assert_eq!(store.settle(vec![release.clone()], Vec::new(), at(7)).await, Ok(vec![true]));
     let item = found(store, "a").await;
     assert_eq!((item.state, item.attempt, item.due), (ItemState::Pending, 0, Some(at(7))));
@@ -168,8 +168,7 @@ pub async fn a_release_keeps_losses_and_checkpoint(store: &Arc<dyn Store>) {
     claim_one(store, 1).await;
     let lease = claim_one(store, 100).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
-    let release = Settlement::new(lease.key, Settled::Released, Vec::new());
-    assert_eq!(store.settle(vec![release], Vec::new(), at(101)).await, Ok(vec![true]));
+    put_back(store, &lease, 101, Settled::Released).await;
     let lease = claim_one(store, 101).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
 }
@@ -182,8 +181,7 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     let checkpoint = Some("slot".to_owned());
     let defer = async |lease: &Lease, now, due, checkpoint| {
         let end = Settled::Deferred { due: at(due), checkpoint, for_limit: false };
-        let settlement = Settlement::new(lease.key, end, Vec::new());
-        assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
+        put_back(store, lease, now, end).await;
     };
     defer(&lease, 1, 30, checkpoint.clone()).await;
     let item = found(store, "a").await;
@@ -191,8 +189,7 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     nothing_is_due(store, 29).await;
     enqueue(store, "job", &["b", "c"]).await;
     let leases = claim(store, 30, 2).await;
-    let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
-    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(names(&leases), ["a", "b"]);
     assert_eq!((leases[0].attempt, &leases[0].checkpoint), (1, &checkpoint));
 
     // Its worker is lost; the next one defers it again.
@@ -207,9 +204,9 @@ pub async fn a_deferred_item_waits_uncounted_and_then_comes_first(store: &Arc<dy
     assert_eq!((again.attempt, again.lost, &again.checkpoint), (2, 1, &None));
 }
 
-/// A recall makes items due that were deferred for a limit, up to a number. Items that were deferred
-/// for another reason, retries and new items stay as they are.
-pub async fn a_recall_takes_items_deferred_for_a_limit_only(store: &Arc<dyn Store>) {
+/// [`Waiting::ForLimit`] makes items due that were deferred for a limit, up to a number. Items that
+/// were deferred for another reason, retries and new items stay as they are.
+pub async fn only_items_deferred_for_a_limit_are_made_due_with_it(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["deferred", "postponed", "retried", "suspect", "begun"]).await;
     for round in 0..2 {
         // The suspect, and an item that has begun, lose their leases.
@@ -227,22 +224,24 @@ pub async fn a_recall_takes_items_deferred_for_a_limit_only(store: &Arc<dyn Stor
             }
         }
     }
-    let suspect = store.claim("job", "worker", at(200), Selection::Suspect, MINUTE).await;
-    let suspect = suspect.expect("claimed").remove(0);
+    let suspect = claim_suspect(store, 200).await.expect("claimed");
     let defer = Settled::Deferred { due: at(9_000), checkpoint: None, for_limit: true };
     settle(store, &suspect, 201, defer).await;
     store.enqueue("job", vec![new("later")], at(9_000)).await.expect("enqueued");
     nothing_is_due(store, 300).await;
 
-    assert_eq!(store.recall("nothing", 10, at(300)).await, Ok(0));
-    assert_eq!(store.recall("job", 2, at(300)).await, Ok(2));
-    assert_eq!(store.recall("job", 10, at(300)).await, Ok(1));
-    assert_eq!(store.recall("job", 10, at(300)).await, Ok(0), "they are due now");
+    assert_eq!(store.make_due("nothing", Waiting::ForLimit, 10, at(300)).await, Ok(0));
+    assert_eq!(store.make_due("job", Waiting::ForLimit, 2, at(300)).await, Ok(2));
+    assert_eq!(store.make_due("job", Waiting::ForLimit, 10, at(300)).await, Ok(1));
+    assert_eq!(
+        store.make_due("job", Waiting::ForLimit, 10, at(300)).await,
+        Ok(0),
+        "they are due now"
+    );
     let mut due = claimed(store, at(300), 10).await;
     due.sort();
     assert_eq!(due, ["begun", "deferred"]);
-    let suspect = store.claim("job", "worker", at(300), Selection::Suspect, MINUTE).await;
-    assert_eq!(suspect.expect("claimed").len(), 1);
+    assert!(claim_suspect(store, 300).await.is_some());
 }
 
 /// A heartbeat renews a lease.
@@ -334,7 +333,7 @@ pub async fn counts_follow_the_items(store: &Arc<dyn Store>) {
     assert_eq!((now.attempts, now.lost), (4, 0));
     assert_eq!((now.worked, now.waited), (Duration::from_secs(4), Duration::from_secs(4)));
 
-    let failed = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
+    let failed = Filter::job("job").states(FAILED);
     assert_eq!(store.redrive(&failed, Some(1), at(5), MINUTE).await, Ok(1));
     assert_eq!(states(counts(store).await), [2, 0, 1, 0, 1]);
     let lease = claim(store, 5, 2).await.remove(1);

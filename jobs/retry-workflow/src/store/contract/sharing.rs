@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim_one, counts, enqueue, failure, found, new, overview, row, settle,
+    at, claim_one, claimed, counts, enqueue, failure, found, new, overview, row, settle,
 };
 use crate::item::clock::Timestamp;
-use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement};
+use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement, Waiting};
 use crate::store::{Change, Store};
 
 /// The time in which a store has to report a change; one that polls takes a second.
@@ -33,12 +33,12 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let mut seen = told(wait, "items that are added").await;
     for change in [
-        "retry", "recall", "due", "redrive", "purge", "skip", "edit", "expire", "import", "value",
+        "retry", "limit", "due", "redrive", "purge", "skip", "edit", "expire", "import", "value",
         "update", "remove",
     ] {
         // The preparations may be reported, too.
         match change {
-            "recall" => {
+            "limit" => {
                 let lease = claim_one(store, 100).await;
                 let defer = Settled::Deferred { due: at(500), checkpoint: None, for_limit: true };
                 settle(store, &lease, 100, defer).await;
@@ -69,7 +69,7 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
                 1
             }
             // The one that was put back.
-            ("due", _) => store.make_due("job", 9, at(20)).await.expect("made due"),
+            ("due", _) => store.make_due("job", Waiting::All, 9, at(20)).await.expect("made due"),
             ("redrive", _) => {
                 store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven")
             }
@@ -94,7 +94,9 @@ pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
                 "d".clone_into(&mut new.id);
                 store.import(vec![new], at(100)).await.expect("imported")
             }
-            ("recall", _) => store.recall("job", 10, at(100)).await.expect("recalled"),
+            ("limit", _) => {
+                store.make_due("job", Waiting::ForLimit, 10, at(100)).await.expect("made due")
+            }
             ("update", _) => {
                 let change: Change = Box::new(|values| {
                     values.fill(Some("2".to_owned()));
@@ -157,9 +159,5 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
         .expect("claimed")
         .remove(0);
     assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
-    let leases = store
-        .claim("job", "w", Timestamp::NEVER, Selection::Items { max: 9, starts: 9 }, MINUTE)
-        .await
-        .expect("claimed");
-    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(claimed(store, Timestamp::NEVER, 9).await, ["a"]);
 }

@@ -30,16 +30,28 @@ pub(super) async fn enqueue(store: &Arc<dyn Store>, job: &str, ids: &[&str]) {
 }
 
 pub(super) async fn claim(store: &Arc<dyn Store>, now: i64, max: usize) -> Vec<Lease> {
-    store
-        .claim("job", "worker", at(now), Selection::Items { max, starts: max }, MINUTE)
-        .await
-        .expect("claimed")
+    claim_in(store, ("job", "worker"), at(now), (max, max)).await
+}
+
+/// Claims up to `max` items of a job for a worker, and starts the first `starts`.
+pub(super) async fn claim_in(
+    store: &Arc<dyn Store>,
+    (job, worker): (&str, &str),
+    now: Timestamp,
+    (max, starts): (usize, usize),
+) -> Vec<Lease> {
+    let selection = Selection::Items { max, starts };
+    store.claim(job, worker, now, selection, MINUTE).await.expect("claimed")
+}
+
+/// The ids of leased items, in order.
+pub(super) fn names(leases: &[Lease]) -> Vec<&str> {
+    leases.iter().map(|lease| lease.id.as_str()).collect()
 }
 
 /// Claims what is due, and returns the ids.
 pub(super) async fn claimed(store: &Arc<dyn Store>, now: Timestamp, max: usize) -> Vec<String> {
-    let selection = Selection::Items { max, starts: max };
-    let leases = store.claim("job", "worker", now, selection, MINUTE).await.expect("claimed");
+    let leases = claim_in(store, ("job", "worker"), now, (max, max)).await;
     leases.into_iter().map(|lease| lease.id).collect()
 }
 
@@ -56,10 +68,7 @@ pub(super) async fn prefetch(
     max: usize,
     starts: usize,
 ) -> Vec<Lease> {
-    store
-        .claim("job", "worker", at(now), Selection::Items { max, starts }, MINUTE)
-        .await
-        .expect("claimed")
+    claim_in(store, ("job", "worker"), at(now), (max, starts)).await
 }
 
 pub(super) async fn claim_suspect(store: &Arc<dyn Store>, now: i64) -> Option<Lease> {
@@ -76,6 +85,12 @@ pub(super) async fn nothing_is_due(store: &Arc<dyn Store>, now: i64) {
 
 pub(super) async fn settle(store: &Arc<dyn Store>, lease: &Lease, now: i64, end: Settled) {
     assert!(try_settle(store, lease, now, end).await, "the lease is good");
+}
+
+/// Settles a lease without a row in the history.
+pub(super) async fn put_back(store: &Arc<dyn Store>, lease: &Lease, now: i64, end: Settled) {
+    let settlement = Settlement::new(lease.key, end, Vec::new());
+    assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
 }
 
 pub(super) async fn try_settle(
@@ -141,6 +156,9 @@ pub(super) async fn waiting(store: &Arc<dyn Store>, most: u64) -> u64 {
 pub(super) async fn found(store: &Arc<dyn Store>, id: &str) -> ItemRecord {
     store.item("job", id).await.expect("read").expect("the item is there")
 }
+
+/// Dead letters and skipped items.
+pub(super) const FAILED: [ItemState; 2] = [ItemState::Dead, ItemState::Skipped];
 
 /// The ids of all items that a filter selects, in order, in pages of two.
 pub(super) async fn ids(store: &Arc<dyn Store>, filter: &Filter) -> Vec<String> {

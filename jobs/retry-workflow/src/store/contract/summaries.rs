@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
-    MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, kill, new, row,
-    settle,
+    FAILED, MINUTE, at, claim, claim_in, claim_one, counts, enqueue, everything, failure, found,
+    ids, kill, new, put_back, row, settle,
 };
 use crate::item::durations::{DURATIONS_KEPT, Durations, Histogram, MAX_STEPS, OTHER_STEPS};
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, Lease, NewItem, Selection,
-    Settled, Settlement, StepTime,
+    AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, Lease, NewItem, Settled,
+    Settlement, StepTime,
 };
 use crate::item::summary::{Group, HourCount, Minute};
 use crate::store::{MAX_ROWS_SCANNED, Store};
@@ -20,7 +20,7 @@ use crate::store::{MAX_ROWS_SCANNED, Store};
 const HOUR: i64 = 3600;
 
 fn failed() -> Filter {
-    Filter::job("job").states([ItemState::Dead, ItemState::Skipped])
+    Filter::job("job").states(FAILED)
 }
 
 async fn groups(store: &Arc<dyn Store>, filter: &Filter) -> Vec<Group> {
@@ -106,14 +106,13 @@ pub async fn groups_follow_the_items(store: &Arc<dyn Store>) {
 async fn kill_in(store: &Arc<dyn Store>, job: &str, items: &[(&str, i64, &str)]) {
     for (id, second, message) in items {
         enqueue(store, job, &[id]).await;
-        let one = Selection::Items { max: 1, starts: 1 };
-        let leases = store.claim(job, "worker", at(*second), one, MINUTE).await.expect("claimed");
+        let leases = claim_in(store, (job, "worker"), at(*second), (1, 1)).await;
         settle(store, &leases[0], *second, Settled::Dead(failure("other", message))).await;
     }
 }
 
 fn anywhere() -> Filter {
-    Filter::default().states([ItemState::Dead, ItemState::Skipped])
+    Filter::default().states(FAILED)
 }
 
 /// The groups over all jobs have the counts and hours of the items themselves, which a limit by
@@ -332,8 +331,7 @@ pub async fn durations_are_counted_by_step(store: &Arc<dyn Store>) {
     // Its attempt is lost, and a release has none.
     let again = claim(store, 90, 2).await;
     settle(store, &again[0], 90, Settled::Succeeded(None)).await;
-    let release = Settlement::new(again[1].key, Settled::Released, Vec::new());
-    assert_eq!(store.settle(vec![release], Vec::new(), at(91)).await, Ok(vec![true]));
+    put_back(store, &again[1], 91, Settled::Released).await;
     let late = took(&[(None, 1_000)]);
     assert_eq!(durations(store, "job", 60).await, late);
     assert_eq!(durations(store, "job", 119).await, late, "the whole minute");
@@ -395,8 +393,7 @@ pub async fn durations_of_several_jobs_in_one_settlement_are_apart(store: &Arc<d
     let mut ends = Vec::new();
     for (job, millis) in [("job", 20), ("other", 300)] {
         enqueue(store, job, &["a", "b"]).await;
-        let two = Selection::Items { max: 2, starts: 2 };
-        let leases = store.claim(job, "worker", at(0), two, MINUTE).await.expect("claimed");
+        let leases = claim_in(store, (job, "worker"), at(0), (2, 2)).await;
         ends.extend(leases.iter().map(|lease| {
             with_steps(lease, &[(Some("load"), millis), (Some(job), millis), (None, millis)])
         }));

@@ -216,32 +216,6 @@ pub(super) fn expire(
     Ok(expired)
 }
 
-/// Items that wait for a limit are those that are pending and have no worker.
-pub(super) fn recall(
-    tx: &mut Transaction<'_>,
-    job: &str,
-    max: usize,
-    now: Timestamp,
-) -> Result<u64> {
-    let Some(job) = tx.find_job(job)? else { return Ok(0) };
-    let max = u64::try_from(max).unwrap_or(u64::MAX).min(i64::MAX.unsigned_abs());
-    let mut recalled: u64 = 0;
-    let mut recall = tx.prepare(
-        "UPDATE states SET due = ?3 WHERE item IN (SELECT item FROM states INDEXED BY claimable \
-         WHERE job = ?1 AND claim_rank = ?2 AND due > ?3 AND state = 0 AND worker IS NULL LIMIT ?4)",
-    )?;
-    for priority in tx.priorities(job)?.highest_first() {
-        for queue in [SUSPECT, BEGUN] {
-            let values = (job, claim_rank(queue, priority), now.as_micros(), max - recalled);
-            let changed = recall.execute(values)?;
-            recalled = recalled.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
-        }
-    }
-    drop(recall);
-    tx.touch(job);
-    Ok(recalled)
-}
-
 /// Returns when the next item of a queue can be claimed.
 pub(super) fn next_due(
     tx: &Transaction<'_>,

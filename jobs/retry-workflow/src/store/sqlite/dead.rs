@@ -14,7 +14,7 @@ use super::transaction::Transaction;
 use super::transaction::columns::{Json, state};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{Filter, ItemState};
+use crate::item::record::{Filter, ItemState, Waiting};
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
 use crate::store::tally::count_move;
@@ -109,9 +109,11 @@ pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
     Ok(purged)
 }
 
+/// Items that wait for a limit are those that are pending, have been claimed, and have no worker.
 pub(super) fn make_due(
     tx: &mut Transaction<'_>,
     job: &str,
+    which: Waiting,
     max: usize,
     now: Timestamp,
 ) -> Result<u64> {
@@ -123,13 +125,15 @@ pub(super) fn make_due(
     let mut update = tx.prepare(
         "UPDATE states SET due = ?3 WHERE item IN (\
              SELECT item FROM states INDEXED BY claimable \
-             WHERE job = ?1 AND claim_rank = ?2 AND due > ?3 AND state = 0 LIMIT ?4)",
+             WHERE job = ?1 AND claim_rank = ?2 AND due > ?3 AND state = 0 \
+             AND (?5 OR worker IS NULL) LIMIT ?4)",
     )?;
-    let priorities = tx.priorities(job)?;
-    for queue in [BEGUN, NEW, SUSPECT] {
+    let (priorities, are_all) = (tx.priorities(job)?, which == Waiting::All);
+    for queue in [BEGUN, SUSPECT].into_iter().chain(are_all.then_some(NEW)) {
         for priority in priorities.highest_first() {
             let most = i64::try_from(max - made).unwrap_or(i64::MAX);
-            made += update.execute((job, claim_rank(queue, priority), now.as_micros(), most))?;
+            let values = (job, claim_rank(queue, priority), now.as_micros(), most, are_all);
+            made += update.execute(values)?;
         }
     }
     Ok(u64::try_from(made).unwrap_or(u64::MAX))

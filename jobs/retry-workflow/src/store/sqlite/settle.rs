@@ -9,7 +9,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
 };
-use crate::store::codes::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
+use crate::store::codes::{outcome_code, state_code};
 use crate::store::tally::{count_attempt, count_move};
 
 pub(super) fn settle(
@@ -27,14 +27,7 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     let Settlement { lease, end, history, step_times } = settlement;
     // A `SELECT` and then an `UPDATE` is a third faster than `UPDATE … RETURNING`.
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
-    let state = match end {
-        Settled::Succeeded(_) => ItemState::Succeeded,
-        Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => {
-            ItemState::Pending
-        }
-        Settled::Dead(_) => ItemState::Dead,
-        Settled::Skipped(_) => ItemState::Skipped,
-    };
+    let state = end.state();
     write_state(tx, lease.item, end, now)?;
     for (part, row) in history.iter().enumerate() {
         write_row(tx, job, (lease.item, lease.token), part, row, now.minute())?;
@@ -42,7 +35,7 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     for one in step_times {
         tx.summaries().took(job, one, now.minute());
     }
-    if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = end {
+    if let Some(failure) = end.failure() {
         write_failure(tx, (job, state), lease.item, failure, now)?;
     }
     if state.is_final() {
@@ -65,42 +58,31 @@ fn job_if_held(tx: &Transaction<'_>, lease: LeaseKey) -> Result<Option<i64>> {
 }
 
 fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -> Result<()> {
-    let now = now.as_micros();
-    let (state, due, ended, checkpoint, output) = match end {
-        Settled::Succeeded(output) => (SUCCEEDED, None, Some(now), None, output.as_ref()),
-        Settled::RetryAt { due, checkpoint } => {
-            (PENDING, Some(due.as_micros()), None, checkpoint.as_ref(), None)
-        }
-        Settled::Dead(_) => (DEAD, None, Some(now), None, None),
-        Settled::Skipped(_) => (SKIPPED, None, Some(now), None, None),
-        Settled::Released => {
-            tx.prepare(
-                "UPDATE states SET state = 0, due = ?2, started = NULL, \
-                 claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 \
-                 WHEN attempt > 1 THEN 2 ELSE 0 END, \
-                 attempt = max(attempt - 1, 0) WHERE item = ?1",
-            )?
-            .execute((item, now, SUSPECT_AFTER))?;
-            return Ok(());
-        }
-        Settled::Deferred { due, checkpoint, for_limit } => {
-            // Without a worker, it can be recalled.
-            tx.prepare(
-                "UPDATE states SET state = 0, due = ?2, started = NULL, \
-                 worker = CASE WHEN ?5 THEN NULL ELSE worker END, checkpoint = ?4, \
-                 claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 ELSE 2 END, \
-                 attempt = max(attempt - 1, 0) WHERE item = ?1",
-            )?
-            .execute((item, due.as_micros(), SUSPECT_AFTER, checkpoint, for_limit))?;
-            return Ok(());
-        }
-    };
+    let (state, due) = (end.state(), end.due(now).map(Timestamp::as_micros));
+    if end.takes_back() {
+        let (is_deferred, for_limit) = match end {
+            Settled::Deferred { for_limit, .. } => (true, *for_limit),
+            _ => (false, false),
+        };
+        // Without a worker, it waits for a limit.
+        tx.prepare(
+            "UPDATE states SET state = 0, due = ?2, started = NULL, \
+             worker = CASE WHEN ?5 THEN NULL ELSE worker END, \
+             checkpoint = CASE WHEN ?4 THEN ?6 ELSE checkpoint END, \
+             claim_rank = (claim_rank & -4) + CASE WHEN lost + dropped >= ?3 THEN 1 \
+             WHEN ?4 OR attempt > 1 THEN 2 ELSE 0 END, \
+             attempt = max(attempt - 1, 0) WHERE item = ?1",
+        )?
+        .execute((item, due, SUSPECT_AFTER, is_deferred, for_limit, end.checkpoint()))?;
+        return Ok(());
+    }
+    let ended = state.is_final().then_some(now.as_micros());
     tx.prepare(
         "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, dropped = 0, \
          claim_rank = (claim_rank & -4) + CASE WHEN ?2 = 0 THEN 2 ELSE 0 END, checkpoint = ?5, output = ?6 \
          WHERE item = ?1",
     )?
-    .execute((item, state, due, ended, checkpoint, output))?;
+    .execute((item, state_code(state), due, ended, end.checkpoint(), end.output()))?;
     Ok(())
 }
 

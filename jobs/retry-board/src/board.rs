@@ -379,7 +379,7 @@ impl Board {
     }
 
     /// A visitor of whom nothing is known.
-    pub(crate) fn nobody(&self) -> Identity {
+    pub(crate) fn anonymous(&self) -> Identity {
         Identity { name: None, acts: true, secret: self.secret.clone() }
     }
 }

@@ -59,13 +59,13 @@ struct Watched {
 
 /// Something that pages show.
 struct Topic {
-    seen: watch::Sender<Seen>,
+    seen: watch::Sender<TopicState>,
     /// The time at which a client last read an event.
     read: Mutex<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct TopicState {
     /// The number of times it has changed.
     changes: u64,
     /// Set if the last poll failed.
@@ -87,7 +87,7 @@ struct WatchedTopic {
     /// The number of the topic in the client's request.
     number: usize,
     topic: Arc<Topic>,
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<TopicState>,
 }
 
 impl Live {
@@ -123,7 +123,7 @@ impl Live {
         if let Some(topic) = topics.get(&name) {
             return Arc::clone(topic);
         }
-        let (seen, _) = watch::channel(Seen { changes: 0, is_stale: false, is_gone: false });
+        let (seen, _) = watch::channel(TopicState { changes: 0, is_stale: false, is_gone: false });
         let topic = Arc::new(Topic { seen, read: Mutex::new(Instant::now()) });
         topics.insert(name.clone(), Arc::clone(&topic));
         tokio::spawn(poll_topic(self.clone(), name, Arc::clone(&topic)));

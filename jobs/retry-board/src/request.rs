@@ -149,7 +149,7 @@ impl RequestContext {
             wants: Wants::of(parts),
             board: Arc::clone(board),
             page_group,
-            identity: board.nobody(),
+            identity: board.anonymous(),
             session: None,
             is_new: false,
             root: root(parts.uri.path()),

@@ -86,7 +86,7 @@ impl LettersForm {
     }
 
     /// Requires a condition, or an explicit "all", and nothing that is not understood.
-    fn is_meant(&self) -> Result<(), Problem> {
+    fn check_selection(&self) -> Result<(), Problem> {
         if let Some(name) = self.unknown.keys().next() {
             return Err(Problem::bad(format!(
                 "There is no field \"{name}\": dead letters are selected with job, item, items, \
@@ -137,7 +137,7 @@ impl LettersForm {
         who: &str,
         command: &str,
     ) -> Result<Done, Problem> {
-        self.is_meant()?;
+        self.check_selection()?;
         let (rate, max) = self.options()?;
         let filter = select(letters, &self.filter).await?;
         let redrive = Redrive::within(max, rate);
@@ -182,18 +182,18 @@ impl LettersForm {
     /// Purges the dead letters, provided that their number is still the one that was typed; or only
     /// counts them.
     pub(crate) async fn purge(&self, letters: &DeadLetters, who: &str) -> Result<Done, Problem> {
-        self.is_meant()?;
+        self.check_selection()?;
         let filter = select(letters, &self.filter).await?;
         let meant = letters.count(&filter).await?;
-        let letters_of = count(meant, "dead letter");
+        let would_purge = count(meant, "dead letter");
         if self.dry_run.is_true() {
-            let said = format!("{letters_of} would be purged");
+            let said = format!("{would_purge} would be purged");
             return Ok(Done::new(said, json!({ "dry_run": true, "purged": meant })));
         }
         let wanted = confirmation(meant);
         if self.confirm.text() != Some(&wanted) {
             return Err(Problem::changed(format!(
-                "Nothing was purged. {letters_of} would be purged for good: type \"{wanted}\" to \
+                "Nothing was purged. {would_purge} would be purged for good: type \"{wanted}\" to \
                  confirm."
             )));
         }

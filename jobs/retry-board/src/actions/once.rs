@@ -16,7 +16,7 @@ use crate::request::problem::Problem;
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     /// A sentence for people.
-    pub(crate) said: String,
+    pub(crate) message: String,
     /// The result for programs.
     pub(crate) json: Value,
     /// The key under which the sentence can be found again.
@@ -24,8 +24,8 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    pub(crate) fn new(said: impl Into<String>, json: Value) -> Self {
-        Self { said: said.into(), json, number: 0 }
+    pub(crate) fn new(message: impl Into<String>, json: Value) -> Self {
+        Self { message: message.into(), json, number: 0 }
     }
 }
 
@@ -86,10 +86,10 @@ impl Once {
     }
 
     /// The sentence of the action with this number.
-    pub(crate) fn said(&self, number: u64) -> Option<String> {
+    pub(crate) fn message(&self, number: u64) -> Option<String> {
         let sent = self.sent();
         let mut done = sent.iter().filter_map(|(_, cell)| cell.get());
-        done.find(|(_, done)| done.number == number).map(|(_, done)| done.said.clone())
+        done.find(|(_, done)| done.number == number).map(|(_, done)| done.message.clone())
     }
 
     fn sent(&self) -> MutexGuard<'_, Remembered> {
@@ -125,7 +125,7 @@ mod tests {
         let (first, second) = tokio::join!(run(Some("a")), run(Some("a")));
         assert_eq!(first.unwrap().json, 1);
         let second = second.unwrap();
-        assert_eq!((second.json, once.said(second.number).as_deref()), (json!(1), Some("done")));
+        assert_eq!((second.json, once.message(second.number).as_deref()), (json!(1), Some("done")));
         assert_eq!(run(Some("b")).await.unwrap().json, 2);
         assert_eq!(run(None).await.unwrap().json, 3);
         assert_eq!(run(None).await.unwrap().json, 4);

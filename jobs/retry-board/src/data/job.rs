@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::bounded;
 use super::jobs::JobLine;
 use super::letters::GroupLine;
-use super::steps::Steps;
+use super::steps::StepTable;
 
 /// The data of a job's page.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub(crate) struct JobPage {
     pub(crate) span: u64,
     /// The durations of its steps in the last minutes, if any attempt ended in them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) took: Option<Steps>,
+    pub(crate) took: Option<StepTable>,
     /// Its failures, the largest group first.
     pub(crate) groups: Vec<GroupLine>,
     /// The number of groups that are not shown.
@@ -129,7 +129,7 @@ impl JobPage {
             }),
             minutes: store.minutes(id, end - span).await?,
             span: span.as_secs(),
-            took: Steps::load(store, id, end).await?,
+            took: StepTable::load(store, id, end).await?,
             more_groups: groups.len().saturating_sub(GROUPS),
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
             tasks,

@@ -54,7 +54,7 @@ pub(crate) struct JobLine {
 }
 
 /// The period over which the rate is measured.
-const OF_LATE: Duration = Duration::from_secs(5 * 60);
+const RECENT: Duration = Duration::from_secs(5 * 60);
 
 impl Jobs {
     pub(crate) async fn load(store: &dyn Store, after: Option<Cursor>) -> Result<Self, StoreError> {
@@ -77,7 +77,7 @@ impl JobLine {
     ) -> Result<Self, StoreError> {
         let is_running = job.status == JobStatus::Running && counts.unfinished() > 0;
         let rate = if is_running {
-            let since = job.created.max(now - OF_LATE);
+            let since = job.created.max(now - RECENT);
             rate(&store.minutes(&job.id, since).await?, since, now)
         } else {
             None

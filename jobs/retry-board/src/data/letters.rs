@@ -297,9 +297,9 @@ impl Letters {
         let has_failure = filter.class.is_some() || filter.signature.is_some();
         let found = if after.is_none() && has_failure && groups.is_empty() {
             // Without a group, such an item does not exist.
-            Found::default()
+            SearchResult::default()
         } else {
-            Found::search(letters, &filter, fields.text.as_deref(), after, began).await?
+            SearchResult::search(letters, &filter, fields.text.as_deref(), after, began).await?
         };
         Ok(Self {
             count: groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
@@ -307,7 +307,7 @@ impl Letters {
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
             items: found.items.iter().map(ItemLine::new).collect(),
             next: found.next,
-            searched: fields.text.is_some().then_some(found.looked_at),
+            searched: fields.text.is_some().then_some(found.rows_read),
             is_partial: found.next.is_some() && found.items.len() < PAGE,
             is_later: after.is_some(),
             now: letters.store().now(),
@@ -354,13 +354,13 @@ async fn groups(letters: &DeadLetters, filter: &Filter) -> Result<Vec<Group>, St
 
 /// A page of items, or the part of it that was found in time.
 #[derive(Default)]
-struct Found {
+struct SearchResult {
     items: Vec<ItemRecord>,
     next: Option<Cursor>,
-    looked_at: usize,
+    rows_read: usize,
 }
 
-impl Found {
+impl SearchResult {
     /// Finds the items that the filter selects and that are searched for, as far as the time limit
     /// allows.
     async fn search(
@@ -375,14 +375,14 @@ impl Found {
         loop {
             let most = if text.is_some() { BATCH } else { PAGE - found.items.len() };
             let page = letters.store().list(filter, found.next, most).await?;
-            found.looked_at += page.items.len();
-            let is_meant =
+            found.rows_read += page.items.len();
+            let matches =
                 |item: &ItemRecord| search.as_ref().is_none_or(|search| search.finds(item));
-            found.items.extend(page.items.into_iter().filter(is_meant));
+            found.items.extend(page.items.into_iter().filter(matches));
             found.next = page.next;
             if found.next.is_none()
                 || found.items.len() >= PAGE
-                || found.looked_at >= ROWS
+                || found.rows_read >= ROWS
                 || began.elapsed() >= AT_MOST
             {
                 return Ok(found);

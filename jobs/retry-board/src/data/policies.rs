@@ -35,7 +35,7 @@ pub(crate) struct Policies {
     /// The changes made on the board: function, key and value.
     pub(crate) changed: Vec<Change>,
     /// The latest changes of breakers, quotas and policies, newest first.
-    pub(crate) history: Vec<Happened>,
+    pub(crate) history: Vec<HistoryEntry>,
 }
 
 /// A function with `#[retry]`.
@@ -155,7 +155,7 @@ pub(crate) struct Change {
 
 /// An event in the history.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Happened {
+pub(crate) struct HistoryEntry {
     pub(crate) at: Timestamp,
     /// `breaker`, `quota` or `policy`.
     pub(crate) what: &'static str,
@@ -168,13 +168,13 @@ pub(crate) struct Happened {
 
 /// Records the events of breakers, quotas and policies until it is dropped.
 pub(crate) struct Watch {
-    heard: Arc<Mutex<Heard>>,
+    log: Arc<Mutex<EventLog>>,
     listening: Option<Listening>,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
-    history: VecDeque<Happened>,
+struct EventLog {
+    history: VecDeque<HistoryEntry>,
     /// The last state of each breaker that has changed state.
     states: BTreeMap<String, (&'static str, Option<String>)>,
     /// Quotas that have been empty.
@@ -187,14 +187,14 @@ const KNOWN: usize = 200;
 
 impl Watch {
     pub(crate) fn new() -> Self {
-        let heard = Arc::<Mutex<Heard>>::default();
-        let inbox = Arc::clone(&heard);
+        let log = Arc::<Mutex<EventLog>>::default();
+        let inbox = Arc::clone(&log);
         let listening = on_event(move |event| {
-            if let Some(happened) = happened(event) {
-                lock(&inbox).add(happened, event);
+            if let Some(entry) = entry(event) {
+                lock(&inbox).add(entry, event);
             }
         });
-        Self { heard, listening: Some(listening) }
+        Self { log, listening: Some(listening) }
     }
 }
 
@@ -206,11 +206,11 @@ impl Drop for Watch {
     }
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock()
+fn lock(log: &Mutex<EventLog>) -> MutexGuard<'_, EventLog> {
+    log.lock()
 }
 
-fn happened(event: &Event<'_>) -> Option<Happened> {
+fn entry(event: &Event<'_>) -> Option<HistoryEntry> {
     let (what, state) = match event {
         Event::Breaker(transition) => ("breaker", Some(transition.to.as_str())),
         Event::Held { .. } => ("breaker", None),
@@ -219,26 +219,26 @@ fn happened(event: &Event<'_>) -> Option<Happened> {
         _ => return None,
     };
     let (name, text) = (cut(event.name(), TEXT), cut(&event.to_string(), TEXT));
-    Some(Happened { at: Timestamp::now(), what, name, state, text })
+    Some(HistoryEntry { at: Timestamp::now(), what, name, state, text })
 }
 
-impl Heard {
-    fn add(&mut self, happened: Happened, event: &Event<'_>) {
+impl EventLog {
+    fn add(&mut self, entry: HistoryEntry, event: &Event<'_>) {
         match event {
             Event::Breaker(transition) => {
                 let opened_by = transition.error.as_deref().map(|text| cut(text, TEXT));
-                if self.states.len() < KNOWN || self.states.contains_key(&happened.name) {
-                    self.states.insert(happened.name.clone(), (transition.to.as_str(), opened_by));
+                if self.states.len() < KNOWN || self.states.contains_key(&entry.name) {
+                    self.states.insert(entry.name.clone(), (transition.to.as_str(), opened_by));
                 }
             }
             Event::QuotaEmpty { .. }
-                if self.quotas.len() < KNOWN && !self.quotas.contains(&happened.name) =>
+                if self.quotas.len() < KNOWN && !self.quotas.contains(&entry.name) =>
             {
-                self.quotas.push(happened.name.clone());
+                self.quotas.push(entry.name.clone());
             }
             _ => {}
         }
-        self.history.push_front(happened);
+        self.history.push_front(entry);
         self.history.truncate(REMEMBERED);
     }
 }
@@ -251,14 +251,14 @@ impl Policies {
     ) -> Self {
         let is_shown = |site: &&Site| !board.hidden.iter().any(|name| name == site.name());
         let sites: Vec<_> = sites().into_iter().filter(is_shown).collect();
-        let heard = lock(&watch.heard);
+        let log = lock(&watch.log);
         let mut breakers: Vec<_> =
             board.breakers.iter().map(|it| BreakerLine::new(&shared(it).snapshot())).collect();
         for (_, members) in &board.families {
             breakers.extend(members().iter().take(MEMBERS).map(BreakerLine::new));
         }
         let is_known = |all: &[BreakerLine], name: &str| all.iter().any(|one| one.name == name);
-        for (name, (state, opened_by)) in &heard.states {
+        for (name, (state, opened_by)) in &log.states {
             if !is_known(&breakers, name) {
                 breakers.push(BreakerLine {
                     name: name.clone(),
@@ -275,7 +275,7 @@ impl Policies {
             }
         }
         let mut quotas: Vec<_> = board.quotas.iter().map(quota).collect();
-        for name in &heard.quotas {
+        for name in &log.quotas {
             if !quotas.iter().any(|quota| quota.name == *name) {
                 quotas.push(QuotaLine { name: name.clone(), available: None, limit: None });
             }
@@ -289,7 +289,7 @@ impl Policies {
                 .into_iter()
                 .map(|(name, key, value)| Change { name, key, value })
                 .collect(),
-            history: heard.history.iter().cloned().collect(),
+            history: log.history.iter().cloned().collect(),
         }
     }
 }

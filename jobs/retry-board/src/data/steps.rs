@@ -7,11 +7,11 @@ use retry_workflow::{Store, StoreError, Timestamp};
 use serde::{Serialize, Serializer};
 
 /// The period that is looked at.
-const OF_LATE: Duration = Duration::from_secs(10 * 60);
+const RECENT: Duration = Duration::from_secs(10 * 60);
 
 /// The steps, in the order of their names; attempts as a whole come first.
 #[derive(Debug, Serialize)]
-pub(crate) struct Steps {
+pub(crate) struct StepTable {
     pub(crate) steps: Vec<StepLine>,
     /// The time span that they cover, in seconds.
     pub(crate) span: u64,
@@ -37,20 +37,20 @@ fn seconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_f64(took.as_secs_f64())
 }
 
-impl Steps {
+impl StepTable {
     /// Loads what ended in the minutes before `end`; `None` if nothing did.
     pub(crate) async fn load(
         store: &dyn Store,
         job: &str,
         end: Timestamp,
     ) -> Result<Option<Self>, StoreError> {
-        let durations = store.durations(job, end - OF_LATE).await?;
+        let durations = store.durations(job, end - RECENT).await?;
         Ok(Self::new(&durations))
     }
 
     fn new(durations: &Durations) -> Option<Self> {
         let steps: Vec<_> = durations.steps().iter().filter_map(StepLine::new).collect();
-        (!steps.is_empty()).then_some(Self { steps, span: OF_LATE.as_secs() })
+        (!steps.is_empty()).then_some(Self { steps, span: RECENT.as_secs() })
     }
 }
 

@@ -6,7 +6,7 @@ use retry_workflow::words::thousands;
 
 use super::answer;
 use crate::data::audit::{AuditLine, AuditPage};
-use crate::parts::layout::{Page, Place};
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
 use crate::parts::time;
 use crate::request::RequestContext;
@@ -15,7 +15,7 @@ use crate::request::query::Address;
 pub(crate) fn page(context: &RequestContext, audit: &AuditPage) -> Response {
     answer(context, audit, || Page {
         title: "Audit",
-        place: Place::Audit,
+        section: NavSection::Audit,
         live: None,
         notice: None,
         main: main(audit),

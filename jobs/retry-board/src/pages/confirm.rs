@@ -8,17 +8,17 @@ use crate::actions::letters::confirmation;
 use crate::actions::overrides::OverrideForm;
 use crate::data::letters::FilterFields;
 use crate::parts::form;
-use crate::parts::layout::{self, Page, Place};
+use crate::parts::layout::{self, NavSection, Page};
 use crate::parts::text::line;
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
-fn page(context: &RequestContext, title: &str, place: Place, main: Markup) -> Response {
-    layout::page(context, &Page { title, place, live: None, notice: None, main })
+fn page(context: &RequestContext, title: &str, section: NavSection, main: Markup) -> Response {
+    layout::page(context, &Page { title, section, live: None, notice: None, main })
 }
 
 /// Lists what is selected.
-fn meant(filter: &FilterFields) -> Markup {
+fn selection(filter: &FilterFields) -> Markup {
     html! {
         @if filter.is_empty() {
             p { "Every dead letter in the store." }
@@ -38,7 +38,7 @@ pub(crate) fn redrive(context: &RequestContext, filter: &FilterFields, number: u
         h1 { "Re-drive" }
         section.panel {
             p #would { strong { (count(number, "dead letter")) } " will be re-driven: each starts a new run with all of its attempts and a fresh budget, and keeps its history." }
-            (meant(filter))
+            (selection(filter))
             @if number > 0 {
                 form.stack #form method="post" action="re-drive" {
                     (form::proof(context)) (form::hidden(filter.set())) (all(filter))
@@ -51,7 +51,7 @@ pub(crate) fn redrive(context: &RequestContext, filter: &FilterFields, number: u
             }
         }
     };
-    page(context, "Re-drive", Place::Letters, main)
+    page(context, "Re-drive", NavSection::Letters, main)
 }
 
 pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64) -> Response {
@@ -59,7 +59,7 @@ pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64
         h1 { "Purge" }
         section.panel {
             p #would { strong { (count(number, "dead letter")) } " will be purged for good: their payloads, histories and failures are deleted. This cannot be undone." }
-            (meant(filter))
+            (selection(filter))
             @if number > 0 {
                 form.stack #form method="post" action="purge" {
                     (form::proof(context)) (form::hidden(filter.set())) (all(filter))
@@ -74,7 +74,7 @@ pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64
             }
         }
     };
-    page(context, "Purge", Place::Letters, main)
+    page(context, "Purge", NavSection::Letters, main)
 }
 
 pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Response {
@@ -91,7 +91,7 @@ pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Res
             }
         }
     };
-    page(context, "Override", Place::Policies, main)
+    page(context, "Override", NavSection::Policies, main)
 }
 
 pub(crate) fn cancel(context: &RequestContext, job: &str, unfinished: u64) -> Response {
@@ -105,5 +105,5 @@ pub(crate) fn cancel(context: &RequestContext, job: &str, unfinished: u64) -> Re
             }
         }
     };
-    page(context, "Cancel", Place::Jobs, main)
+    page(context, "Cancel", NavSection::Jobs, main)
 }

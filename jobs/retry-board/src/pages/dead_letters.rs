@@ -7,7 +7,7 @@ use retry_workflow::{ItemState, Timestamp};
 
 use super::answer;
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
-use crate::parts::layout::{Page, Place};
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, form, time};
 use crate::request::RequestContext;
@@ -20,7 +20,7 @@ pub(crate) fn page(
 ) -> Response {
     answer(context, letters, || Page {
         title: "Dead letters",
-        place: Place::Letters,
+        section: NavSection::Letters,
         live: Some("live?topic=jobs".to_owned()),
         notice,
         main: main(context, letters),
@@ -160,7 +160,7 @@ fn items(context: &RequestContext, letters: &Letters) -> Markup {
     // Ids belong to one job.
     let can_pick = context.shows_forms()
         && filter.job.is_some()
-        && letters.items.iter().any(|item| can_be_taken_back(item.state));
+        && letters.items.iter().any(|item| can_be_redriven(item.state));
     // Show the job as a column only if the rows can differ in it.
     let has_jobs = filter.job.is_none();
     let goes_on = letters.searched.is_some() || letters.is_partial;
@@ -226,7 +226,7 @@ fn item_row(item: &ItemLine, has_jobs: bool, can_pick: bool, now: Timestamp) -> 
     html! {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
-                @if can_pick && can_be_taken_back(item.state) {
+                @if can_pick && can_be_redriven(item.state) {
                     input.pick type="checkbox" form="picked" name=(PICK) value=(item.id) aria-label={ "Select " (line(&item.id)) };
                 }
                 a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
@@ -265,6 +265,6 @@ fn nothing(letters: &Letters) -> Markup {
 }
 
 /// Returns whether an item in this state can be re-driven.
-pub(crate) const fn can_be_taken_back(state: ItemState) -> bool {
+pub(crate) const fn can_be_redriven(state: ItemState) -> bool {
     matches!(state, ItemState::Dead | ItemState::Skipped)
 }

@@ -7,10 +7,10 @@ use retry_workflow::store::AttemptOutcome;
 use retry_workflow::words::count;
 
 use super::answer;
-use super::dead_letters::can_be_taken_back;
+use super::dead_letters::can_be_redriven;
 use crate::data::audit::AuditLine;
 use crate::data::item::{AttemptLine, FailureText, ItemPage};
-use crate::parts::layout::{Page, Place};
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{block, line};
 use crate::parts::{badge, time, timeline};
 use crate::request::RequestContext;
@@ -19,7 +19,7 @@ use crate::request::query::Address;
 pub(crate) fn page(context: &RequestContext, item: &ItemPage, notice: Option<String>) -> Response {
     answer(context, item, || Page {
         title: "Item",
-        place: Place::Letters,
+        section: NavSection::Letters,
         live: Some(Address::new("live").with("topic", &format!("job/{}", item.job)).text()),
         notice,
         main: main(context, item),
@@ -37,7 +37,7 @@ fn main(context: &RequestContext, item: &ItemPage) -> Markup {
         div.title {
             h1 { (line(&item.id)) }
             (badge::item(item.state))
-            @if context.shows_forms() && can_be_taken_back(item.state) && item.payload.is_some() {
+            @if context.shows_forms() && can_be_redriven(item.state) && item.payload.is_some() {
                 div.actions {
                     a.button.primary #re-drive href=(here("re-drive").with("state", state).text()) { "Re-drive…" }
                     a.button.danger #purge href=(here("purge").with("state", state).text()) { "Purge…" }

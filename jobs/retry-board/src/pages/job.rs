@@ -11,8 +11,8 @@ use retry_workflow::words::{count, duration, in_a_while, thousands, total};
 
 use super::{answer, dead_letters, jobs};
 use crate::data::job::{JobPage, SPANS, Tasks};
-use crate::data::steps::Steps;
-use crate::parts::layout::{Page, Place};
+use crate::data::steps::StepTable;
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{how_to_resume, line};
 use crate::parts::{badge, chart, form, graph, time};
 use crate::request::RequestContext;
@@ -21,7 +21,7 @@ use crate::request::query::Address;
 pub(crate) fn page(context: &RequestContext, job: &JobPage, notice: Option<String>) -> Response {
     answer(context, job, || Page {
         title: "Job",
-        place: Place::Jobs,
+        section: NavSection::Jobs,
         live: Some(Address::new("live").with("topic", &format!("job/{}", job.job.id)).text()),
         notice,
         main: main(context, job),
@@ -160,7 +160,7 @@ fn actions(context: &RequestContext, page: &JobPage) -> Markup {
     }
 }
 
-fn step_section(page: &JobPage, steps: &Steps) -> Markup {
+fn step_section(page: &JobPage, steps: &StepTable) -> Markup {
     let minutes = count(steps.span / 60, "minute");
     html! {
         section.panel #took aria-labelledby="took-heading" {

@@ -8,7 +8,7 @@ use retry_workflow::words::thousands;
 
 use super::answer;
 use crate::data::jobs::{JobLine, Jobs};
-use crate::parts::layout::{Page, Place};
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
 use crate::parts::{badge, chart, time};
 use crate::request::RequestContext;
@@ -17,7 +17,7 @@ use crate::request::query::Address;
 pub(crate) fn page(context: &RequestContext, jobs: &Jobs, notice: Option<String>) -> Response {
     answer(context, jobs, || Page {
         title: "Jobs",
-        place: Place::Jobs,
+        section: NavSection::Jobs,
         live: Some("live?topic=jobs".to_owned()),
         notice,
         main: main(context, jobs),

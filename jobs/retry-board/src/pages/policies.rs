@@ -11,7 +11,7 @@ use retry_workflow::words::{count, thousands};
 use super::answer;
 use crate::actions::overrides::OverrideForm;
 use crate::data::policies::{BreakerLine, Policies, QuotaLine, SiteLine};
-use crate::parts::layout::{Page, Place};
+use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
 use crate::parts::{badge, form, time, waits};
 use crate::request::RequestContext;
@@ -34,7 +34,7 @@ pub(crate) fn page(
     let route = if context.board.mounted.has_jobs() { "live" } else { "live-policies" };
     answer(context, policies, || Page {
         title: "Policies",
-        place: Place::Policies,
+        section: NavSection::Policies,
         // Do not reload, so that the contents of the form are kept.
         live: refused.is_none().then(|| Address::new(route).with("topic", "policies").text()),
         notice,
@@ -96,11 +96,11 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
                 p.muted { "No breaker has changed its state or held calls, no quota has run empty and no policy has been overridden since the board was mounted." }
             } @else {
                 ol.events #events {
-                    @for happened in &policies.history {
+                    @for entry in &policies.history {
                         li {
-                            (time::ago(Timestamp::now(), happened.at)) " "
-                            @if let Some(state) = happened.state { (badge::breaker(state)) " " }
-                            (line(&happened.text))
+                            (time::ago(Timestamp::now(), entry.at)) " "
+                            @if let Some(state) = entry.state { (badge::breaker(state)) " " }
+                            (line(&entry.text))
                         }
                     }
                 }

@@ -12,7 +12,7 @@ use crate::request::problem::Problem;
 
 /// The section of the navigation that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavSection {
     Jobs,
     Letters,
     Audit,
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 /// A page.
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
-    pub(crate) place: Place,
+    pub(crate) section: NavSection,
     /// The address of its live events.
     pub(crate) live: Option<String>,
     /// The result of the action that has just been performed.
@@ -39,9 +39,9 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
     // One for all pages of a browser, so that these share a stream.
     let shared = if mounted.has_jobs() { PageGroup::Jobs } else { context.page_group };
     let worker = format!("{root}{}", SCRIPT.path(shared));
-    let link = |place: Place, address: &str, word: &str| {
+    let link = |section: NavSection, address: &str, word: &str| {
         html! {
-            a href=(format!("{root}{address}")) aria-current=[(page.place == place).then_some("page")] { (word) }
+            a href=(format!("{root}{address}")) aria-current=[(page.section == section).then_some("page")] { (word) }
         }
     };
     let markup = html! {
@@ -66,12 +66,12 @@ pub(crate) fn page(context: &RequestContext, page: &Page<'_>) -> Response {
                         }
                         nav aria-label="Pages" {
                             @if mounted.has_jobs() {
-                                (link(Place::Jobs, "jobs", "Jobs"))
-                                (link(Place::Letters, "dead-letters", "Dead letters"))
-                                (link(Place::Audit, "audit", "Audit"))
+                                (link(NavSection::Jobs, "jobs", "Jobs"))
+                                (link(NavSection::Letters, "dead-letters", "Dead letters"))
+                                (link(NavSection::Audit, "audit", "Audit"))
                             }
                             @if mounted.has_policies() {
-                                (link(Place::Policies, "policies", "Policies"))
+                                (link(NavSection::Policies, "policies", "Policies"))
                             }
                         }
                         @if let Some(live) = &page.live {
@@ -130,6 +130,6 @@ pub(crate) fn problem(context: &RequestContext, problem: &Problem) -> Response {
             }
         }
     };
-    let place = Place::Nowhere;
-    page(context, &Page { title: problem.title, place, live: None, notice: None, main })
+    let section = NavSection::Nowhere;
+    page(context, &Page { title: problem.title, section, live: None, notice: None, main })
 }

@@ -36,7 +36,7 @@ use crate::request::{RequestContext, Wants, Watcher, json};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]
-struct Here {
+struct JobsState {
     store: Arc<dyn Store>,
     board: Arc<Board>,
     once: Arc<Once>,
@@ -44,9 +44,9 @@ struct Here {
 }
 
 pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
-    let (looked_at, mounted) = (store.clone(), Arc::clone(&board.mounted));
-    let here = Here {
-        live: Live::new(move |topic| look(looked_at.clone(), Arc::clone(&mounted), topic)),
+    let (polled_store, mounted) = (store.clone(), Arc::clone(&board.mounted));
+    let state = JobsState {
+        live: Live::new(move |topic| poll(polled_store.clone(), Arc::clone(&mounted), topic)),
         store,
         board: Arc::clone(board),
         once: Arc::default(),
@@ -71,7 +71,7 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
     ] {
         router = both(router, page, &answers);
     }
-    router.with_state(here)
+    router.with_state(state)
 }
 
 type Answer = Result<Response, Problem>;
@@ -79,13 +79,13 @@ type Answer = Result<Response, Problem>;
 /// The number of the action that was just performed, whose result the page shows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct DoneQuery {
     done: Option<String>,
 }
 
-impl Said {
-    fn text(&self, once: &Once) -> Option<String> {
-        once.said(self.done.as_deref()?.parse().ok()?)
+impl DoneQuery {
+    fn notice(&self, once: &Once) -> Option<String> {
+        once.message(self.done.as_deref()?.parse().ok()?)
     }
 }
 
@@ -111,16 +111,16 @@ async fn home(OriginalUri(uri): OriginalUri) -> Response {
 struct JobsQuery {
     after: Option<String>,
     #[serde(flatten)]
-    said: Said,
+    done: DoneQuery,
 }
 
 async fn all_jobs(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<JobsQuery>,
 ) -> Answer {
-    let view = Jobs::load(&*here.store, cursor(query.after.as_deref())?).await?;
-    Ok(jobs::page(&context, &view, query.said.text(&here.once)))
+    let view = Jobs::load(&*state.store, cursor(query.after.as_deref())?).await?;
+    Ok(jobs::page(&context, &view, query.done.notice(&state.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -129,11 +129,11 @@ struct JobQuery {
     id: String,
     span: Option<String>,
     #[serde(flatten)]
-    said: Said,
+    done: DoneQuery,
 }
 
 async fn one_job(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<JobQuery>,
 ) -> Answer {
@@ -141,9 +141,9 @@ async fn one_job(
     let Some((_, span)) = SPANS.into_iter().find(|(word, _)| *word == wanted) else {
         return Err(Problem::bad(format!("\"{wanted}\" is not a span: write 1h, 6h, 24h or 7d")));
     };
-    let view = JobPage::load(&*here.store, &query.id, span).await?;
+    let view = JobPage::load(&*state.store, &query.id, span).await?;
     let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
-    Ok(job::page(&context, &view, query.said.text(&here.once)))
+    Ok(job::page(&context, &view, query.done.notice(&state.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -153,18 +153,18 @@ struct LettersQuery {
     #[serde(flatten)]
     filter: FilterFields,
     #[serde(flatten)]
-    said: Said,
+    done: DoneQuery,
 }
 
 async fn letters(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<LettersQuery>,
 ) -> Answer {
-    let letters = DeadLetters::new(here.store.clone());
+    let letters = DeadLetters::new(state.store.clone());
     let after = cursor(query.after.as_deref())?;
     let view = Letters::load(&letters, query.filter.cleaned(), after).await?;
-    Ok(dead_letters::page(&context, &view, query.said.text(&here.once)))
+    Ok(dead_letters::page(&context, &view, query.done.notice(&state.once)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -173,54 +173,54 @@ struct ItemQuery {
     job: String,
     id: String,
     #[serde(flatten)]
-    said: Said,
+    done: DoneQuery,
 }
 
 async fn one_item(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<ItemQuery>,
 ) -> Answer {
-    let Some(found) = here.store.item(&query.job, &query.id).await? else {
+    let Some(found) = state.store.item(&query.job, &query.id).await? else {
         return Err(Problem::no_item(&query.job, &query.id));
     };
-    let view = ItemPage::new(&found, here.store.now());
-    let view = view.acted_on(&Entry::newest(&*here.store, NEWEST).await?, &found);
-    Ok(item::page(&context, &view, query.said.text(&here.once)))
+    let view = ItemPage::new(&found, state.store.now());
+    let view = view.acted_on(&Entry::newest(&*state.store, NEWEST).await?, &found);
+    Ok(item::page(&context, &view, query.done.notice(&state.once)))
 }
 
 async fn audited(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
 ) -> Answer {
-    Ok(audit::page(&context, &AuditPage::load(&*here.store).await?))
+    Ok(audit::page(&context, &AuditPage::load(&*state.store).await?))
 }
 
-async fn exported(State(here): State<Here>, Params(query): Params<FilterFields>) -> Answer {
-    let letters = DeadLetters::new(here.store.clone());
+async fn exported(State(state): State<JobsState>, Params(query): Params<FilterFields>) -> Answer {
+    let letters = DeadLetters::new(state.store.clone());
     let filter = select(&letters, &query.cleaned()).await?;
     Ok(export::response(letters, filter))
 }
 
 /// Counts what a filter selects, for a confirmation page.
 async fn counted(
-    here: &Here,
+    state: &JobsState,
     context: &RequestContext,
     filter: FilterFields,
 ) -> Result<(FilterFields, u64), Problem> {
     context.is_actor()?;
     let filter = filter.cleaned();
-    let letters = DeadLetters::new(here.store.clone());
+    let letters = DeadLetters::new(state.store.clone());
     let number = letters.count(&select(&letters, &filter).await?).await?;
     Ok((filter, number))
 }
 
 async fn before_redrive(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
-    let (filter, number) = counted(&here, &context, query).await?;
+    let (filter, number) = counted(&state, &context, query).await?;
     Ok(match context.wants {
         Wants::Json => json(&json!({ "dry_run": true, "retried": number })),
         Wants::Html => confirm::redrive(&context, &filter, number),
@@ -228,11 +228,11 @@ async fn before_redrive(
 }
 
 async fn before_purge(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<FilterFields>,
 ) -> Answer {
-    let (filter, number) = counted(&here, &context, query).await?;
+    let (filter, number) = counted(&state, &context, query).await?;
     Ok(match context.wants {
         Wants::Json => json(&json!({ "dry_run": true, "purged": number })),
         Wants::Html => confirm::purge(&context, &filter, number),
@@ -249,33 +249,47 @@ fn back_to(filter: &FilterFields) -> Address {
     }
 }
 
-async fn redrive(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
+async fn redrive(
+    State(state): State<JobsState>,
+    actor: Actor,
+    Sent(form): Sent<LettersForm>,
+) -> Answer {
     let form = form.cleaned();
-    let letters = DeadLetters::new(here.store.clone());
+    let letters = DeadLetters::new(state.store.clone());
     let back = back_to(&form.filter);
     actor
-        .act(&here.once, &form, back, || form.redrive(&letters, actor.who(), &here.board.command))
+        .act(&state.once, &form, back, || form.redrive(&letters, actor.who(), &state.board.command))
         .await
 }
 
-async fn purge(State(here): State<Here>, actor: Actor, Sent(form): Sent<LettersForm>) -> Answer {
+async fn purge(
+    State(state): State<JobsState>,
+    actor: Actor,
+    Sent(form): Sent<LettersForm>,
+) -> Answer {
     let form = form.cleaned();
-    let letters = DeadLetters::new(here.store.clone());
+    let letters = DeadLetters::new(state.store.clone());
     let back = back_to(&form.filter);
-    actor.act(&here.once, &form, back, || form.purge(&letters, actor.who())).await
+    actor.act(&state.once, &form, back, || form.purge(&letters, actor.who())).await
 }
 
-async fn pause(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
+async fn pause(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
     actor
-        .act(&here.once, &form, back, || form.pause(&*here.store, actor.who(), &here.board.command))
+        .act(&state.once, &form, back, || {
+            form.pause(&*state.store, actor.who(), &state.board.command)
+        })
         .await
 }
 
-async fn make_due(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
+async fn make_due(
+    State(state): State<JobsState>,
+    actor: Actor,
+    Sent(form): Sent<JobForm>,
+) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    let command = &here.board.command;
-    actor.act(&here.once, &form, back, || form.make_due(&*here.store, actor.who(), command)).await
+    let command = &state.board.command;
+    actor.act(&state.once, &form, back, || form.make_due(&*state.store, actor.who(), command)).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -285,28 +299,28 @@ struct CancelQuery {
 }
 
 async fn before_cancel(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Extension(context): Extension<RequestContext>,
     Params(query): Params<CancelQuery>,
 ) -> Answer {
     context.is_actor()?;
-    if Job::find(&*here.store, &query.job).await?.is_none() {
+    if Job::find(&*state.store, &query.job).await?.is_none() {
         return Err(Problem::no_job(&query.job));
     }
-    let unfinished = here.store.counts(&query.job).await?.unfinished();
+    let unfinished = state.store.counts(&query.job).await?.unfinished();
     Ok(match context.wants {
         Wants::Json => json(&json!({ "job": query.job, "unfinished": unfinished })),
         Wants::Html => confirm::cancel(&context, &query.job, unfinished),
     })
 }
 
-async fn cancel(State(here): State<Here>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
+async fn cancel(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
     let back = Address::new("job").with("id", &form.job);
-    actor.act(&here.once, &form, back, || form.cancel(&here.store, actor.who())).await
+    actor.act(&state.once, &form, back, || form.cancel(&state.store, actor.who())).await
 }
 
-async fn openapi(State(here): State<Here>) -> Response {
-    if here.board.mounted.has_policies() {
+async fn openapi(State(state): State<JobsState>) -> Response {
+    if state.board.mounted.has_policies() {
         described(&[PageGroup::Jobs, PageGroup::Policies])
     } else {
         described(&[PageGroup::Jobs])
@@ -316,7 +330,7 @@ async fn openapi(State(here): State<Here>) -> Response {
 /// Returns the events of the topics in the query, which are the topics of all tabs of a browser.
 /// Jobs that do not exist are left out if the query has another topic.
 async fn live(
-    State(here): State<Here>,
+    State(state): State<JobsState>,
     Watcher(visitor): Watcher,
     Params(query): Params<Vec<(String, String)>>,
 ) -> Answer {
@@ -331,7 +345,7 @@ async fn live(
                 "A topic is `jobs`, `policies`, or `job/` and the id of a job.",
             ));
         } else if let Some(id) = id
-            && Job::find(&*here.store, id).await?.is_none()
+            && Job::find(&*state.store, id).await?.is_none()
         {
             missing.get_or_insert_with(|| Problem::no_job(id));
         } else {
@@ -341,13 +355,13 @@ async fn live(
     if topics.is_empty() {
         return Err(missing.unwrap_or_else(|| Problem::bad("Name a topic, such as `jobs`.")));
     }
-    let permit = here.board.mounted.streams.open(visitor).ok_or_else(Problem::too_many_watch)?;
-    let events = here.live.watch(topics, permit);
+    let permit = state.board.mounted.streams.open(visitor).ok_or_else(Problem::too_many_watch)?;
+    let events = state.live.watch(topics, permit);
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
 }
 
 /// Polls a job, the newest of all jobs, or the policies.
-async fn look(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Polled {
+async fn poll(store: Arc<dyn Store>, mounted: Arc<Mounted>, topic: String) -> Polled {
     if topic == "policies" {
         return mounted.poll_policies().ok_or(PollError::Failed);
     }

@@ -32,7 +32,7 @@ use crate::request::{RequestContext, Wants, Watcher, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
-struct Here(Arc<PolicyPages>);
+struct PoliciesState(Arc<PolicyPages>);
 
 struct PolicyPages {
     board: Arc<Board>,
@@ -42,14 +42,14 @@ struct PolicyPages {
     live: std::sync::OnceLock<Live>,
 }
 
-impl Here {
+impl PoliciesState {
     fn view(&self) -> Policies {
         Policies::load(&self.0.board, &self.0.watch, self.0.changes.pairs())
     }
 }
 
 pub(super) fn router(board: &Arc<Board>) -> Router {
-    let here = Here(Arc::new(PolicyPages {
+    let state = PoliciesState(Arc::new(PolicyPages {
         board: Arc::clone(board),
         watch: Watch::new(),
         changes: Changes::default(),
@@ -57,10 +57,10 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
         live: std::sync::OnceLock::new(),
     }));
     // A weak reference, so that polling does not keep the state alive.
-    let looked_at = Arc::downgrade(&here.0);
-    let poll = move || looked_at.upgrade().map(|shared| look(&Here(shared)));
+    let weak = Arc::downgrade(&state.0);
+    let poll = move || weak.upgrade().map(|shared| poll_hash(&PoliciesState(shared)));
     board.mounted.set_policies_poll(Box::new(poll.clone()));
-    here.0.live.get_or_init(|| {
+    state.0.live.get_or_init(|| {
         Live::new(move |_| {
             let seen = poll().ok_or(PollError::Gone);
             async move { seen }
@@ -76,33 +76,33 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     ] {
         router = both(router, page, &answers);
     }
-    router.with_state(here)
+    router.with_state(state)
 }
 
-fn look(here: &Here) -> u64 {
+fn poll_hash(state: &PoliciesState) -> u64 {
     let mut hasher = DefaultHasher::new();
-    serde_json::to_string(&here.view()).unwrap_or_default().hash(&mut hasher);
+    serde_json::to_string(&state.view()).unwrap_or_default().hash(&mut hasher);
     hasher.finish()
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct DoneQuery {
     done: Option<String>,
 }
 
 async fn all(
-    State(here): State<Here>,
+    State(state): State<PoliciesState>,
     Extension(context): Extension<RequestContext>,
-    Params(query): Params<Said>,
+    Params(query): Params<DoneQuery>,
 ) -> Response {
-    let said = query.done.and_then(|done| here.0.once.said(done.parse().ok()?));
-    page(&context, &here.view(), said, None)
+    let notice = query.done.and_then(|done| state.0.once.message(done.parse().ok()?));
+    page(&context, &state.view(), notice, None)
 }
 
 /// Loads the effect of a change, for the page that asks for a confirmation.
 async fn before_change(
-    State(here): State<Here>,
+    State(state): State<PoliciesState>,
     Extension(context): Extension<RequestContext>,
     Params(form): Params<OverrideForm>,
 ) -> Result<Response, Problem> {
@@ -110,7 +110,7 @@ async fn before_change(
     let checked = Changes::check(&form).map_err(|error| error.to_string());
     match (checked, context.wants) {
         (Ok(()), Wants::Html) => Ok(confirm::overriding(&context, &form)),
-        (Err(why), Wants::Html) => Ok(refused_page(&context, &here, &form, why)),
+        (Err(why), Wants::Html) => Ok(refused_page(&context, &state, &form, why)),
         (Err(why), Wants::Json) => Err(Problem::bad(why)),
         (Ok(()), Wants::Json) => Ok(json(&json!({
             "name": form.name.text(), "key": form.key.text(), "value": form.value.text(),
@@ -121,50 +121,50 @@ async fn before_change(
 /// The page with the message beside the field.
 fn refused_page(
     context: &RequestContext,
-    here: &Here,
+    state: &PoliciesState,
     form: &OverrideForm,
     why: String,
 ) -> Response {
-    let page = page(context, &here.view(), None, Some(&Refused { form, why }));
+    let page = page(context, &state.view(), None, Some(&Refused { form, why }));
     (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
 }
 
 async fn change(
-    State(here): State<Here>,
+    State(state): State<PoliciesState>,
     actor: Actor,
     Sent(form): Sent<OverrideForm>,
 ) -> Result<Response, Problem> {
     let context = &actor.context;
     let mut refused = None;
     let answer = actor
-        .act(&here.0.once, &form, Address::new("policies"), || async {
+        .act(&state.0.once, &form, Address::new("policies"), || async {
             // One that is refused changes nothing, and is not written down.
             Changes::check(&form).map_err(|error| refuse(&mut refused, &error))?;
-            let begun = written(&actor, &form, "override").await?;
-            let done = here.0.changes.set(&form).map_err(|error| refuse(&mut refused, &error))?;
+            let begun = begin_audit(&actor, &form, "override").await?;
+            let done = state.0.changes.set(&form).map_err(|error| refuse(&mut refused, &error))?;
             begun.done().await?;
             Ok(done)
         })
         .await;
     match refused {
-        Some(why) if context.wants == Wants::Html => Ok(refused_page(context, &here, &form, why)),
+        Some(why) if context.wants == Wants::Html => Ok(refused_page(context, &state, &form, why)),
         _ => answer,
     }
 }
 
 async fn reset(
-    State(here): State<Here>,
+    State(state): State<PoliciesState>,
     actor: Actor,
     Sent(form): Sent<OverrideForm>,
 ) -> Result<Response, Problem> {
     let back = Address::new("policies");
     let work = || async {
-        let begun = written(&actor, &form, "override-reset").await?;
-        let done = here.0.changes.reset(&form)?;
+        let begun = begin_audit(&actor, &form, "override-reset").await?;
+        let done = state.0.changes.reset(&form)?;
         begun.done().await?;
         Ok(done)
     };
-    actor.act(&here.0.once, &form, back, work).await
+    actor.act(&state.0.once, &form, back, work).await
 }
 
 /// Keeps why a change is refused, for the page with the form.
@@ -176,9 +176,9 @@ fn refuse(refused: &mut Option<String>, error: &OverridesError) -> Problem {
 }
 
 /// A change that is written down, in the store of the jobs if they are mounted.
-struct Written(Option<(Begun, Arc<dyn Store>)>);
+struct AuditedChange(Option<(Begun, Arc<dyn Store>)>);
 
-impl Written {
+impl AuditedChange {
     async fn done(self) -> Result<(), Problem> {
         if let Some((begun, store)) = self.0 {
             begun.done(&*store, 0).await?;
@@ -188,20 +188,27 @@ impl Written {
 }
 
 /// Writes down who changes what; without a store, it is only an event.
-async fn written(actor: &Actor, form: &OverrideForm, action: &str) -> Result<Written, Problem> {
+async fn begin_audit(
+    actor: &Actor,
+    form: &OverrideForm,
+    action: &str,
+) -> Result<AuditedChange, Problem> {
     let [name, key, value] =
         [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
     let who = actor.who();
     tracing::info!(who, action, name, key, value, "a policy is changed on the board");
-    let Some(store) = actor.context.board.mounted.store() else { return Ok(Written(None)) };
+    let Some(store) = actor.context.board.mounted.store() else { return Ok(AuditedChange(None)) };
     let note = [name, key, value].join(" ");
     let begun = Entry::new(who, action).note(note.trim()).begin(&**store).await?;
-    Ok(Written(Some((begun, Arc::clone(store)))))
+    Ok(AuditedChange(Some((begun, Arc::clone(store)))))
 }
 
-async fn live(State(here): State<Here>, Watcher(visitor): Watcher) -> Result<Response, Problem> {
-    let live = here.0.live.get().ok_or_else(Problem::no_page)?;
-    let streams = &here.0.board.mounted.streams;
+async fn live(
+    State(state): State<PoliciesState>,
+    Watcher(visitor): Watcher,
+) -> Result<Response, Problem> {
+    let live = state.0.live.get().ok_or_else(Problem::no_page)?;
+    let streams = &state.0.board.mounted.streams;
     let permit = streams.open(visitor).ok_or_else(Problem::too_many_watch)?;
     let events = live.watch(vec![(0, "policies".to_owned())], permit);
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())

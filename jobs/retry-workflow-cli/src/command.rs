@@ -45,19 +45,19 @@ pub fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            return ended(Err(CommandError::Stopped(format!("cannot start threads: {error}"))));
+            return exit_code(Err(CommandError::Stopped(format!("cannot start threads: {error}"))));
         }
     };
     if let Some(tasks) = tasks {
         tasks.begin(&runtime);
     }
-    let result = runtime.block_on(obey(arguments, &mut screen));
+    let result = runtime.block_on(execute(arguments, &mut screen));
     // A write error may only surface when the output is flushed.
     let flushed = screen.flush();
-    ended(result.and_then(|exit| flushed.map(|()| exit)))
+    exit_code(result.and_then(|exit| flushed.map(|()| exit)))
 }
 
-fn ended(result: Result<Exit, CommandError>) -> ExitCode {
+fn exit_code(result: Result<Exit, CommandError>) -> ExitCode {
     match result {
         Ok(exit) => exit.code(),
         Err(error) => {
@@ -67,7 +67,7 @@ fn ended(result: Result<Exit, CommandError>) -> ExitCode {
     }
 }
 
-async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
+async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
     let address = Address::choose(arguments.store)?;
     store::wait_at_most(arguments.busy_timeout);
     screen.flag = address.flag();
@@ -84,7 +84,7 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             run::resume(&address.open().await?, (job.as_deref(), file.as_deref()), &how, screen)
                 .await
         }
-        Command::Jobs { what: None } => jobs::jobs(&*address.open_to_look().await?, screen).await,
+        Command::Jobs { what: None } => jobs::jobs(&*address.open_read_only().await?, screen).await,
         Command::Jobs { what: Some(what) } => {
             jobs::removal::run(what, &*address.open().await?, screen).await
         }
@@ -95,8 +95,8 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             jobs::requests::cancel(&*address.open().await?, &job, screen).await
         }
         Command::Status { job, watch } => {
-            let watch = watch.then_some(jobs::status::EACH);
-            jobs::status::status(&*address.open_to_look().await?, job.as_deref(), watch, screen)
+            let watch = watch.then_some(jobs::status::WATCH_INTERVAL);
+            jobs::status::status(&*address.open_read_only().await?, job.as_deref(), watch, screen)
                 .await
         }
         Command::Store(what) => upkeep::run(what, &address, screen).await,
@@ -105,10 +105,10 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             jobs::items::make_due(&*address.open().await?, &job, screen).await
         }
         Command::Items(items) => {
-            jobs::items::run(items, &address.open_to_look().await?, screen).await
+            jobs::items::run(items, &address.open_read_only().await?, screen).await
         }
         Command::Audit { limit } => {
-            audit::audit(&*address.open_to_look().await?, limit, screen).await
+            audit::audit(&*address.open_read_only().await?, limit, screen).await
         }
         #[cfg(feature = "board")]
         Command::Board(arguments) => board::board(&address, &arguments, screen).await,

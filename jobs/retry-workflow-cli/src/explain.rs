@@ -11,11 +11,11 @@ mod walk;
 use retry_runtime::Policy;
 
 pub(crate) use self::picture::picture;
-pub(crate) use self::walk::{End, Walk};
+pub(crate) use self::walk::{Walk, WalkEnd};
 
 /// A policy of a workflow file.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedPolicy {
     /// The step or task that it belongs to.
     pub(crate) name: String,
     pub(crate) policy: Policy,

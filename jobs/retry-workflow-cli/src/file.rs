@@ -55,7 +55,7 @@ pub struct WorkflowFile {
     /// Steps that run when the job has ended.
     pub(crate) on_finish: Option<Steps>,
     pub(crate) schedule: Schedule,
-    pub(crate) plan: Plan,
+    pub(crate) plan: WorkflowPlan,
     environment: EnvironmentPlan,
     hints: Vec<Mistake>,
     pub(crate) workspace: Arc<Workspace>,
@@ -72,7 +72,7 @@ pub(crate) struct Schedule {
 
 /// The work that a file defines, by mode.
 #[derive(Debug)]
-pub(crate) enum Plan {
+pub(crate) enum WorkflowPlan {
     Standard(Steps),
     MapReduce(Arc<MapPlan>),
     Graph(Vec<TaskPlan>),
@@ -108,11 +108,11 @@ pub(crate) struct Limits {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyLimit {
     pub(crate) per: Template,
-    pub(crate) bound: KeyBound,
+    pub(crate) bound: KeyLimitValue,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyBound {
+pub(crate) enum KeyLimitValue {
     Rate(Rate),
     Concurrency(NonZeroU32),
 }
@@ -225,9 +225,9 @@ impl WorkflowFile {
     /// `standard`, `mapreduce` or `graph`.
     pub fn mode(&self) -> &'static str {
         match self.plan {
-            Plan::Standard(_) => "standard",
-            Plan::MapReduce(_) => "mapreduce",
-            Plan::Graph(_) => "graph",
+            WorkflowPlan::Standard(_) => "standard",
+            WorkflowPlan::MapReduce(_) => "mapreduce",
+            WorkflowPlan::Graph(_) => "graph",
         }
     }
 
@@ -240,8 +240,8 @@ impl WorkflowFile {
     /// come from stdin, or there is no `map`.
     pub fn input(&self) -> Option<PathBuf> {
         match &self.plan {
-            Plan::MapReduce(map) => map.input.path(&self.source.path),
-            Plan::Standard(_) | Plan::Graph(_) => None,
+            WorkflowPlan::MapReduce(map) => map.input.path(&self.source.path),
+            WorkflowPlan::Standard(_) | WorkflowPlan::Graph(_) => None,
         }
     }
 
@@ -304,12 +304,12 @@ impl WorkflowFile {
 
     /// Returns whether steps run before the items.
     pub(crate) fn has_setup(&self) -> bool {
-        matches!(&self.plan, Plan::MapReduce(map) if map.setup.is_some())
+        matches!(&self.plan, WorkflowPlan::MapReduce(map) if map.setup.is_some())
     }
 
     /// Returns a reader for the input of `map`.
     pub(crate) fn reader(&self) -> Option<InputReader> {
-        let Plan::MapReduce(map) = &self.plan else { return None };
+        let WorkflowPlan::MapReduce(map) = &self.plan else { return None };
         let mut wanted = map.steps.placeholders();
         wanted.extend(self.handlers.values().flat_map(Steps::placeholders));
         wanted.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
@@ -331,7 +331,7 @@ impl WorkflowFile {
 
     /// Checks the input as far as possible before anything runs. Returns the number of items, if it
     /// can be known, and what could not be checked, with the reason.
-    pub(crate) fn looked_at(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
+    pub(crate) fn check_input(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
         self.environment.read(&self.source, &self.workspace.folder, true)?;
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         if let Some(after) = &self.schedule.after {
@@ -343,7 +343,7 @@ impl WorkflowFile {
             let unset = after.name.variables().filter(|name| !is_set(name));
             unseen.extend(unset.map(|name| format!("${name} of `after` is not set here")));
         }
-        let Plan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
+        let WorkflowPlan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
         let why = match &map.input.from {
             InputFrom::Command(_) => "the items, because a check runs no commands".to_owned(),
             InputFrom::Stdin => "the items, because a check does not read stdin".to_owned(),
@@ -384,8 +384,8 @@ impl WorkflowFile {
     pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
         let mut found = Vec::new();
         match &self.plan {
-            Plan::Standard(steps) => collect_policies("commands", steps, &mut found),
-            Plan::MapReduce(map) => {
+            WorkflowPlan::Standard(steps) => collect_policies("commands", steps, &mut found),
+            WorkflowPlan::MapReduce(map) => {
                 if let Some(setup) = &map.setup {
                     collect_policies("setup", setup, &mut found);
                 }
@@ -394,7 +394,7 @@ impl WorkflowFile {
                     collect_policies("reduce", reduce, &mut found);
                 }
             }
-            Plan::Graph(tasks) => {
+            WorkflowPlan::Graph(tasks) => {
                 for task in tasks {
                     collect_policies("tasks", &task.steps, &mut found);
                 }

@@ -31,7 +31,7 @@ use self::reducing::{Reducing, summary};
 use self::tasks::{Task, run_chain};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
-    ItemPriority, KeyBound, KeyLimit, Limits, MapPlan, Plan, Schedule, WorkflowFile,
+    ItemPriority, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
 };
 use crate::steps::list::{AttemptTerms, ItemSteps};
 use crate::steps::process::descriptors;
@@ -96,7 +96,7 @@ pub(crate) struct RunSettings {
     pub(crate) deadline: Option<Instant>,
     pub(crate) listener: JobListener,
     /// Receives messages for the user.
-    pub(crate) tell: Tell,
+    pub(crate) notify: MessageSink,
     /// The arguments that name the store on the command line.
     pub(crate) flag: String,
     /// The time at which the first part of the job may begin.
@@ -113,7 +113,7 @@ pub(crate) struct RunSettings {
 pub(crate) type JobListener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
 /// Receives messages for the user.
-pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type MessageSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl RunSettings {
     /// The runner for this job, with the settings that all jobs of a file have.
@@ -369,14 +369,14 @@ impl Tasks {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let chain = |steps: &Steps| Self { number: number(steps.0.len()), is_chain: true };
         match &file.plan {
-            Plan::Standard(steps) => {
+            WorkflowPlan::Standard(steps) => {
                 TasksOfFile { own: Some(chain(steps)), ..TasksOfFile::default() }
             }
-            Plan::Graph(tasks) => {
+            WorkflowPlan::Graph(tasks) => {
                 let own = Some(Self { number: number(tasks.len()), is_chain: false });
                 TasksOfFile { own, ..TasksOfFile::default() }
             }
-            Plan::MapReduce(map) => TasksOfFile {
+            WorkflowPlan::MapReduce(map) => TasksOfFile {
                 own: None,
                 setup: map.setup.as_ref().map(chain),
                 reduce: map.reduce.as_ref().map(chain),
@@ -465,12 +465,12 @@ async fn run_plan(
 ) -> Result<Reports, WorkflowError> {
     let workspace = &file.workspace;
     match &file.plan {
-        Plan::Standard(steps) => {
+        WorkflowPlan::Standard(steps) => {
             let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
             let job = run_chain(&chain, job, workspace, settings, stop).await?;
             Ok(Reports { job, setup: None, reduce: None, unfinished: None })
         }
-        Plan::Graph(tasks) => {
+        WorkflowPlan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
             descriptors::allow_for(most, workspace.tap.is_some());
             let runner = settings.runner_of_file(store, &job, file, &BTreeMap::new(), stop);
@@ -490,7 +490,9 @@ async fn run_plan(
             let job = graph.run().await?;
             Ok(Reports { job, setup: None, reduce: None, unfinished: None })
         }
-        Plan::MapReduce(map) => map_reduce(store, job, file, map, checked, settings, stop).await,
+        WorkflowPlan::MapReduce(map) => {
+            map_reduce(store, job, file, map, checked, settings, stop).await
+        }
     }
 }
 
@@ -604,8 +606,8 @@ fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner 
             per.render(&scope).ok().filter(|key| !key.is_empty())
         };
         match *bound {
-            KeyBound::Rate(rate) => runner.rate_per(key, rate),
-            KeyBound::Concurrency(most) => runner.concurrency_per(key, most.get()),
+            KeyLimitValue::Rate(rate) => runner.rate_per(key, rate),
+            KeyLimitValue::Concurrency(most) => runner.concurrency_per(key, most.get()),
         }
     })
 }
@@ -695,8 +697,8 @@ pub(crate) async fn changed(
         Ok::<_, StoreError>(why.map(|why| format!("{place}{why}")))
     };
     let found = match &file.plan {
-        Plan::Standard(steps) => chain(&job.id, steps, &[], "").await?,
-        Plan::MapReduce(map) => {
+        WorkflowPlan::Standard(steps) => chain(&job.id, steps, &[], "").await?,
+        WorkflowPlan::MapReduce(map) => {
             let mut found = None;
             if let Some(steps) = &map.setup {
                 let later = file.handlers.values().chain(&map.reduce).chain([&map.steps]);
@@ -714,7 +716,7 @@ pub(crate) async fn changed(
                 found => found,
             }
         }
-        Plan::Graph(tasks) => {
+        WorkflowPlan::Graph(tasks) => {
             let mut found = None;
             for task in tasks.iter().filter(|_| !restarts) {
                 if let Some(item) = store.item(&job.id, &task.name).await? {

@@ -4,7 +4,7 @@ mod begin;
 #[cfg(feature = "board")]
 mod board;
 mod condition;
-mod elsewhere;
+mod foreign_arguments;
 mod explain;
 
 use std::ffi::OsString;
@@ -17,8 +17,8 @@ pub(crate) use self::begin::{BeginArguments, IfEnded, IfRunning};
 #[cfg(feature = "board")]
 pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;
-pub(crate) use self::elsewhere::parse;
 pub(crate) use self::explain::ExplainArguments;
+pub(crate) use self::foreign_arguments::parse;
 use crate::steps::stream::Excerpt;
 use retry_workflow::job::InvalidTimestamp;
 use retry_workflow::store::Cursor;

@@ -9,7 +9,7 @@ use super::arguments::ExplainArguments;
 use super::files;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
-use crate::explain::{self, End, Walk};
+use crate::explain::{self, Walk, WalkEnd};
 use crate::terminal::text::one_line;
 
 pub(super) fn explain(
@@ -93,7 +93,7 @@ fn as_json(policy: &Policy) -> serde_json::Value {
     json!({
         "policy": policy.to_string(),
         "waits": waits,
-        "more": matches!(walk.end, End::More(_)),
+        "more": matches!(walk.end, WalkEnd::More(_)),
         "longest_total_wait": policy.longest_total_wait().map(|total| total.as_secs_f64()),
     })
 }

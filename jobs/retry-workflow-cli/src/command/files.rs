@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
-use crate::explain::Named;
+use crate::explain::NamedPolicy;
 use crate::file::{self, FileError, WorkflowFile};
 use crate::terminal::text::{count, one_line};
 
@@ -88,7 +88,7 @@ struct Checked {
 
 fn checked(path: &Path) -> Result<Checked, FileError> {
     let mut file = WorkflowFile::read(path)?;
-    let (items, unseen) = file.looked_at()?;
+    let (items, unseen) = file.check_input()?;
     Ok(Checked { file, items, unseen })
 }
 
@@ -109,7 +109,7 @@ fn places(error: &FileError) -> Vec<serde_json::Value> {
 }
 
 /// The policies of a file, to be explained.
-pub(super) fn policies(path: &Path) -> Result<Vec<Named>, CommandError> {
+pub(super) fn policies(path: &Path) -> Result<Vec<NamedPolicy>, CommandError> {
     let policies = read(path)?.policies();
-    Ok(policies.into_iter().map(|(name, policy)| Named { name, policy }).collect())
+    Ok(policies.into_iter().map(|(name, policy)| NamedPolicy { name, policy }).collect())
 }

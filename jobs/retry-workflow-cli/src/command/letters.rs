@@ -8,7 +8,7 @@ mod show;
 
 pub(super) use self::list::ListedItem;
 pub(super) use self::redrive::run_later;
-pub(super) use self::show::{Shows, show};
+pub(super) use self::show::{ShowCommand, show};
 
 use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
@@ -21,24 +21,24 @@ pub(super) async fn run(
     address: &Address,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let looked_at = async |screen: &mut Screen| {
-        let store = address.open_to_look().await?;
+    let read_only = async |screen: &mut Screen| {
+        let store = address.open_read_only().await?;
         screen.now = store.now();
         Ok::<_, CommandError>(DeadLetters::new(store))
     };
     match dlq {
         Dlq::List { which, page } => {
-            let letters = looked_at(screen).await?;
+            let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
             list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
-            let letters = looked_at(screen).await?;
+            let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
         Dlq::Show(which) => {
-            show::show(Shows::DeadLetters, &looked_at(screen).await?, &which, screen).await
+            show::show(ShowCommand::DeadLetters, &read_only(screen).await?, &which, screen).await
         }
         Dlq::Retry { which, redrive, how } => {
             which.require_condition_or_all(redrive.all, "re-driven", "--all")?;
@@ -47,8 +47,8 @@ pub(super) async fn run(
             let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
             match redrive::retry(&letters, &filter, (&redrive, &how), screen).await? {
-                redrive::Next::Nothing => Ok(Exit::Success),
-                redrive::Next::Run(jobs) => {
+                redrive::AfterRedrive::Nothing => Ok(Exit::Success),
+                redrive::AfterRedrive::Run(jobs) => {
                     super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await
                 }
             }
@@ -61,7 +61,7 @@ pub(super) async fn run(
             redrive::purge(&letters, &filter, consent, screen).await
         }
         Dlq::Export { which, output } => {
-            let letters = looked_at(screen).await?;
+            let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
             exchange::export(&letters, &filter, output.as_deref(), screen).await
         }

@@ -38,14 +38,14 @@ impl Recorders {
         self.events.is_some()
     }
 
-    /// Records an event; write failures are passed to `tell`.
-    pub(super) fn on_event(&self, event: &JobEvent<'_>, tell: impl Fn(&str)) {
+    /// Records an event; write failures are passed to `notify`.
+    pub(super) fn on_event(&self, event: &JobEvent<'_>, notify: impl Fn(&str)) {
         if let (Some(joblog), JobEvent::Attempt { job, item, attempt, .. }) = (&self.joblog, event)
             && attempt.outcome != AttemptOutcome::Postponed
             && let Err(error) = joblog.add(job, item, attempt)
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            tell(&format!(
+            notify(&format!(
                 "an attempt of {item}, and perhaps others, could not be added to the joblog: {error}"
             ));
         }

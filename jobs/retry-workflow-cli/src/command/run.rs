@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::beginning::Chosen;
-use self::outputs::Outputs;
+use self::outputs::OutputTap;
 use self::progress::ProgressReporter;
 use self::signals::second_signal;
 use super::arguments::{BeginArguments, RunArguments};
@@ -65,14 +65,14 @@ pub(super) async fn run(
     let store = address.open_or_create().await?;
     let flag = screen.flag.clone();
     let json = screen.json;
-    let tell = |text: &str| ProgressReporter::new(how, json).println(text);
+    let notify = |text: &str| ProgressReporter::new(how, json).println(text);
     let mut closed = Vec::new();
     let mut exit = Exit::Success;
     let (job, other) = loop {
         let unfinished = unfinished_job(&store, &file, &closed).await?;
         let known = (unfinished.clone(), &*closed);
         let (job, is_shared) =
-            match beginning::choose(&*store, &file, begin, known, &flag, tell).await? {
+            match beginning::choose(&*store, &file, begin, known, &flag, notify).await? {
                 Chosen::New(job) => break (job, unfinished),
                 Chosen::Unfinished(job) => (job, false),
                 Chosen::Shared(job) => (job, true),
@@ -89,7 +89,7 @@ pub(super) async fn run(
             return Ok(exit.and(work(&store, found, how, screen).await?.exit));
         };
         let id = job.id.clone();
-        tell(&closing.describe(&id));
+        notify(&closing.describe(&id));
         let ended = closing.close(&store, job, is_shared, how, screen).await?;
         exit = exit.and(ended.exit);
         // After a request to stop, do not start the next job.
@@ -101,7 +101,7 @@ pub(super) async fn run(
         checked = checked_before(&file)?;
     };
     if let Some(other) = other {
-        tell(&format!(
+        notify(&format!(
             "this starts a new job, although {} of this file has not ended; to resume that one: \
              retry-workflow{flag} resume {}",
             one_line(&other),
@@ -408,7 +408,7 @@ async fn work(
         reporter.println(&format!("hint: {hint}"));
     }
     if how.verbose || how.results.is_some() {
-        let tap = Outputs::new(how, Arc::clone(&reporter));
+        let tap = OutputTap::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
     }
     let workspace = Arc::make_mut(&mut file.workspace);
@@ -417,7 +417,7 @@ async fn work(
         let reporter = Arc::clone(&reporter);
         Notices::new(move |notice| reporter.println(notice))
     };
-    let _hears = {
+    let _listening = {
         let reporter = Arc::clone(&reporter);
         store::on_wait(move |first| {
             if let Some(line) = first {
@@ -427,13 +427,13 @@ async fn work(
         })
     };
     let (request, requested) = watch::channel(false);
-    let way = RunSettings {
+    let settings = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
         rate: how.rate,
         lease: how.lease,
         deadline: how.deadline.map(|after| Instant::now() + after),
         listener: listener(&reporter, screen),
-        tell: {
+        notify: {
             let reporter = Arc::clone(&reporter);
             Arc::new(move |text: &str| reporter.println(text))
         },
@@ -445,7 +445,7 @@ async fn work(
     };
     let stop = StopSignal(requested);
     let ended = {
-        let running = Box::pin(runner::run(store, job, &file, checked, &way, &stop));
+        let running = Box::pin(runner::run(store, job, &file, checked, &settings, &stop));
         tokio::select! {
             ended = running => Some(ended),
             () = second_signal(&request, &reporter) => None,

@@ -43,24 +43,24 @@ pub(super) struct FileId {
 
 impl Address {
     /// Chooses the given store, the one that the environment names, or the file in this folder.
-    pub(super) fn choose(given: Option<OsString>) -> Result<Self, CommandError> {
-        if let Some(given) = given {
-            return Self::named("--store", &given);
+    pub(super) fn choose(address: Option<OsString>) -> Result<Self, CommandError> {
+        if let Some(address) = address {
+            return Self::named("--store", &address);
         }
         match std::env::var_os(STORE_VARIABLE).filter(|it| !it.is_empty()) {
-            Some(given) => Self::named(STORE_VARIABLE, &given),
+            Some(address) => Self::named(STORE_VARIABLE, &address),
             None => Ok(Self::File(STORE.into())),
         }
     }
 
     /// Reads an address; `argument` is the name of the argument in error messages.
-    pub(super) fn named(argument: &str, given: &OsStr) -> Result<Self, CommandError> {
-        Self::read(given).map_err(|why| CommandError::Usage(format!("{argument}: {why}")))
+    pub(super) fn named(argument: &str, address: &OsStr) -> Result<Self, CommandError> {
+        Self::read(address).map_err(|why| CommandError::Usage(format!("{argument}: {why}")))
     }
 
     /// Reads `FILE`, `sqlite:FILE` or `postgres://…`.
-    fn read(given: &OsStr) -> Result<Self, String> {
-        let Some(text) = given.to_str() else { return Ok(Self::File(given.into())) };
+    fn read(address: &OsStr) -> Result<Self, String> {
+        let Some(text) = address.to_str() else { return Ok(Self::File(address.into())) };
         if let Some(file) = text.strip_prefix("sqlite:") {
             let file = file.strip_prefix("//").unwrap_or(file);
             return if file.is_empty() {
@@ -92,7 +92,7 @@ impl Address {
                  postgres://user@host/database",
                 one_line(scheme)
             )),
-            None => Ok(Self::File(given.into())),
+            None => Ok(Self::File(address.into())),
         }
     }
 
@@ -142,7 +142,7 @@ impl Address {
     }
 
     /// Opens the store without changing it; read access to its file is enough.
-    pub(super) async fn open_to_look(&self) -> Result<Arc<dyn Store>, CommandError> {
+    pub(super) async fn open_read_only(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.read_only(true)).await,
             #[cfg(feature = "postgres")]
@@ -292,9 +292,9 @@ static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 /// The options with which files are opened: a wait for another process is reported.
 fn options(path: &Path) -> SqliteOptions {
     let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
-    let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
-    let tell = move |_| {
-        let line = (!is_told.swap(true, Ordering::Relaxed)).then(|| {
+    let (path, has_notified) = (path.display().to_string(), AtomicBool::new(false));
+    let notify = move |_| {
+        let line = (!has_notified.swap(true, Ordering::Relaxed)).then(|| {
             format!(
                 "waiting up to {} (--busy-timeout) for the store {}, which another process has \
                  locked",
@@ -304,7 +304,7 @@ fn options(path: &Path) -> SqliteOptions {
         });
         report_wait(line.as_deref());
     };
-    SqliteStore::options().busy_timeout(most).on_wait(tell)
+    SqliteStore::options().busy_timeout(most).on_wait(notify)
 }
 
 /// Reports a wait for a store, the first time with a line, to the job that is running or to
@@ -331,15 +331,15 @@ fn listener() -> MutexGuard<'static, Option<WaitListener>> {
 }
 
 /// Reports waits for the store to a job, until the guard is dropped.
-pub(super) fn on_wait(hears: impl Fn(Option<&str>) + Send + Sync + 'static) -> Listening {
-    *listener() = Some(Box::new(hears));
-    Listening
+pub(super) fn on_wait(listen: impl Fn(Option<&str>) + Send + Sync + 'static) -> WaitListenerGuard {
+    *listener() = Some(Box::new(listen));
+    WaitListenerGuard
 }
 
 /// Removes the listener when dropped.
-pub(super) struct Listening;
+pub(super) struct WaitListenerGuard;
 
-impl Drop for Listening {
+impl Drop for WaitListenerGuard {
     fn drop(&mut self) {
         *listener() = None;
     }

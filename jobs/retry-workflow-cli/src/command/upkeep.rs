@@ -111,7 +111,7 @@ async fn copy(
     job: Option<&str>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let here = from.open_to_look().await?;
+    let here = from.open_read_only().await?;
     let mut jobs = Job::all(&*here).await?;
     if let Some(id) = job {
         let id = find(&*here, id).await?.id;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{End, Walk};
+use super::{Walk, WalkEnd};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
 
@@ -59,14 +59,16 @@ pub(super) fn end(walk: &Walk) -> String {
     let last = walk.waits.last();
     let attempt = last.map_or(1, |last| last.attempt);
     match (walk.end, walk.bound, last) {
-        (End::Attempts, _, None) => "gives up after the first attempt, without waiting".to_owned(),
-        (End::Attempts, _, Some(last)) => {
+        (WalkEnd::Attempts, _, None) => {
+            "gives up after the first attempt, without waiting".to_owned()
+        }
+        (WalkEnd::Attempts, _, Some(last)) => {
             format!(
                 "gives up after attempt {attempt}, having waited {}",
                 range(last.least, last.most)
             )
         }
-        (End::Bound(wait), Some(bound), _) => {
+        (WalkEnd::Bound(wait), Some(bound), _) => {
             let latest = if last.is_some_and(|last| last.perhaps) { " at the latest" } else { "" };
             let or_more = if walk.jitter { "at least " } else { "" };
             format!(
@@ -77,16 +79,16 @@ pub(super) fn end(walk: &Walk) -> String {
                 short(bound.limit)
             )
         }
-        (End::More(Some(more)), bound, _) => {
+        (WalkEnd::More(Some(more)), bound, _) => {
             let unless = bound.map_or_else(String::new, |bound| {
                 format!(", if the {} of {} lasts", bound.word, short(bound.limit))
             });
             format!("… and {} more{unless}", thousands(u64::from(more)))
         }
-        (End::More(None), Some(bound), _) => {
+        (WalkEnd::More(None), Some(bound), _) => {
             format!("… and so on, until the {} of {} ends it", bound.word, short(bound.limit))
         }
-        (End::More(None) | End::Bound(_), ..) => "… and so on".to_owned(),
+        (WalkEnd::More(None) | WalkEnd::Bound(_), ..) => "… and so on".to_owned(),
     }
 }
 

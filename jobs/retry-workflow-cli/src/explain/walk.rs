@@ -11,17 +11,17 @@ const SHOWN: usize = 24;
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     pub(crate) waits: Vec<Wait>,
-    pub(crate) end: End,
+    pub(crate) end: WalkEnd,
     /// Set if waits have jitter.
     pub(crate) jitter: bool,
     /// Set if the curve matters; decorrelated jitter replaces it.
     pub(crate) curve: bool,
-    pub(crate) bound: Option<Bound>,
+    pub(crate) bound: Option<TotalLimit>,
 }
 
 /// The bound of the sum of the waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub(crate) struct TotalLimit {
     pub(crate) word: &'static str,
     pub(crate) limit: Duration,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Wait {
 
 /// The reason why the waits end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum WalkEnd {
     /// All attempts have been made.
     Attempts,
     /// The next wait, of at least this duration, would exceed the bound.
@@ -60,7 +60,7 @@ impl Walk {
     pub(crate) fn new(policy: &Policy) -> Self {
         let mut walk = Self {
             waits: Vec::new(),
-            end: End::Attempts,
+            end: WalkEnd::Attempts,
             jitter: policy.get_jitter() != Jitter::None,
             curve: policy.get_jitter() != Jitter::Decorrelated,
             bound: bound(policy),
@@ -71,7 +71,7 @@ impl Walk {
                 break;
             }
             if walk.waits.len() == SHOWN {
-                walk.end = End::More(match policy.get_attempts() {
+                walk.end = WalkEnd::More(match policy.get_attempts() {
                     Attempts::Limited(attempts) => Some(attempts.saturating_sub(n)),
                     Attempts::Unlimited => None,
                 });
@@ -86,7 +86,7 @@ impl Walk {
             let at_most = sum(|last| last.most, longest);
             let limit = walk.bound.map_or(Duration::MAX, |bound| bound.limit);
             if at_least > limit {
-                walk.end = End::Bound(shortest);
+                walk.end = WalkEnd::Bound(shortest);
                 break;
             }
             let next = Wait {
@@ -112,9 +112,9 @@ impl Walk {
 }
 
 /// The tightest of budget, deadline and `max_elapsed`: attempts take no time here.
-fn bound(policy: &Policy) -> Option<Bound> {
-    let budget = policy.get_budget().map(|limit| Bound { word: "budget", limit });
-    let deadline = policy.get_deadline().map(|limit| Bound { word: "deadline", limit });
-    let elapsed = policy.get_max_elapsed().map(|limit| Bound { word: "max_elapsed", limit });
+fn bound(policy: &Policy) -> Option<TotalLimit> {
+    let budget = policy.get_budget().map(|limit| TotalLimit { word: "budget", limit });
+    let deadline = policy.get_deadline().map(|limit| TotalLimit { word: "deadline", limit });
+    let elapsed = policy.get_max_elapsed().map(|limit| TotalLimit { word: "max_elapsed", limit });
     [budget, deadline, elapsed].into_iter().flatten().min_by_key(|bound| bound.limit)
 }

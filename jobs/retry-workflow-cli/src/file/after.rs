@@ -19,10 +19,10 @@ pub(crate) struct AfterPlan {
 
 /// A name with variables, such as `import-${NIGHT}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NameTemplate(Vec<Part>);
+pub(super) struct NameTemplate(Vec<NamePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum NamePart {
     Text(String),
     Variable(String),
 }
@@ -46,21 +46,21 @@ impl NameTemplate {
                 ));
             };
             if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
+                parts.push(NamePart::Text(before.to_owned()));
             }
-            parts.push(Part::Variable(name.to_owned()));
+            parts.push(NamePart::Variable(name.to_owned()));
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+            parts.push(NamePart::Text(rest.to_owned()));
         }
         Ok(Self(parts))
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
-            Part::Text(_) => None,
+            NamePart::Variable(name) => Some(name.as_str()),
+            NamePart::Text(_) => None,
         })
     }
 
@@ -72,8 +72,8 @@ impl NameTemplate {
         let mut name = String::new();
         for part in &self.0 {
             match part {
-                Part::Text(text) => name.push_str(text),
-                Part::Variable(variable) => match value(variable) {
+                NamePart::Text(text) => name.push_str(text),
+                NamePart::Variable(variable) => match value(variable) {
                     Some(value) if !value.trim().is_empty() => name.push_str(&value),
                     Some(_) => return Err(format!("${variable} is empty: set it to a value")),
                     None => {
@@ -97,8 +97,8 @@ impl NameTemplate {
             .0
             .iter()
             .map(|part| match part {
-                Part::Text(text) => regex::escape(text),
-                Part::Variable(_) => ".+".to_owned(),
+                NamePart::Text(text) => regex::escape(text),
+                NamePart::Variable(_) => ".+".to_owned(),
             })
             .collect();
         Regex::new(&format!("^(?s:{pattern})$")).is_ok_and(|pattern| pattern.is_match(name))

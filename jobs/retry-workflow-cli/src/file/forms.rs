@@ -21,12 +21,12 @@ use retry_rules::suggest::{meant, nearest};
 use retry_runtime::file::Span;
 
 use self::steps::captured_names;
-use super::{Plan, Schedule};
+use super::{Schedule, WorkflowPlan};
 use crate::file::after::{AfterPlan, NameTemplate};
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{AT_THE_END, CapturedName, Offers};
+use crate::template::placeholder::{AT_THE_END, AvailableValues, CapturedName};
 use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
@@ -107,7 +107,7 @@ const MODES: [(&str, &[&str]); 3] = [
 ];
 
 /// The contents of a file, as far as they could be read.
-pub(super) struct Read {
+pub(super) struct FileContents {
     pub(super) name: String,
     pub(super) agent: Agent,
     pub(super) environment: EnvironmentPlan,
@@ -115,7 +115,7 @@ pub(super) struct Read {
     pub(super) handlers: BTreeMap<String, Steps>,
     pub(super) on_finish: Option<Steps>,
     pub(super) schedule: Schedule,
-    pub(super) plan: Plan,
+    pub(super) plan: WorkflowPlan,
     /// Notes on what is valid, but may be a mistake.
     pub(super) hints: Vec<Mistake>,
 }
@@ -128,12 +128,12 @@ struct Forms<'a> {
     hints: Vec<Mistake>,
 }
 
-pub(super) fn read(source: &Arc<Source>) -> Result<Read, FileError> {
+pub(super) fn read(source: &Arc<Source>) -> Result<FileContents, FileError> {
     let root = Node::read(source)?;
     let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new() };
     let read = forms.file(&root);
     match read {
-        Some(read) if forms.mistakes.is_empty() => Ok(Read { hints: forms.hints, ..read }),
+        Some(read) if forms.mistakes.is_empty() => Ok(FileContents { hints: forms.hints, ..read }),
         _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
     }
 }
@@ -208,7 +208,7 @@ impl Forms<'_> {
         }
     }
 
-    fn file(&mut self, root: &Node) -> Option<Read> {
+    fn file(&mut self, root: &Node) -> Option<FileContents> {
         if matches!(root.value, Value::Null) {
             self.wrong(
                 root.span,
@@ -217,7 +217,7 @@ impl Forms<'_> {
             return None;
         }
         if matches!(root.value, Value::List(_)) {
-            return Some(Read {
+            return Some(FileContents {
                 name: stem(&self.source.path),
                 agent: Agent::default(),
                 environment: EnvironmentPlan::default(),
@@ -225,7 +225,7 @@ impl Forms<'_> {
                 handlers: BTreeMap::new(),
                 on_finish: None,
                 schedule: Schedule::default(),
-                plan: Plan::Standard(self.steps(root, Offers::postponable())),
+                plan: WorkflowPlan::Standard(self.steps(root, AvailableValues::postponable())),
                 hints: Vec::new(),
             });
         }
@@ -242,7 +242,7 @@ impl Forms<'_> {
         let captured = captured_names(root.get("setup"));
         let handlers = self.handlers(root, &captured);
         let error_policy = self.error_policy(root, &handlers);
-        let at_the_end = Offers { label: AT_THE_END, ..Offers::default() };
+        let at_the_end = AvailableValues { label: AT_THE_END, ..AvailableValues::default() };
         let on_finish = root.get("on_finish").map(|node| self.steps(node, at_the_end));
         let plan = match mode {
             "mapreduce" => self.map_reduce(root, &captured),
@@ -251,7 +251,7 @@ impl Forms<'_> {
         };
         let hints = Vec::new();
         let schedule = self.schedule(root, mode, &name, &environment);
-        Some(Read {
+        Some(FileContents {
             name,
             agent,
             environment,
@@ -401,7 +401,7 @@ impl Forms<'_> {
         }
         let of_key = |name: &str| MODES.iter().find(|(_, own)| own.contains(&name));
         let mode = entries.iter().find_map(|(key, _)| of_key(&key.name)).map(|(mode, _)| *mode);
-        if mode.is_none() && !has_like(root, TOP) {
+        if mode.is_none() && !has_misspelt(root, TOP) {
             let message = "this workflow has nothing to do: write `commands`, `map` or `tasks`";
             self.wrong(first_key_span(root), message);
         }
@@ -455,8 +455,9 @@ impl Forms<'_> {
             self.wrong(node.span, message);
             return BTreeMap::new();
         };
-        let offers = Offers { item: true, error: true, captured, ..Offers::default() };
-        let read = |(key, steps): &(Key, Node)| (key.name.clone(), self.steps(steps, offers));
+        let available =
+            AvailableValues { item: true, error: true, captured, ..AvailableValues::default() };
+        let read = |(key, steps): &(Key, Node)| (key.name.clone(), self.steps(steps, available));
         entries.iter().map(read).collect()
     }
 
@@ -504,15 +505,15 @@ impl Forms<'_> {
         policy
     }
 
-    fn standard(&mut self, root: &Node) -> Option<Plan> {
+    fn standard(&mut self, root: &Node) -> Option<WorkflowPlan> {
         let commands = self.needed(root, "commands", "mode: standard")?;
-        Some(Plan::Standard(self.steps(commands, Offers::postponable())))
+        Some(WorkflowPlan::Standard(self.steps(commands, AvailableValues::postponable())))
     }
 
     /// The value of a required key.
     fn needed<'a>(&mut self, node: &'a Node, key: &str, what: &str) -> Option<&'a Node> {
         let found = node.get(key);
-        if found.is_none() && !has_like(node, &[key]) {
+        if found.is_none() && !has_misspelt(node, &[key]) {
             self.wrong(first_key_span(node), format!("`{key}` is missing: `{what}` needs it"));
         }
         found
@@ -550,7 +551,7 @@ fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
 
 /// Returns whether a map has a misspelt key that was probably meant to be one of these. That
 /// mistake is reported on its own, so the key is not reported as missing as well.
-fn has_like(node: &Node, keys: &[&str]) -> bool {
+fn has_misspelt(node: &Node, keys: &[&str]) -> bool {
     let Value::Map(entries) = &node.value else { return false };
     entries.iter().any(|(key, value)| {
         let name = key.name.as_str();

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use self::check::{Checks, Duplicates, IdRule, describe, differ, missing, no_priority};
 pub(crate) use self::pipe::Pipe;
-use self::read::{End, Format, Halt, Item, Opened, Sink};
+use self::read::{Format, Halt, InputEnd, Item, Opened, Sink};
 use super::MapPlan;
-use crate::file::item_path::like;
+use crate::file::item_path::similar;
 use crate::file::shown_value::short;
 use crate::steps::command_env::Workspace;
 use crate::template::expression::Types;
@@ -213,7 +213,7 @@ impl InputReader {
     }
 
     /// Passes on all values that are items, in order.
-    fn each(&self, pipe: &Pipe, each: &mut Sink<'_>) -> Result<End, FileError> {
+    fn each(&self, pipe: &Pipe, each: &mut Sink<'_>) -> Result<InputEnd, FileError> {
         let map = &*self.map;
         let opened = match &map.input.from {
             InputFrom::File(_) => self.open()?,
@@ -276,7 +276,7 @@ impl InputReader {
     }
 
     /// A list without items is fine; a path that leads nowhere is a mistake.
-    fn find_none(&self, end: &End) -> Result<(), FileError> {
+    fn find_none(&self, end: &InputEnd) -> Result<(), FileError> {
         if end.was_found {
             return Ok(());
         }
@@ -342,7 +342,7 @@ impl InputReader {
 
     /// A hint for the case that a map's values were taken as the items because there is no
     /// `json_path`.
-    fn other_list(&self, end: &End) -> String {
+    fn other_list(&self, end: &InputEnd) -> String {
         let list = end.list_inside.as_ref().filter(|_| !self.map.item_path.is_written);
         let Some(key) = list.filter(|key| is_plain(key)) else { return String::new() };
         format!("; if the items are those in `{key}`, write `json_path: \"$.{key}[*]\"`")
@@ -379,7 +379,7 @@ fn beside(folder: &Path, missing: &Path, workflow: &Path) -> Option<String> {
     let mut names: Vec<_> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
     // The suggestion must not depend on the order in which the system lists files.
     names.sort();
-    like(missing.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
+    similar(missing.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Returns whether a key needs no quotes in a JSONPath.

@@ -38,7 +38,7 @@ struct Segment {
 enum PathKind {
     /// Names or indices, which are expected to exist.
     Names,
-    /// Part of a list.
+    /// PathPart of a list.
     Slice,
     /// A wildcard or a filter: whatever exists.
     Any,
@@ -173,7 +173,7 @@ impl Segment {
                 };
                 let that = if here.len() == 1 { "it" } else { "the first" };
                 let keys = first.as_object().into_iter().flat_map(|map| map.keys());
-                let meant = name.and_then(|name| like(name, keys.map(String::as_str)));
+                let meant = name.and_then(|name| similar(name, keys.map(String::as_str)));
                 Some(match meant {
                     Some(meant) => {
                         let that = if here.len() == 1 { "It" } else { "The first" };
@@ -191,7 +191,7 @@ impl Segment {
 }
 
 /// The known name that was probably meant: the same in another case, or a similar one.
-pub(super) fn like<'a>(
+pub(super) fn similar<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<&'a str> {

@@ -30,7 +30,7 @@ pub(super) struct Chain {
 
 /// The outputs in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
+struct ChainOutputs {
     /// The values as JSON, with the step that each belongs to.
     captured: BTreeMap<String, (usize, serde_json::Value)>,
     /// Steps whose output contains a secret and is not stored: to get it, they run again.
@@ -105,7 +105,7 @@ impl Chain {
         job: &str,
     ) -> Result<(), StoreError> {
         let masks = &workspace.environment.masks;
-        let mut added = Record::default();
+        let mut added = ChainOutputs::default();
         if outputs.last.as_deref().is_some_and(|last| masks.is_in(last)) {
             added.withheld.insert(at);
         }
@@ -144,7 +144,7 @@ impl Chain {
         Ok(self.store.item(job, name).await?.and_then(|item| item.output))
     }
 
-    async fn record(&self, job: &str) -> Result<(u64, Record), StoreError> {
+    async fn record(&self, job: &str) -> Result<(u64, ChainOutputs), StoreError> {
         record(&*self.store, job).await
     }
 }
@@ -169,14 +169,14 @@ fn failed(message: String) -> WorkOutcome {
     WorkOutcome::Failed { failure, reason: Reason::NotRetryable }
 }
 
-fn captured(record: &Record) -> BTreeMap<String, Captured> {
+fn captured(record: &ChainOutputs) -> BTreeMap<String, Captured> {
     let read = |(name, (_, value)): (&String, &(usize, serde_json::Value))| {
         Some((name.clone(), serde_json::from_value(value.clone()).ok()?))
     };
     record.captured.iter().filter_map(read).collect()
 }
 
-async fn record(store: &dyn Store, job: &str) -> Result<(u64, Record), StoreError> {
+async fn record(store: &dyn Store, job: &str) -> Result<(u64, ChainOutputs), StoreError> {
     let found = store.get(&key(job)).await?;
     Ok(found.map_or_else(Default::default, |(revision, text)| {
         (revision, serde_json::from_str(&text).unwrap_or_default())
@@ -189,7 +189,7 @@ pub(super) async fn captures_of(
     store: &dyn Store,
     job: &str,
 ) -> Result<(BTreeMap<usize, Capture>, BTreeSet<usize>), StoreError> {
-    let (_, Record { captures, withheld, .. }) = record(store, job).await?;
+    let (_, ChainOutputs { captures, withheld, .. }) = record(store, job).await?;
     Ok((captures, withheld))
 }
 

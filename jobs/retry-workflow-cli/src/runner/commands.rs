@@ -13,7 +13,7 @@ use retry_workflow::{ItemState, Store, StoreError};
 
 /// A command of a chain, as recorded in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Command {
+struct RecordedCommand {
     /// The name of its task in the store.
     name: String,
     /// `shell` or `claude`.
@@ -24,7 +24,7 @@ struct Command {
     placeholders: Vec<String>,
 }
 
-impl Command {
+impl RecordedCommand {
     fn runs_same_as(&self, other: &Self) -> bool {
         (&self.kind, &self.text, &self.placeholders)
             == (&other.kind, &other.text, &other.placeholders)
@@ -94,7 +94,7 @@ fn refusal(what: &str) -> String {
     )
 }
 
-fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
+fn difference(number: usize, was: &RecordedCommand, is: Option<&RecordedCommand>) -> String {
     match is.filter(|is| is.runs_same_as(was)) {
         Some(is) => format!(
             "step {number} was named `{}` when the job started, but is now named `{}`",
@@ -135,12 +135,12 @@ pub(super) fn key(job: &str) -> String {
     format!("steps/{job}")
 }
 
-async fn read(store: &dyn Store, job: &str) -> Result<Option<Vec<Command>>, StoreError> {
+async fn read(store: &dyn Store, job: &str) -> Result<Option<Vec<RecordedCommand>>, StoreError> {
     let found = store.get(&key(job)).await?;
     Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
 }
 
-fn commands(steps: &Steps) -> Vec<Command> {
+fn commands(steps: &Steps) -> Vec<RecordedCommand> {
     let named = chain::names(steps).into_iter().zip(&steps.0);
     let commands = named.map(|(name, step)| {
         let kind = match step.run {
@@ -149,7 +149,7 @@ fn commands(steps: &Steps) -> Vec<Command> {
             Run::Agent(_) => "claude",
         };
         let placeholders = step.run.placeholders().map(|value| value.written.clone()).collect();
-        Command { name, kind: kind.to_owned(), text: step.run.written(), placeholders }
+        RecordedCommand { name, kind: kind.to_owned(), text: step.run.written(), placeholders }
     });
     commands.collect()
 }

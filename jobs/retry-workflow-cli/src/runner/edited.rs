@@ -12,15 +12,15 @@ use retry_workflow::{Filter, ItemRecord, ItemState, Job, Store, StoreError, work
 
 /// The steps of a map when a process last worked on it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    steps: Vec<Recorded>,
+struct MapSteps {
+    steps: Vec<RecordedStep>,
     /// Items that cannot continue with these steps start over.
     #[serde(default)]
     restarts: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Recorded {
+struct RecordedStep {
     id: StepId,
     /// A hash of everything in it.
     source: String,
@@ -28,9 +28,9 @@ struct Recorded {
     text: String,
 }
 
-impl Record {
+impl MapSteps {
     fn new(steps: &Steps, restarts: bool) -> Self {
-        let steps = steps.0.iter().map(|step| Recorded {
+        let steps = steps.0.iter().map(|step| RecordedStep {
             id: step.id(),
             source: step.text.source.clone(),
             text: step.run.written(),
@@ -52,7 +52,7 @@ pub(super) async fn changed(
 ) -> Result<Option<String>, StoreError> {
     let before = read(store, &job.id).await?.map(|(_, record)| record.steps);
     // All items have been checked against these steps, or have begun with them.
-    if before.as_ref() == Some(&Record::new(steps, false).steps) {
+    if before.as_ref() == Some(&MapSteps::new(steps, false).steps) {
         return Ok(None);
     }
     // This process may have reserved the job already.
@@ -130,7 +130,7 @@ pub(super) async fn remember(
 ) -> Result<bool, StoreError> {
     loop {
         let (revision, before) = read(store, job).await?.unzip();
-        let mut record = Record::new(steps, restarts);
+        let mut record = MapSteps::new(steps, restarts);
         if let Some(before) = &before {
             record.restarts |= before.restarts && before.steps == record.steps;
             if *before == record {
@@ -148,7 +148,7 @@ pub(super) fn key(job: &str) -> String {
     format!("template/{job}")
 }
 
-async fn read(store: &dyn Store, job: &str) -> Result<Option<(u64, Record)>, StoreError> {
+async fn read(store: &dyn Store, job: &str) -> Result<Option<(u64, MapSteps)>, StoreError> {
     let found = store.get(&key(job)).await?;
     Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
 }

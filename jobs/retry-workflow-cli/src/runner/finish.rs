@@ -71,9 +71,9 @@ pub(super) async fn finish(
         // Another process has run `reduce` meanwhile.
         reports = loaded;
     }
-    let text = told(&reports, &settings.flag).to_string();
+    let text = report_json(&reports, &settings.flag).to_string();
     let waits_for = |worker: &WorkerRecord| {
-        (settings.tell)(&format!(
+        (settings.notify)(&format!(
             "on_finish waits until process {} has left the job, or is known to be dead: {} at the \
              latest",
             worker.process,
@@ -123,7 +123,7 @@ async fn run(
 }
 
 /// The report, as the steps get it.
-fn told(reports: &Reports, flag: &str) -> Value {
+fn report_json(reports: &Reports, flag: &str) -> Value {
     let (report, ended) = (&reports.job, reports.ended());
     let id = argument(&report.job.id);
     let reason = match &ended.job.status {
@@ -142,9 +142,9 @@ fn told(reports: &Reports, flag: &str) -> Value {
     // If no item has failed, what failed is a step of `setup` or `reduce`.
     let failed = if report.groups.is_empty() { ended } else { report };
     let groups = failed.groups.iter().take(GROUPS).map(|group| {
-        let mut told = json!(group);
-        told["advice"] = json!(group.advice());
-        told
+        let mut object = json!(group);
+        object["advice"] = json!(group.advice());
+        object
     });
     json!({
         "job": report.job.id,

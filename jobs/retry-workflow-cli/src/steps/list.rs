@@ -16,7 +16,7 @@ use crate::steps::command_env::{PreparedCommand, Run, Workspace, excerpt, item_v
 use crate::steps::exit_codes;
 use crate::steps::interruption;
 use crate::steps::mask::Masks;
-use crate::steps::process::{StepError, Written};
+use crate::steps::process::{CommandOutput, StepError};
 use crate::steps::retry_after;
 use crate::steps::step::{AfterFailure, Capture, CaptureEdit, Step, StepId, Steps};
 use crate::steps::stream::end_of_both;
@@ -49,9 +49,9 @@ struct Checkpoint {
     begun: Option<StepId>,
     /// The output of the previous step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last: Option<KeptValue<String>>,
+    last: Option<StoredValue<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    captured: BTreeMap<String, KeptValue<Captured>>,
+    captured: BTreeMap<String, StoredValue<Captured>>,
     /// The captures of these steps when they ended, by place.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     captures: BTreeMap<usize, Capture>,
@@ -60,7 +60,7 @@ struct Checkpoint {
     withheld: Option<Withheld>,
     /// The state of the retries of a call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept: Option<RetryState>,
+    retry_state: Option<RetryState>,
     /// The step has ended, and the list that follows it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inner: Option<Box<InnerList>>,
@@ -77,7 +77,7 @@ struct Checkpoint {
 
 /// A value, and the step that it comes from; `None` if it contains a secret.
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptValue<T> {
+struct StoredValue<T> {
     /// Its place among those that are done; just after them, the step that has begun.
     step: usize,
     value: Option<T>,
@@ -309,15 +309,15 @@ struct ListState<'a> {
     scope: Scope,
     owners: OutputOwners,
     /// The state of the retries of the step, if it has begun.
-    kept: Option<RetryState>,
+    retry_state: Option<RetryState>,
     repairs: u32,
 }
 
 impl ListState<'_> {
     /// The list at a step whose command will run again.
-    fn before(&mut self, kept: Option<RetryState>) -> Box<Checkpoint> {
+    fn before(&mut self, retry_state: Option<RetryState>) -> Box<Checkpoint> {
         let place = Checkpoint::in_step(self.steps, self.at);
-        Box::new(Checkpoint { kept, repairs: self.repairs, ..place })
+        Box::new(Checkpoint { retry_state, repairs: self.repairs, ..place })
     }
 
     fn inside(&self, inner: InnerList) -> Box<Checkpoint> {
@@ -357,10 +357,10 @@ impl Attempt<'_> {
             Ok(owners) => owners,
             Err((failure, reason)) => return ListEnd::Failed(failure, reason, None),
         };
-        let Checkpoint { done, kept, repairs, mut inner, .. } = checkpoint;
-        let mut list = ListState { steps, at: done.len(), scope, owners, kept, repairs };
+        let Checkpoint { done, retry_state, repairs, mut inner, .. } = checkpoint;
+        let mut list = ListState { steps, at: done.len(), scope, owners, retry_state, repairs };
         while let Some(step) = steps.0.get(list.at) {
-            let is_new = list.kept.is_none() && inner.is_none() && list.repairs == 0;
+            let is_new = list.retry_state.is_none() && inner.is_none() && list.repairs == 0;
             if is_new && let Some(when) = &step.when {
                 match when.holds(Types::Json, &|placeholder| list.scope.json(placeholder)) {
                     Ok(true) => {}
@@ -399,15 +399,15 @@ impl Attempt<'_> {
         };
         loop {
             phase = match phase {
-                Phase::Run => match self.step(step, &list.scope, list.kept.take()).await {
+                Phase::Run => match self.step(step, &list.scope, list.retry_state.take()).await {
                     StepEnd::Done(output, captured) => {
                         list.owners.keeps(list.at, step, captured, &mut list.scope);
                         list.scope.last = Some(output);
                         list.owners.last = Some(list.at);
                         Phase::Succeeded(Checkpoint::default())
                     }
-                    StepEnd::Again(pause, kept) => {
-                        return Some(ListEnd::Again(pause, list.before(kept)));
+                    StepEnd::Again(pause, retry_state) => {
+                        return Some(ListEnd::Again(pause, list.before(retry_state)));
                     }
                     StepEnd::Failed(failed, captured) => {
                         list.owners.keeps(list.at, step, captured, &mut list.scope);
@@ -506,7 +506,7 @@ impl Attempt<'_> {
             }
             None => Checkpoint::at(steps, at),
         };
-        let (place, _) = self.kept(left, &owners, scope);
+        let (place, _) = self.with_outputs(left, &owners, scope);
         ListEnd::Failed(failure, reason, Some(Box::new(place)))
     }
 
@@ -551,14 +551,14 @@ impl Attempt<'_> {
         let is_lost = held.is_none();
         let held = held.unwrap_or_default();
         let mut again = Vec::new();
-        if let Some(KeptValue { step, value }) = checkpoint.last.take() {
+        if let Some(StoredValue { step, value }) = checkpoint.last.take() {
             owners.last = Some(step);
             if value.is_none() && is_lost {
                 again.push(step);
             }
             scope.last = value.or(held.last);
         }
-        for (name, KeptValue { step, value }) in std::mem::take(&mut checkpoint.captured) {
+        for (name, StoredValue { step, value }) in std::mem::take(&mut checkpoint.captured) {
             match value.or_else(|| held.captured.get(&name).cloned()) {
                 Some(value) => {
                     scope.captured.insert(name.clone(), value);
@@ -611,7 +611,7 @@ impl Attempt<'_> {
         owners: &OutputOwners,
         scope: Scope,
     ) -> Box<Checkpoint> {
-        let (mut checkpoint, withheld) = self.kept(checkpoint, owners, scope);
+        let (mut checkpoint, withheld) = self.with_outputs(checkpoint, owners, scope);
         if withheld.last.is_some() || !withheld.captured.is_empty() {
             let number = self.workspace.vault.put(withheld);
             checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
@@ -620,7 +620,7 @@ impl Attempt<'_> {
     }
 
     /// Adds the outputs to a checkpoint, and returns those that contain secrets.
-    fn kept(
+    fn with_outputs(
         &self,
         mut checkpoint: Checkpoint,
         owners: &OutputOwners,
@@ -634,7 +634,7 @@ impl Attempt<'_> {
                 Some(last) if masks.is_in(&last) => (None, Some(last)),
                 last => (Some(last.unwrap_or_default()), None),
             };
-            checkpoint.last = Some(KeptValue { step, value });
+            checkpoint.last = Some(StoredValue { step, value });
             withheld.last = secret;
         }
         let mut captured = scope.captured;
@@ -646,7 +646,7 @@ impl Attempt<'_> {
             } else {
                 Some(value)
             };
-            checkpoint.captured.insert(name.clone(), KeptValue { step, value });
+            checkpoint.captured.insert(name.clone(), StoredValue { step, value });
         }
         (checkpoint, withheld)
     }
@@ -673,23 +673,28 @@ impl Attempt<'_> {
         ListEnd::Failed(failure, Reason::NotRetryable, None)
     }
 
-    async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
+    async fn step(
+        &mut self,
+        step: &Step,
+        scope: &Scope,
+        retry_state: Option<RetryState>,
+    ) -> StepEnd {
         let retrier = &step.retrier;
-        if let Some(kept) = &kept
-            && let Some(reason) = kept.expired_by(retrier.policy(), self.cx.worker())
+        if let Some(retry_state) = &retry_state
+            && let Some(reason) = retry_state.expired_by(retrier.policy(), self.cx.worker())
         {
-            let failure = kept.failure().clone();
+            let failure = retry_state.failure().clone();
             self.record(&step.label, AttemptTimer::start(), failure.clone());
             return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
         }
         let timer = AttemptTimer::start();
-        let so_far = kept.as_ref().map_or(0, RetryState::attempts);
-        let ended = self.run(step, &step.run, scope, step.limit(), so_far).await;
+        let retries = retry_state.as_ref().map_or(0, RetryState::attempts);
+        let ended = self.run(step, &step.run, scope, step.limit(), retries).await;
         let ended = ended.and_then(|written| match &step.capture {
             None => Ok((written.output, None)),
             Some(capture) => match capture.read(&written.output) {
                 Ok(value) => {
-                    let Written { output, stderr, .. } = written;
+                    let CommandOutput { output, stderr, .. } = written;
                     let exit_code = Some(0);
                     Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
                 }
@@ -703,8 +708,8 @@ impl Attempt<'_> {
         });
         let mut error = match ended {
             Ok((output, captured)) => {
-                if let Some(kept) = kept {
-                    kept.succeeded(retrier);
+                if let Some(retry_state) = retry_state {
+                    retry_state.succeeded(retrier);
                 }
                 self.step_times.push(StepTime::new(&*step.label, timer.elapsed()));
                 return StepEnd::Done(output, captured);
@@ -712,17 +717,17 @@ impl Attempt<'_> {
             Err(error) => error,
         };
         if self.shortage.is_some() {
-            return StepEnd::Again(Pause::Retry(Duration::ZERO), kept);
+            return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
         }
-        let mut kept = kept;
+        let mut retry_state = retry_state;
         let not_ready = self.not_ready(step, &error);
         if let Some(Ok(wait)) = not_ready {
             self.failed(&step.label, timer, &mut error, None);
             self.uncounted = timer.elapsed();
-            if let Some(kept) = &mut kept {
-                kept.postpone(wait.saturating_add(timer.elapsed()));
+            if let Some(retry_state) = &mut retry_state {
+                retry_state.postpone(wait.saturating_add(timer.elapsed()));
             }
-            return StepEnd::Again(Pause::Postponed(wait), kept);
+            return StepEnd::Again(Pause::Postponed(wait), retry_state);
         }
         let class = not_ready.map(|_| POSTPONED);
         self.note_wait(retrier.asked_wait(&error));
@@ -731,7 +736,13 @@ impl Attempt<'_> {
             Some(_) => Reason::Deadline,
             None if step.is_final(&error) => Reason::NotRetryable,
             None => {
-                match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
+                match RetryState::decide(
+                    retry_state,
+                    retrier,
+                    self.cx.worker(),
+                    Ok(&error),
+                    &failure,
+                ) {
                     NextStep::Retry { wait, state } => {
                         return StepEnd::Again(Pause::Retry(wait), Some(*state));
                     }
@@ -746,11 +757,11 @@ impl Attempt<'_> {
     /// Returns how long a step that is not ready is postponed; an error if that would be for too
     /// long, and `None` if it has failed in any other way.
     fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
-        let so_far = self.terms.postponed?;
+        let before = self.terms.postponed?;
         let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
         let wait = postponement(wait);
         let most = step.max_postponed.limit();
-        let is_within = most.is_none_or(|most| so_far.saturating_add(wait) <= most);
+        let is_within = most.is_none_or(|most| before.saturating_add(wait) <= most);
         Some(is_within.then_some(wait).ok_or(()))
     }
 
@@ -762,7 +773,7 @@ impl Attempt<'_> {
         scope: &Scope,
         limit: Option<Duration>,
         retries: u32,
-    ) -> Result<Written, StepError> {
+    ) -> Result<CommandOutput, StepError> {
         let ended = self.run_prepared(step, command, scope, limit, retries).await;
         if let Err(error) = &ended {
             self.shortage = error.shortage().map(str::to_owned);
@@ -777,7 +788,7 @@ impl Attempt<'_> {
         scope: &Scope,
         limit: Option<Duration>,
         retries: u32,
-    ) -> Result<Written, StepError> {
+    ) -> Result<CommandOutput, StepError> {
         let PreparedCommand { mut invocation, files, retry_after, hint } =
             command.prepare(self.workspace, scope)?;
         let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
@@ -808,7 +819,7 @@ impl Attempt<'_> {
         drop(files);
         let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
         match ended {
-            Ok(written) => Ok(Written { retry_after: wait, ..written }),
+            Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
             Err(error) => Err(error.hint(hint).retry_after(wait)),
         }
     }
@@ -939,8 +950,8 @@ impl Checkpoint {
     /// The steps that run again, because their outputs contain secrets and are not stored.
     fn unstored(&self) -> BTreeSet<usize> {
         let last = self.last.iter().filter(|last| last.value.is_none()).map(|last| last.step);
-        let captured = self.captured.values().filter(|kept| kept.value.is_none());
-        last.chain(captured.map(|kept| kept.step)).collect()
+        let captured = self.captured.values().filter(|stored| stored.value.is_none());
+        last.chain(captured.map(|stored| stored.step)).collect()
     }
 
     /// The names of the captured outputs that the steps use that will run.

@@ -169,16 +169,16 @@ impl Masking {
         let longest = self.secrets.iter().map(Vec::len).max().unwrap_or(0);
         let whole = self.held.len();
         let end = (whole.saturating_sub(longest)..whole).find(begins_one).unwrap_or(whole);
-        self.shown(end)
+        self.release(end)
     }
 
     /// The rest, at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        self.shown(self.held.len())
+        self.release(self.held.len())
     }
 
     /// Everything that begins before `end`; secrets in it are complete.
-    fn shown(&mut self, end: usize) -> Vec<u8> {
+    fn release(&mut self, end: usize) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut at = self.masked;
         for span in self.spans() {

@@ -60,7 +60,7 @@ pub(crate) struct Invocation {
 
 /// The output of a successful command.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct CommandOutput {
     /// Stdout without trailing newlines, secrets included.
     pub(crate) output: String,
     /// The end of stderr.
@@ -75,9 +75,9 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) struct StepError {
     status: Status,
-    wrote: Box<Wrote>,
+    wrote: Box<FailedOutput>,
     /// More of the output than the message shows, or what marks the error as a timeout.
-    source: Option<Source>,
+    source: Option<ErrorSource>,
     /// The possible cause.
     hint: Option<Box<str>>,
     /// The wait that a server asks for, if the command has written it.
@@ -86,7 +86,7 @@ pub(crate) struct StepError {
 
 /// The output of a failed command, without secrets.
 #[derive(Debug, Default)]
-struct Wrote {
+struct FailedOutput {
     /// The end of stdout.
     stdout: String,
     /// The end of stderr.
@@ -95,9 +95,9 @@ struct Wrote {
     excerpt: Output,
 }
 
-impl Wrote {
+impl FailedOutput {
     /// The stream that probably has the error message.
-    fn said(&self) -> &str {
+    fn error_stream(&self) -> &str {
         if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr }
     }
 }
@@ -119,7 +119,7 @@ pub(crate) enum Status {
 const CANNOT_START: i32 = 126;
 
 #[derive(Debug)]
-enum Source {
+enum ErrorSource {
     Timeout(io::Error),
     Tail(Tail),
 }
@@ -137,14 +137,14 @@ impl fmt::Display for Tail {
 impl std::error::Error for Tail {}
 
 impl StepError {
-    fn new(status: Status, wrote: Wrote) -> Self {
+    fn new(status: Status, wrote: FailedOutput) -> Self {
         let source = match status {
-            Status::Timeout(_) => Some(Source::Timeout(io::ErrorKind::TimedOut.into())),
-            _ if wrote.said().lines().count() > SHOWN_LINES => {
-                let said = wrote.said();
-                let tail = said.len().saturating_sub(LONGEST_TAIL);
-                let begin = (tail..said.len()).find(|&at| said.is_char_boundary(at));
-                Some(Source::Tail(Tail(said[begin.unwrap_or(said.len())..].to_owned())))
+            Status::Timeout(_) => Some(ErrorSource::Timeout(io::ErrorKind::TimedOut.into())),
+            _ if wrote.error_stream().lines().count() > SHOWN_LINES => {
+                let text = wrote.error_stream();
+                let tail = text.len().saturating_sub(LONGEST_TAIL);
+                let begin = (tail..text.len()).find(|&at| text.is_char_boundary(at));
+                Some(ErrorSource::Tail(Tail(text[begin.unwrap_or(text.len())..].to_owned())))
             }
             _ => None,
         };
@@ -153,17 +153,17 @@ impl StepError {
 
     /// An error of a step that could not begin.
     pub(crate) fn not_started(why: impl Into<String>) -> Self {
-        Self::new(Status::NotStarted(why.into()), Wrote::default())
+        Self::new(Status::NotStarted(why.into()), FailedOutput::default())
     }
 
     /// An error for a value that cannot be passed to a command.
     pub(crate) fn payload(why: impl Into<String>) -> Self {
-        Self::new(Status::Payload(why.into()), Wrote::default())
+        Self::new(Status::Payload(why.into()), FailedOutput::default())
     }
 
     /// An error of a command that this machine lacks the resources to start.
     pub(crate) fn not_begun(why: impl Into<String>) -> Self {
-        Self::new(Status::NotBegun(why.into()), Wrote::default())
+        Self::new(Status::NotBegun(why.into()), FailedOutput::default())
     }
 
     /// The resource that this machine lacks, if the command could not begin.
@@ -193,7 +193,7 @@ impl StepError {
         self
     }
 
-    /// Returns how long to wait before the next attempt, if that was said.
+    /// Returns how long to wait before the next attempt, if that was text.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.retry_after
     }
@@ -201,15 +201,15 @@ impl StepError {
     /// An error of a command that succeeded, but whose output does not have the requested format.
     pub(crate) fn bad_output(
         why: String,
-        written: &Written,
+        written: &CommandOutput,
         length: Excerpt,
         masks: &Masks,
     ) -> Self {
-        let Written { output, stderr, .. } = written;
+        let CommandOutput { output, stderr, .. } = written;
         let mut excerpt =
             Output::new(excerpt(output, length, masks), excerpt(stderr, length, masks));
         excerpt.exit_code = Some(0);
-        let wrote = Wrote { stdout: String::new(), stderr: stderr.clone(), excerpt };
+        let wrote = FailedOutput { stdout: String::new(), stderr: stderr.clone(), excerpt };
         Self::new(Status::NotStarted(why), wrote)
     }
 
@@ -262,7 +262,7 @@ impl fmt::Display for StepError {
             }
         }
         let lines: Vec<_> =
-            self.wrote.said().lines().filter(|line| !line.trim().is_empty()).collect();
+            self.wrote.error_stream().lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         if !shown.is_empty() {
             write!(f, ": {}", shown.join("\n"))?;
@@ -277,8 +277,8 @@ impl fmt::Display for StepError {
 impl std::error::Error for StepError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self.source.as_ref()? {
-            Source::Timeout(error) => Some(error),
-            Source::Tail(tail) => Some(tail),
+            ErrorSource::Timeout(error) => Some(error),
+            ErrorSource::Tail(tail) => Some(tail),
         }
     }
 }
@@ -301,7 +301,7 @@ async fn unless_it_ends() {
 impl Invocation {
     /// Runs the command to its end, and returns its output. Dropping the future kills everything
     /// that the command has started.
-    pub(crate) async fn run(self) -> Result<Written, StepError> {
+    pub(crate) async fn run(self) -> Result<CommandOutput, StepError> {
         unless_it_ends().await;
         let mark = Mark::new();
         let mut command = Command::new(&self.program);
@@ -319,7 +319,7 @@ impl Invocation {
         command.process_group(0);
         let started = Awaited::start(|| command.spawn(), tokio::process::Child::id);
         let (mut child, _awaited) = started.map_err(|error| self.not_started(&error))?;
-        let mut group = Group::led_by(&child, mark);
+        let mut group = ProcessGroup::led_by(&child, mark);
 
         let masks = &self.masks;
         let [to_out, to_err] = self.tapping.as_ref().map(Tapping::sinks).unwrap_or_default();
@@ -368,7 +368,7 @@ impl Invocation {
                 _ => {}
             }
             let stdout = out.end(masks, LONGEST_FAILED_OUTPUT);
-            StepError::new(status, Wrote { stdout, stderr: stderr(), excerpt })
+            StepError::new(status, FailedOutput { stdout, stderr: stderr(), excerpt })
         };
         match ended {
             ProcessEnd::TooLong => Err(failed(Status::Timeout(self.timeout.unwrap_or_default()))),
@@ -376,7 +376,7 @@ impl Invocation {
                 let most = self.excerpt.of_success();
                 let printed = end_of_both(&out.end(masks, most), &err.end(masks, most), most);
                 let output = out.beginning(masks, LONGEST_OUTPUT);
-                Ok(Written { output, stderr: stderr(), printed, retry_after: None })
+                Ok(CommandOutput { output, stderr: stderr(), printed, retry_after: None })
             }
             ProcessEnd::Status(Ok(status)) => Err(failed(to_status(status))),
             ProcessEnd::Status(Err(error)) => {
@@ -468,7 +468,7 @@ fn to_status(status: ExitStatus) -> Status {
 
 /// A child's process group and, on Linux, all its other descendants. They are killed when this is
 /// dropped, unless it is disarmed.
-struct Group {
+struct ProcessGroup {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody can look for it"))]
@@ -476,7 +476,7 @@ struct Group {
 }
 
 #[cfg(unix)]
-impl Group {
+impl ProcessGroup {
     fn led_by(child: &tokio::process::Child, mark: Mark) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self { leader: id.and_then(rustix::process::Pid::from_raw), mark }
@@ -556,7 +556,7 @@ impl Group {
 }
 
 #[cfg(unix)]
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.leader.is_some() {
             self.kill();
@@ -565,7 +565,7 @@ impl Drop for Group {
 }
 
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     fn led_by(_: &tokio::process::Child, mark: Mark) -> Self {
         Self { mark }
     }

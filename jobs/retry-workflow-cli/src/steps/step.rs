@@ -195,16 +195,16 @@ impl CaptureEdit {
         self.is_needed.then_some(self)
     }
 
-    fn shown(capture: Option<&Capture>) -> String {
+    fn capture_text(capture: Option<&Capture>) -> String {
         capture.map_or_else(|| "no `capture`".to_owned(), Capture::to_string)
     }
 
     pub(super) fn was(&self) -> String {
-        Self::shown(self.was.as_ref())
+        Self::capture_text(self.was.as_ref())
     }
 
     pub(super) fn is(&self) -> String {
-        Self::shown(self.is.as_ref())
+        Self::capture_text(self.is.as_ref())
     }
 
     /// Describes the edit of the step with this number.

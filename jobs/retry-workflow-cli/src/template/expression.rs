@@ -15,7 +15,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::template::decimal::{Decimal, LARGEST};
-use crate::template::placeholder::Fault;
+use crate::template::placeholder::TemplateError;
 
 /// A condition on the values that `R` refers to.
 #[derive(Clone, Debug)]
@@ -54,9 +54,9 @@ impl<R> Expression<R> {
     pub(crate) fn parse(
         text: &str,
         reference: impl FnMut(&str, usize) -> Result<R, String>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, TemplateError> {
         let mut parser = Parser { text, at: 0, depth: 0, reference };
-        let expression = parser.either()?;
+        let expression = parser.disjunction()?;
         parser.skip_blanks();
         if parser.at < text.len() {
             return Err(parser.leftover());
@@ -256,15 +256,15 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// A fault for the text from `at` to the next blank.
-    fn fault(&self, at: usize, message: impl Into<String>) -> Fault {
+    /// An error for the text from `at` to the next blank.
+    fn error(&self, at: usize, message: impl Into<String>) -> TemplateError {
         let rest = self.text.get(at..).unwrap_or_default();
         let part = rest.split(char::is_whitespace).next().unwrap_or_default().to_owned();
-        Fault { at, part, message: message.into() }
+        TemplateError { at, part, message: message.into() }
     }
 
-    /// A fault for a token where an operator or the end was expected.
-    fn leftover(&self) -> Fault {
+    /// An error for a token where an operator or the end was expected.
+    fn leftover(&self) -> TemplateError {
         let message = match self.rest().chars().next() {
             Some('=') => "write `==` to compare",
             Some('&') => "write `&&` for \"and\"",
@@ -275,11 +275,11 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                  `matches`, `&&`, `||`"
             }
         };
-        self.fault(self.at, message)
+        self.error(self.at, message)
     }
 
     /// Consumes this token if it comes next.
-    fn takes(&mut self, token: &str) -> bool {
+    fn accept(&mut self, token: &str) -> bool {
         self.skip_blanks();
         let is_next = self.rest().starts_with(token);
         if is_next {
@@ -288,26 +288,26 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         is_next
     }
 
-    fn either(&mut self) -> Result<Expression<R>, Fault> {
-        let mut left = self.both()?;
-        while self.takes("||") {
-            left = Expression::Or(Box::new(left), Box::new(self.both()?));
+    fn disjunction(&mut self) -> Result<Expression<R>, TemplateError> {
+        let mut left = self.conjunction()?;
+        while self.accept("||") {
+            left = Expression::Or(Box::new(left), Box::new(self.conjunction()?));
         }
         Ok(left)
     }
 
-    fn both(&mut self) -> Result<Expression<R>, Fault> {
+    fn conjunction(&mut self) -> Result<Expression<R>, TemplateError> {
         let mut left = self.comparison()?;
-        while self.takes("&&") {
+        while self.accept("&&") {
             left = Expression::And(Box::new(left), Box::new(self.comparison()?));
         }
         Ok(left)
     }
 
-    fn comparison(&mut self) -> Result<Expression<R>, Fault> {
+    fn comparison(&mut self) -> Result<Expression<R>, TemplateError> {
         let left = self.unary()?;
         let Some(comparison) = self.operator() else {
-            if self.takes_word("matches") {
+            if self.accept_word("matches") {
                 return self.regex(left);
             }
             return Ok(left);
@@ -316,7 +316,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         self.skip_blanks();
         let at = self.at;
         if self.operator().is_some() {
-            return Err(self.fault(at, "comparisons cannot be chained: join them with `&&`"));
+            return Err(self.error(at, "comparisons cannot be chained: join them with `&&`"));
         }
         Ok(Expression::Compare(Box::new(left), comparison, Box::new(right)))
     }
@@ -333,11 +333,11 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             (">", Greater),
         ]
         .into_iter()
-        .find(|(token, _)| self.takes(token))
+        .find(|(token, _)| self.accept(token))
         .map(|(_, comparison)| comparison)
     }
 
-    fn takes_word(&mut self, word: &str) -> bool {
+    fn accept_word(&mut self, word: &str) -> bool {
         self.skip_blanks();
         let after = self.rest().strip_prefix(word);
         let is_next = after.is_some_and(|after| !after.starts_with(is_name));
@@ -347,12 +347,12 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         is_next
     }
 
-    fn regex(&mut self, left: Expression<R>) -> Result<Expression<R>, Fault> {
+    fn regex(&mut self, left: Expression<R>) -> Result<Expression<R>, TemplateError> {
         self.skip_blanks();
         let at = self.at;
         let quote = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"'));
         let Some(quote) = quote else {
-            return Err(self.fault(at, "`matches` needs a regular expression in quotes after it"));
+            return Err(self.error(at, "`matches` needs a regular expression in quotes after it"));
         };
         let pattern = self.quoted(quote)?;
         match Regex::new(&pattern) {
@@ -361,12 +361,12 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                 // The last line has the message; the others underline it.
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                Err(self.fault(at, format!("this is not a valid regular expression: {why}")))
+                Err(self.error(at, format!("this is not a valid regular expression: {why}")))
             }
         }
     }
 
-    fn unary(&mut self) -> Result<Expression<R>, Fault> {
+    fn unary(&mut self) -> Result<Expression<R>, TemplateError> {
         self.skip_blanks();
         let at = self.at;
         let nested = self.rest().starts_with('(')
@@ -375,43 +375,43 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             return self.operand();
         }
         if self.depth >= DEEPEST {
-            return Err(self.fault(at, "this is nested too deeply: simplify it"));
+            return Err(self.error(at, "this is nested too deeply: simplify it"));
         }
         self.depth += 1;
-        let inner = if self.takes("(") {
-            let inner = self.either()?;
-            if !self.takes(")") {
+        let inner = if self.accept("(") {
+            let inner = self.disjunction()?;
+            if !self.accept(")") {
                 if !self.rest().is_empty() {
                     return Err(self.leftover());
                 }
-                return Err(self.fault(at, "this `(` is never closed"));
+                return Err(self.error(at, "this `(` is never closed"));
             }
             inner
         } else {
-            self.takes("!");
+            self.accept("!");
             Expression::Not(Box::new(self.unary()?))
         };
         self.depth -= 1;
         Ok(inner)
     }
 
-    fn operand(&mut self) -> Result<Expression<R>, Fault> {
+    fn operand(&mut self) -> Result<Expression<R>, TemplateError> {
         let (at, rest) = (self.at, self.rest());
         let Some(first) = rest.chars().next() else {
-            return Err(self.fault(
+            return Err(self.error(
                 at,
                 "something is missing at the end: a name, a number, or a text in quotes",
             ));
         };
         if let Some(inner) = rest.strip_prefix("${") {
             let Some(end) = inner.find('}') else {
-                return Err(self.fault(at, "this `${` has no `}`"));
+                return Err(self.error(at, "this `${` has no `}`"));
             };
             self.at += end + 3;
             let part = &rest[..end + 3];
             return (self.reference)(inner[..end].trim(), at)
                 .map(Expression::Reference)
-                .map_err(|message| Fault { at, part: part.to_owned(), message });
+                .map_err(|message| TemplateError { at, part: part.to_owned(), message });
         }
         if matches!(first, '\'' | '"') {
             return Ok(Expression::Literal(self.quoted(first)?.into()));
@@ -420,29 +420,29 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
             let written = &rest[..end.unwrap_or(rest.len())];
             let Some(number) = number(written) else {
-                return Err(self.fault(at, format!("`{written}` is not a number")));
+                return Err(self.error(at, format!("`{written}` is not a number")));
             };
             self.at += written.len();
             return Ok(Expression::Literal(number));
         }
         if !(first.is_alphabetic() || first == '_') {
-            return Err(self.fault(at, "a name, a number, or a text in quotes is missing here"));
+            return Err(self.error(at, "a name, a number, or a text in quotes is missing here"));
         }
         let path = &rest[..end_of_path(rest)];
         let literal = match path {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
             "null" => Some(Value::Null),
-            "and" | "AND" => return Err(self.fault(at, "write `&&` for \"and\"")),
-            "or" | "OR" => return Err(self.fault(at, "write `||` for \"or\"")),
-            "not" | "NOT" => return Err(self.fault(at, "write `!` for \"not\"")),
+            "and" | "AND" => return Err(self.error(at, "write `&&` for \"and\"")),
+            "or" | "OR" => return Err(self.error(at, "write `||` for \"or\"")),
+            "not" | "NOT" => return Err(self.error(at, "write `!` for \"not\"")),
             _ => None,
         };
         self.at += path.len();
         if let Some(literal) = literal {
             return Ok(Expression::Literal(literal));
         }
-        (self.reference)(path, at).map(Expression::Reference).map_err(|message| Fault {
+        (self.reference)(path, at).map(Expression::Reference).map_err(|message| TemplateError {
             at,
             part: path.to_owned(),
             message,
@@ -450,7 +450,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
     }
 
     /// A quoted text; a backslash escapes a quote or a backslash.
-    fn quoted(&mut self, quote: char) -> Result<String, Fault> {
+    fn quoted(&mut self, quote: char) -> Result<String, TemplateError> {
         let open = self.at;
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -467,7 +467,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                 _ => text.push(c),
             }
         }
-        Err(self.fault(open, "this text has no closing quote"))
+        Err(self.error(open, "this text has no closing quote"))
     }
 }
 
@@ -495,7 +495,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parsed(text: &str) -> Result<Expression<String>, Fault> {
+    fn parsed(text: &str) -> Result<Expression<String>, TemplateError> {
         Expression::parse(text, |name, _| match name {
             "nobody" => Err("unknown".to_owned()),
             name => Ok(name.to_owned()),
@@ -503,7 +503,7 @@ mod tests {
     }
 
     fn holds_of(text: &str, types: Types, item: &Value) -> Result<bool, String> {
-        let expression = parsed(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
+        let expression = parsed(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         expression.holds(types, &|name: &String| item.get(name).map(Cow::Borrowed))
     }
 
@@ -582,9 +582,9 @@ mod tests {
             ("not a", 0, "write `!`"),
             ("", 0, "missing at the end"),
         ] {
-            let fault = parsed(text).unwrap_err();
-            assert_eq!(fault.at, at, "{text}: {fault:?}");
-            assert!(fault.message.contains(message), "{text}: {fault:?}");
+            let error = parsed(text).unwrap_err();
+            assert_eq!(error.at, at, "{text}: {error:?}");
+            assert!(error.message.contains(message), "{text}: {error:?}");
         }
         assert!(parsed(&"(".repeat(100_000)).is_err());
         assert!(parsed(&"!".repeat(100_000)).is_err());

@@ -45,7 +45,7 @@ pub(crate) trait Placeholders {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The item, or the value at this path in it.
-    Item(Vec<Part>),
+    Item(Vec<PathPart>),
     Results,
     Total,
     Successful,
@@ -54,7 +54,7 @@ pub(crate) enum Meaning {
     LastOutput,
     ShellOutput,
     /// The output that was captured under this name, or the value at this path in it.
-    Captured(String, Vec<Part>),
+    Captured(String, Vec<PathPart>),
     /// A fact about the step that captured this output.
     Ended(String, EndOf),
 }
@@ -95,7 +95,7 @@ pub(crate) struct Captured {
 
 /// A segment of a path into an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PathPart {
     Key(String),
     Index(usize),
 }
@@ -103,7 +103,7 @@ pub(crate) enum Part {
 /// The placeholders that may be used in a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, whatever the others are")]
-pub(crate) struct Offers<'a> {
+pub(crate) struct AvailableValues<'a> {
     pub(crate) item: bool,
     pub(crate) map: bool,
     pub(crate) error: bool,
@@ -120,8 +120,8 @@ pub(crate) const AT_THE_END: &str = "a step of `on_finish`";
 /// The label of a task of a graph.
 pub(crate) const A_TASK: &str = "a task";
 
-impl<'a> Offers<'a> {
-    /// The offers of a step that may come back later if it is not ready.
+impl<'a> AvailableValues<'a> {
+    /// The values of a step that may come back later if it is not ready.
     pub(crate) fn postponable() -> Self {
         Self { postpones: true, ..Self::default() }
     }
@@ -185,16 +185,20 @@ pub(crate) enum Braced {
 ///
 /// # Errors
 /// It is not a placeholder, or it may not be used here.
-pub(crate) fn braced(inner: &str, at: usize, offers: Offers<'_>) -> Result<Braced, String> {
+pub(crate) fn braced(
+    inner: &str,
+    at: usize,
+    available: AvailableValues<'_>,
+) -> Result<Braced, String> {
     let name = inner.trim();
     if let Some(refused) = of_other_tools(inner) {
         return Err(refused);
     }
-    if is_shells(name, offers) {
+    if is_shells(name, available) {
         return Ok(Braced::Shell);
     }
     let written = format!("${{{inner}}}");
-    named(name, written, at, offers).map(Braced::Placeholder)
+    named(name, written, at, available).map(Braced::Placeholder)
 }
 
 /// The placeholder with this name, written as `written` at `at`.
@@ -205,23 +209,23 @@ pub(crate) fn named(
     name: &str,
     written: String,
     at: usize,
-    offers: Offers<'_>,
+    available: AvailableValues<'_>,
 ) -> Result<Placeholder, String> {
-    let meaning = match captured_meaning(name, &written, offers)? {
+    let meaning = match captured_meaning(name, &written, available)? {
         Some(meaning) => meaning,
-        None => meaning(name).ok_or_else(|| unknown(&written, name, offers))?,
+        None => meaning(name).ok_or_else(|| unknown(&written, name, available))?,
     };
-    if !offers.has(&meaning) {
+    if !available.has(&meaning) {
         let why = match meaning {
             Meaning::LastOutput | Meaning::ShellOutput => "there is no step before this one",
             Meaning::Error => "nothing has failed at this point",
             Meaning::Item(_) => "there is no item at this point",
-            _ if offers.label == AT_THE_END => "`$RETRY_WORKFLOW_REPORT_FILE` holds the numbers",
+            _ if available.label == AT_THE_END => "`$RETRY_WORKFLOW_REPORT_FILE` holds the numbers",
             _ => "the items have not run at this point",
         };
         return Err(format!(
             "`{written}` is not available here, because {why}: {}",
-            offers.listed()
+            available.listed()
         ));
     }
     let span = SourceSpan::new(at, written.len());
@@ -232,10 +236,10 @@ pub(crate) fn named(
 fn captured_meaning(
     name: &str,
     written: &str,
-    offers: Offers<'_>,
+    available: AvailableValues<'_>,
 ) -> Result<Option<Meaning>, String> {
     let (root, rest) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
-    let Some(captured) = offers.captured(root) else { return Ok(None) };
+    let Some(captured) = available.captured(root) else { return Ok(None) };
     let end = rest.strip_prefix('.').and_then(EndOf::named);
     if let Some(end) = end {
         return Ok(Some(Meaning::Ended(root.to_owned(), end)));
@@ -277,7 +281,7 @@ fn of_other_tools(inner: &str) -> Option<String> {
     ))
 }
 
-fn is_shells(name: &str, offers: Offers<'_>) -> bool {
+fn is_shells(name: &str, available: AvailableValues<'_>) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if matches!(name, "?" | "#" | "@" | "*" | "!" | "$" | "-") || name.starts_with(['#', '!']) {
         return true;
@@ -291,7 +295,7 @@ fn is_shells(name: &str, offers: Offers<'_>) -> bool {
     }
     let operator = rest.starts_with([':', '-', '=', '?', '+', '%', '#', '/', '^', ',', '@']);
     // Operators on a placeholder are not supported: it has no defaults and no suffix removal.
-    operator && !word.is_empty() && !ROOTS.contains(&word) && offers.captured(word).is_none()
+    operator && !word.is_empty() && !ROOTS.contains(&word) && available.captured(word).is_none()
 }
 
 const ROOTS: [&str; 5] = ["item", "map", "error", "last", "shell"];
@@ -325,7 +329,7 @@ fn meaning(name: &str) -> Option<Meaning> {
 }
 
 /// Parses `.path.to[0].field`.
-fn path(mut rest: &str) -> Option<Vec<Part>> {
+fn path(mut rest: &str) -> Option<Vec<PathPart>> {
     let mut path = Vec::new();
     while !rest.is_empty() {
         if let Some(key) = rest.strip_prefix('.') {
@@ -336,11 +340,11 @@ fn path(mut rest: &str) -> Option<Vec<Part>> {
             {
                 return None;
             }
-            path.push(Part::Key(name.to_owned()));
+            path.push(PathPart::Key(name.to_owned()));
             rest = &key[end..];
         } else {
             let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            path.push(Part::Index(index.parse().ok()?));
+            path.push(PathPart::Index(index.parse().ok()?));
             rest = after;
         }
     }
@@ -349,7 +353,7 @@ fn path(mut rest: &str) -> Option<Vec<Part>> {
 
 /// Parses the path of a condition or of `sort_by`: `score`, `owner.id`, `item.score`, or `item` for
 /// the whole item.
-pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
+pub(crate) fn item_path(name: &str) -> Option<Vec<PathPart>> {
     let below =
         name.strip_prefix("item").filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
     match below {
@@ -360,17 +364,17 @@ pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
 
 /// Returns whether a placeholder can refer to this key of an item.
 pub(crate) fn is_key(key: &str) -> bool {
-    path(&format!(".{key}")).is_some_and(|path| path == [Part::Key(key.to_owned())])
+    path(&format!(".{key}")).is_some_and(|path| path == [PathPart::Key(key.to_owned())])
 }
 
-fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
-    let names = offers.names();
+fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String {
+    let names = available.names();
     let (root, rest) = match name.find(['.', '[', ':', '-', '%', '#', '/']) {
         Some(at) => name.split_at(at),
         None => (name, ""),
     };
     // `${itm.id}` means the item, whatever the path.
-    if offers.item
+    if available.item
         && root != "item"
         && nearest(root, ["item"]).is_some()
         && path(rest).is_some()
@@ -399,7 +403,7 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
              `${variable}`, without braces"
         );
     }
-    if offers.label == A_TASK && rest.starts_with('.') {
+    if available.label == A_TASK && rest.starts_with('.') {
         return format!(
             "unknown placeholder `{written}`: tasks do not know the results of each other; a task \
              runs once all those in its `depends_on` have succeeded, and is skipped if one of them \
@@ -407,12 +411,12 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
         );
     }
     if ROOTS.contains(&root) || name.contains('.') {
-        return format!("unknown placeholder `{written}`: {}", offers.listed());
+        return format!("unknown placeholder `{written}`: {}", available.listed());
     }
     format!(
         "unknown placeholder `{written}`: {}; a variable of the shell is written `${name}`, without \
          braces",
-        offers.listed()
+        available.listed()
     )
 }
 
@@ -526,10 +530,10 @@ impl Scope {
 }
 
 /// The value at this path.
-pub(crate) fn at<'a>(item: &'a Value, path: &[Part]) -> Option<&'a Value> {
+pub(crate) fn at<'a>(item: &'a Value, path: &[PathPart]) -> Option<&'a Value> {
     path.iter().try_fold(item, |value, part| match part {
-        Part::Key(key) => value.get(key),
-        Part::Index(index) => value.get(index),
+        PathPart::Key(key) => value.get(key),
+        PathPart::Index(index) => value.get(index),
     })
 }
 
@@ -544,7 +548,7 @@ pub(crate) fn as_text(value: &Value) -> String {
 
 /// A mistake in a text: its position, the part that is wrong, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct TemplateError {
     pub(crate) at: usize,
     pub(crate) part: String,
     pub(crate) message: String,
@@ -562,9 +566,12 @@ enum Piece {
 }
 
 impl Template {
-    pub(crate) fn parse(text: &str, offers: Offers<'_>) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn parse(
+        text: &str,
+        available: AvailableValues<'_>,
+    ) -> Result<Self, Vec<TemplateError>> {
         let mut pieces = Vec::new();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut plain = String::new();
         let mut at = 0;
         while let Some(next) = text[at..].find("${") {
@@ -577,12 +584,12 @@ impl Template {
                 continue;
             }
             let Some(len) = text[open..].find('}') else {
-                faults.push(never_closed(text, open));
+                errors.push(never_closed(text, open));
                 at = text.len();
                 break;
             };
             let inner = &text[open + 2..open + len];
-            match braced(inner, open, offers) {
+            match braced(inner, open, available) {
                 Ok(Braced::Placeholder(placeholder)) => {
                     pieces.push(Piece::Text(std::mem::take(&mut plain)));
                     pieces.push(Piece::Value(placeholder));
@@ -590,14 +597,14 @@ impl Template {
                 Ok(Braced::Shell) => plain.push_str(&text[open..=open + len]),
                 Err(message) => {
                     let part = text[open..=open + len].to_owned();
-                    faults.push(Fault { at: open, part, message });
+                    errors.push(TemplateError { at: open, part, message });
                 }
             }
             at = open + len + 1;
         }
         plain.push_str(&text[at..]);
         pieces.push(Piece::Text(plain));
-        if faults.is_empty() { Ok(Self(pieces)) } else { Err(faults) }
+        if errors.is_empty() { Ok(Self(pieces)) } else { Err(errors) }
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
@@ -637,10 +644,10 @@ impl Placeholders for Template {
     }
 }
 
-pub(crate) fn never_closed(text: &str, at: usize) -> Fault {
+pub(crate) fn never_closed(text: &str, at: usize) -> TemplateError {
     let part = text[at..].lines().next().unwrap_or_default().to_owned();
     let message = "this `${` has no `}`: write a placeholder such as `${item.id}`".to_owned();
-    Fault { at, part, message }
+    TemplateError { at, part, message }
 }
 
 #[cfg(test)]
@@ -648,7 +655,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ALL: Offers<'_> = Offers {
+    const ALL: AvailableValues<'_> = AvailableValues {
         item: true,
         map: true,
         error: true,
@@ -666,8 +673,8 @@ mod tests {
         Template::parse(text, ALL).unwrap().render(scope).unwrap()
     }
 
-    fn complaint(text: &str, offers: Offers<'_>) -> String {
-        Template::parse(text, offers).unwrap_err().remove(0).message
+    fn complaint(text: &str, available: AvailableValues<'_>) -> String {
+        Template::parse(text, available).unwrap_err().remove(0).message
     }
 
     #[test]
@@ -703,7 +710,11 @@ mod tests {
 
     #[test]
     fn what_has_no_meaning_here_is_an_error_that_names_what_has() {
-        let reduce = Offers { map: true, label: "the first step of `reduce`", ..Offers::default() };
+        let reduce = AvailableValues {
+            map: true,
+            label: "the first step of `reduce`",
+            ..AvailableValues::default()
+        };
         assert_eq!(
             complaint("${item.id}", reduce),
             "`${item.id}` is not available here, because there is no item at this point: the first \
@@ -717,7 +728,8 @@ mod tests {
     fn what_was_captured_has_a_value_an_end_and_paths() {
         let names = [("branch", false), ("probe", true)]
             .map(|(name, is_json)| CapturedName { name: name.to_owned(), is_json });
-        let offers = Offers { captured: &names, label: "this place", ..Offers::default() };
+        let available =
+            AvailableValues { captured: &names, label: "this place", ..AvailableValues::default() };
         let ended =
             |value| Captured { value, success: false, exit_code: Some(7), stderr: "e".into() };
         let mut scope = Scope::default();
@@ -725,13 +737,13 @@ mod tests {
         scope.captured.insert("probe".to_owned(), ended(json!({ "a": [1] })));
         let text =
             "${branch} ${branch.success} ${probe.exit_code} ${probe.stderr} ${probe.a[0]} $x";
-        let rendered = Template::parse(text, offers).unwrap().render(&scope).unwrap();
+        let rendered = Template::parse(text, available).unwrap().render(&scope).unwrap();
         assert_eq!(rendered, "main false 7 e 1 $x");
-        assert!(complaint("${branch.a}", offers).contains("capture_format: json"));
-        assert!(complaint("${branch%x}", offers).contains("unknown placeholder"));
-        assert!(complaint("${brunch}", offers).ends_with("did you mean `${branch}`?"));
+        assert!(complaint("${branch.a}", available).contains("capture_format: json"));
+        assert!(complaint("${branch%x}", available).contains("unknown placeholder"));
+        assert!(complaint("${brunch}", available).ends_with("did you mean `${branch}`?"));
         // A step that was skipped has captured nothing.
-        let nothing = Template::parse("<${branch}>", offers).unwrap().render(&Scope::default());
+        let nothing = Template::parse("<${branch}>", available).unwrap().render(&Scope::default());
         assert_eq!(nothing.unwrap(), "<>");
     }
 

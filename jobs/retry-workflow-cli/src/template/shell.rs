@@ -17,8 +17,8 @@ mod builtins;
 mod command_list;
 mod lexer;
 
-pub(crate) use self::variables::steers;
-use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders};
+pub(crate) use self::variables::controls_shell;
+use crate::template::placeholder::{AvailableValues, Placeholder, Placeholders, TemplateError};
 
 /// A command for `sh`, ready to run.
 #[derive(Clone, Debug)]
@@ -44,8 +44,11 @@ struct Target {
 const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 impl Script {
-    pub(crate) fn parse(text: &str, offers: Offers<'_>) -> Result<Self, Vec<Fault>> {
-        lexer::Lexer::new(text, offers).run()
+    pub(crate) fn parse(
+        text: &str,
+        available: AvailableValues<'_>,
+    ) -> Result<Self, Vec<TemplateError>> {
+        lexer::Lexer::new(text, available).run()
     }
 
     /// Returns whether `bash` would open a network connection if a redirection had the value with

@@ -168,7 +168,7 @@ impl<'a> Line<'a> {
         let carets = "^".repeat(meant.chars().count().max(1));
         // Keep tabs, so that the caret is aligned.
         let pad: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
-        let line = shown(&format!("{before}{meant}{after}"));
+        let line = printable(&format!("{before}{meant}{after}"));
         write!(
             f,
             "\n{:width$}--> {path}:{number}:{column}\n{:width$} |\n{number} | {line}\n{:width$} | {pad}{carets}",
@@ -178,7 +178,7 @@ impl<'a> Line<'a> {
 }
 
 /// Replaces characters that would move a terminal's cursor.
-fn shown(line: &str) -> String {
+fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 

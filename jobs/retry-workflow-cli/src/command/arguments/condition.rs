@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::template::expression::{Expression, Types};
-use crate::template::placeholder::{Fault, Part, at, item_path};
+use crate::template::placeholder::{PathPart, TemplateError, at, item_path};
 use crate::terminal::text::one_line;
 use retry_workflow::ItemRecord;
 
 /// A condition on payloads, in the grammar of `filter` in workflow files.
 #[derive(Clone, Debug)]
-pub(crate) struct Condition(Expression<Vec<Part>>);
+pub(crate) struct Condition(Expression<Vec<PathPart>>);
 
 impl Condition {
     /// Parses a condition. A field is written `item.priority`, as in placeholders, or `priority`,
@@ -20,11 +20,13 @@ impl Condition {
         let reference = |name: &str, _| {
             item_path(name).ok_or_else(|| format!("`{name}` is not a valid path into an item"))
         };
-        Expression::parse(text, reference).map(Self).map_err(|Fault { at, message, .. }| {
-            // The position, because the caller reports the condition without underlining it.
-            let before = text.get(..at).unwrap_or_default().chars().count();
-            format!("{message} (at character {})", before + 1)
-        })
+        Expression::parse(text, reference).map(Self).map_err(
+            |TemplateError { at, message, .. }| {
+                // The position, because the caller reports the condition without underlining it.
+                let before = text.get(..at).unwrap_or_default().chars().count();
+                format!("{message} (at character {})", before + 1)
+            },
+        )
     }
 
     /// Returns whether the condition holds for this item.

@@ -60,11 +60,11 @@ const OPTIONS: &[(&[&str], &str)] = &[
 /// Parses the arguments of this process; where they are wrong, the process ends.
 pub(crate) fn parse() -> Arguments {
     let words: Vec<_> = std::env::args_os().collect();
-    Arguments::try_parse_from(&words).unwrap_or_else(|error| meant(error, &words).exit())
+    Arguments::try_parse_from(&words).unwrap_or_else(|error| add_tip(error, &words).exit())
 }
 
 /// Adds to an error what was meant, if that is known.
-pub(super) fn meant(mut error: Error, words: &[OsString]) -> Error {
+pub(super) fn add_tip(mut error: Error, words: &[OsString]) -> Error {
     let (kind, suggests): (_, &[_]) = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             (ContextKind::InvalidSubcommand, &[ContextKind::SuggestedSubcommand])
@@ -75,10 +75,10 @@ pub(super) fn meant(mut error: Error, words: &[OsString]) -> Error {
         ),
         _ => return error,
     };
-    let Some(ContextValue::String(given)) = error.get(kind) else { return error };
+    let Some(ContextValue::String(written)) = error.get(kind) else { return error };
     let tip = match kind {
-        ContextKind::InvalidSubcommand => command(given, words),
-        _ => option(given.split('=').next().unwrap_or(given), words),
+        ContextKind::InvalidSubcommand => command(written, words),
+        _ => option(written.split('=').next().unwrap_or(written), words),
     };
     if let Some(tip) = tip {
         for kind in suggests {
@@ -89,39 +89,40 @@ pub(super) fn meant(mut error: Error, words: &[OsString]) -> Error {
     error
 }
 
-fn command(given: &str, words: &[OsString]) -> Option<String> {
+fn command(written: &str, words: &[OsString]) -> Option<String> {
     let is_file =
         |name: &str| Path::new(name).extension().is_some_and(|end| end == "yml" || end == "yaml");
-    if is_file(given) {
-        return Some(format!("to run a workflow file, write `retry-workflow run {given}`"));
+    if is_file(written) {
+        return Some(format!("to run a workflow file, write `retry-workflow run {written}`"));
     }
-    let at = words.iter().position(|word| word == given)?;
+    let at = words.iter().position(|word| word == written)?;
     let above = words.get(at.checked_sub(1)?)?.to_str()?;
     let above = if ["jobs", "dlq", "items"].contains(&above) { above } else { "" };
     let row =
-        COMMANDS.iter().find(|(below, names, _)| *below == above && names.contains(&given))?;
+        COMMANDS.iter().find(|(below, names, _)| *below == above && names.contains(&written))?;
     Some(format!("that is called `retry-workflow {}` here", row.2))
 }
 
-fn option(given: &str, words: &[OsString]) -> Option<String> {
+fn option(written: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| {
-        word.to_str().is_some_and(|word| word == given || word.starts_with(&format!("{given}=")))
+        word.to_str()
+            .is_some_and(|word| word == written || word.starts_with(&format!("{written}=")))
     });
     let is_first = at
         .is_some_and(|at| words[1..at].iter().all(|word| word.to_string_lossy().starts_with('-')));
     if is_first
-        && ["--verbose", "-v", "--quiet", "-q", "--results", "--max-parallel"].contains(&given)
+        && ["--verbose", "-v", "--quiet", "-q", "--results", "--max-parallel"].contains(&written)
     {
-        return Some(format!("it belongs to a command: write `retry-workflow run FILE {given}`"));
+        return Some(format!("it belongs to a command: write `retry-workflow run FILE {written}`"));
     }
-    if ["--state", "--status"].contains(&given) && words.iter().any(|word| word == "dlq") {
+    if ["--state", "--status"].contains(&written) && words.iter().any(|word| word == "dlq") {
         return Some(
             "every dead letter is in the state `dead`: leave it out; for other states, write \
              `retry-workflow items list --state STATE`"
                 .to_owned(),
         );
     }
-    let (_, here) = OPTIONS.iter().find(|(names, _)| names.contains(&given))?;
+    let (_, here) = OPTIONS.iter().find(|(names, _)| names.contains(&written))?;
     let mut tip = String::from("that is ");
     let _infallible = match here {
         option if option.starts_with("--") => write!(tip, "called `{option}` here"),
@@ -137,11 +138,11 @@ mod tests {
 
     use super::*;
 
-    fn told(line: &str) -> String {
+    fn message(line: &str) -> String {
         let words: Vec<OsString> =
             std::iter::once("retry-workflow").chain(line.split(' ')).map(Into::into).collect();
         let error = Arguments::try_parse_from(&words).map(|_| ()).unwrap_err();
-        meant(error, &words).to_string()
+        add_tip(error, &words).to_string()
     }
 
     #[test]
@@ -165,12 +166,12 @@ mod tests {
             ("dlq retry --status=dead", "`retry-workflow items list --state STATE`"),
             ("jobs --state x.db", "`--store FILE`"),
         ] {
-            let told = told(line);
-            assert!(told.contains(tip), "{line}: {told}");
-            assert_eq!(told.matches("tip:").count(), 1, "{line}: {told}");
+            let message = message(line);
+            assert!(message.contains(tip), "{line}: {message}");
+            assert_eq!(message.matches("tip:").count(), 1, "{line}: {message}");
         }
         // Unknown words get the usual message.
-        assert!(!told("walk").contains("tip:"));
+        assert!(!message("walk").contains("tip:"));
     }
 
     #[test]

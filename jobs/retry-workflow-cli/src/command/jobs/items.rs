@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::audit;
-use crate::command::letters::{ListedItem, Shows, run_later, show};
+use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::run::find;
 use crate::command::screen::Screen;
@@ -28,7 +28,7 @@ pub(crate) async fn run(
             let filter = which.filter(&letters, Some(states)).await?;
             list(&letters, &filter, page, screen).await
         }
-        Items::Show(which) => show(Shows::Items, &letters, &which, screen).await,
+        Items::Show(which) => show(ShowCommand::Items, &letters, &which, screen).await,
         Items::Due { job } => make_due(&**store, &job, screen).await,
     }
 }
@@ -79,7 +79,7 @@ async fn list(
             item.run.to_string(),
             item.attempt.to_string(),
             when(item, screen.now),
-            said(item),
+            outcome_text(item),
         ]);
     }
     screen.table(&table)?;
@@ -100,7 +100,7 @@ fn when(item: &ItemRecord, now: Timestamp) -> String {
 }
 
 /// The item's failure, or its output.
-fn said(item: &ItemRecord) -> String {
+fn outcome_text(item: &ItemRecord) -> String {
     let failure = item.failure.as_ref().map(ToString::to_string);
     failure.or_else(|| item.output.clone()).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use retry_workflow::job::Request;
 use retry_workflow::{Job, Store};
 
 /// The interval at which a job that is expected to end is polled.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn pause(
     store: &dyn Store,
@@ -56,7 +56,7 @@ pub(crate) async fn cancel(
             screen.flush()?;
             is_told = true;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let skipped = runner::cancel(store, id).await?;
     begun.done(store, skipped).await?;

@@ -15,7 +15,7 @@ use retry_workflow::words::total;
 use retry_workflow::{Counts, Job, Store};
 
 /// The refresh interval of `--watch`.
-pub(crate) const EACH: Duration = Duration::from_secs(1);
+pub(crate) const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A job, its latest `reduce`, and whether the job can be resumed.
 struct Status {

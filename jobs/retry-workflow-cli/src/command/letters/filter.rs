@@ -84,7 +84,7 @@ impl FilterArguments {
         loop {
             let page = store.list(filter, after, PAGE).await?;
             for item in page.items {
-                if self.is_meant(&item).map_err(CommandError::Usage)? {
+                if self.matches(&item).map_err(CommandError::Usage)? {
                     ids.push(item.id);
                 }
             }
@@ -95,7 +95,7 @@ impl FilterArguments {
         }
     }
 
-    fn is_meant(&self, item: &ItemRecord) -> Result<bool, String> {
+    fn matches(&self, item: &ItemRecord) -> Result<bool, String> {
         if let Some(text) = &self.message {
             let failure = item.failure.as_ref();
             let mut said = failure.iter().flat_map(|it| it.chain.iter().chain([&it.message]));

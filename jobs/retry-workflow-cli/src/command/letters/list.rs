@@ -99,7 +99,7 @@ fn none(filter: &Filter, after: Option<Cursor>) -> String {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct GroupLine<'a> {
     id: String,
     #[serde(flatten)]
     group: &'a Group,
@@ -113,7 +113,7 @@ pub(super) async fn stats(
     let groups = letters.stats(filter).await?;
     if screen.json {
         for group in &groups {
-            screen.object(&Line { id: group.signature.id(), group })?;
+            screen.object(&GroupLine { id: group.signature.id(), group })?;
         }
         return Ok(Exit::Success);
     }

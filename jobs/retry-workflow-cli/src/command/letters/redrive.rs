@@ -15,7 +15,7 @@ use retry_workflow::{DeadLetters, Filter, Redrive, Store};
 
 /// The action after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum AfterRedrive {
     Nothing,
     /// Run these jobs, which have pending items again.
     Run(Vec<String>),
@@ -26,7 +26,7 @@ pub(super) async fn retry(
     filter: &Filter,
     (arguments, how): (&RedriveArguments, &RunArguments),
     screen: &mut Screen,
-) -> Result<Next, CommandError> {
+) -> Result<AfterRedrive, CommandError> {
     let rate = how.rate;
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
@@ -44,7 +44,7 @@ pub(super) async fn retry(
         } else {
             screen.line(format_args!("{preview}"))?;
         }
-        return Ok(Next::Nothing);
+        return Ok(AfterRedrive::Nothing);
     }
     // Report whatever prevents the jobs from running before anything is changed.
     for job in &jobs.able {
@@ -84,7 +84,7 @@ pub(super) async fn retry(
     }
     // Let the reader see this before the work begins.
     screen.flush()?;
-    Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
+    Ok(if runs_now { AfterRedrive::Run(jobs.able) } else { AfterRedrive::Nothing })
 }
 
 /// Returns a sentence that names the process that runs the pending items of a job, or the command

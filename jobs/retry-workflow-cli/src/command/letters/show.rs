@@ -9,12 +9,12 @@ use retry_workflow::{DeadLetters, Failure, Filter, ItemRecord, ItemState, work};
 
 /// The commands that show an item, and the items that each finds without the name of their job.
 #[derive(Clone, Copy)]
-pub(crate) enum Shows {
+pub(crate) enum ShowCommand {
     DeadLetters,
     Items,
 }
 
-impl Shows {
+impl ShowCommand {
     /// The command, and what it shows.
     fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -25,7 +25,7 @@ impl Shows {
 }
 
 pub(crate) async fn show(
-    of: Shows,
+    of: ShowCommand,
     letters: &DeadLetters,
     ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
@@ -54,14 +54,14 @@ pub(crate) async fn show(
 
 /// Finds the job that has such an item with this id, if there is exactly one.
 async fn find_job(
-    of: Shows,
+    of: ShowCommand,
     letters: &DeadLetters,
     id: &str,
     flag: &str,
 ) -> Result<String, CommandError> {
     let states = match of {
-        Shows::DeadLetters => [ItemState::Dead, ItemState::Skipped].to_vec(),
-        Shows::Items => ItemState::ALL.to_vec(),
+        ShowCommand::DeadLetters => [ItemState::Dead, ItemState::Skipped].to_vec(),
+        ShowCommand::Items => ItemState::ALL.to_vec(),
     };
     let any = Filter::default().ids([id]).states(states);
     let mut jobs: Vec<_> =
@@ -69,11 +69,11 @@ async fn find_job(
     let shown = one_line(id);
     let (command, what) = of.names();
     match (jobs.len(), of) {
-        (0, Shows::DeadLetters) => Err(CommandError::Usage(format!(
+        (0, ShowCommand::DeadLetters) => Err(CommandError::Usage(format!(
             "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows the dead \
              letters, and `retry-workflow{flag} items show {shown}` any other item"
         ))),
-        (0, Shows::Items) => Err(CommandError::Usage(format!(
+        (0, ShowCommand::Items) => Err(CommandError::Usage(format!(
             "no job has an item {shown}: `retry-workflow{flag} items list` shows the items"
         ))),
         (1, _) => Ok(jobs.swap_remove(0)),
@@ -126,7 +126,7 @@ fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     }
     if let Some(failure) = &item.failure {
         let heading = format!("failure ({})", one_line(&failure.class));
-        section(&heading, &said(failure), screen)?;
+        section(&heading, &failure_text(failure), screen)?;
     }
     history(item, screen)
 }
@@ -155,17 +155,17 @@ fn payload(text: &str) -> String {
 
 /// The message and its causes, each on its own line, without the causes that the output below
 /// already contains.
-fn said(failure: &Failure) -> String {
-    let mut said = failure.message.clone();
+fn failure_text(failure: &Failure) -> String {
+    let mut text_of_failure = failure.message.clone();
     let is_below = |inner: &str| {
         let streams = failure.output.as_ref().map(|output| [&output.stdout, &output.stderr]);
         streams.is_some_and(|streams| streams.iter().any(|text| text.contains(inner)))
     };
     for inner in failure.chain.iter().filter(|inner| !is_below(inner)) {
-        said.push_str("\ncaused by: ");
-        said.push_str(inner);
+        text_of_failure.push_str("\ncaused by: ");
+        text_of_failure.push_str(inner);
     }
-    said
+    text_of_failure
 }
 
 fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
@@ -187,7 +187,7 @@ fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
         screen.line(attempt_line(attempt, screen))?;
         if let Some(failure) = &attempt.failure {
             screen.lines(indented(
-                &format!("{}: {}", one_line(&failure.class), said(failure)),
+                &format!("{}: {}", one_line(&failure.class), failure_text(failure)),
                 "      ",
             ))?;
             output(failure, screen)?;

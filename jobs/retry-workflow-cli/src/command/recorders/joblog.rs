@@ -34,7 +34,7 @@ impl Joblog {
         };
         let opened = for_owner().read(true).append(true).create(true).open(path);
         let mut file = opened.map_err(|error| failed(&error))?;
-        let begun = Begun::read(&file).map_err(|error| failed(&error))?;
+        let begun = ExistingLog::read(&file).map_err(|error| failed(&error))?;
         if begun.is_other {
             return Err(CommandError::Usage(format!(
                 "{} is not a joblog, because its first line is not `Seq Host …`: name another file",
@@ -63,13 +63,13 @@ impl Joblog {
 
 /// The contents of an existing file.
 #[derive(Default)]
-struct Begun {
+struct ExistingLog {
     lines: u64,
     is_torn: bool,
     is_other: bool,
 }
 
-impl Begun {
+impl ExistingLog {
     fn read(file: &File) -> io::Result<Self> {
         let mut begun = Self::default();
         // A pipe or a device cannot be read back.

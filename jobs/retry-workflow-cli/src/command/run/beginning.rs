@@ -11,7 +11,7 @@ use crate::terminal::text::{argument, one_line};
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
 /// The interval at which the other process is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The time in which this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
@@ -28,19 +28,19 @@ pub(super) enum Chosen {
 
 /// Chooses or creates the job of a `run`. `unfinished` is a job that has not ended although its
 /// record says so; jobs that are `closed` are not continued; `flag` names the store in hints;
-/// `tell` receives messages about what `run` is waiting for.
+/// `notify` receives messages about what `run` is waiting for.
 pub(super) async fn choose(
     store: &dyn Store,
     file: &WorkflowFile,
     begin: &BeginArguments,
     (unfinished, closed): (Option<String>, &[String]),
     flag: &str,
-    tell: impl Fn(&str),
+    notify: impl Fn(&str),
 ) -> Result<Chosen, CommandError> {
     let origin = Origin::file(file);
     // Of interest only if a job is created.
     let after = file.after();
-    let mut is_told = false;
+    let mut has_notified = false;
     loop {
         let now = store.now();
         let until = now + SHORTEST;
@@ -109,12 +109,12 @@ pub(super) async fn choose(
                 )));
             }
             (Some((id, process)), IfRunning::Wait) => {
-                if !is_told {
+                if !has_notified {
                     let id = one_line(&id);
-                    tell(&format!("waiting for {id}, which process {process} is working on"));
-                    is_told = true;
+                    notify(&format!("waiting for {id}, which process {process} is working on"));
+                    has_notified = true;
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! [`Outputs`]: the output of commands, saved to a file per item (`--results`), and shown while
+//! [`OutputTap`]: the output of commands, saved to a file per item (`--results`), and shown while
 //! they run (`-v`).
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use retry_workflow::ItemContext;
 
 /// The destinations of the output of commands.
 #[derive(Debug)]
-pub(super) struct Outputs {
+pub(super) struct OutputTap {
     folder: Option<PathBuf>,
     verbose: bool,
     reporter: Arc<ProgressReporter>,
@@ -24,7 +24,7 @@ pub(super) struct Outputs {
     has_failed: Arc<AtomicBool>,
 }
 
-impl Tap for Outputs {
+impl Tap for OutputTap {
     fn sinks(&self, attempt: &ItemContext, is_begun: bool) -> [Vec<Sink>; 2] {
         ["stdout", "stderr"].map(|stream| {
             let mut sinks: Vec<Sink> = Vec::new();
@@ -40,7 +40,7 @@ impl Tap for Outputs {
     }
 }
 
-impl Outputs {
+impl OutputTap {
     pub(super) fn new(how: &RunArguments, reporter: Arc<ProgressReporter>) -> Self {
         let (folder, verbose) = (how.results.clone(), how.verbose);
         Self { folder, verbose, reporter, has_failed: Arc::default() }

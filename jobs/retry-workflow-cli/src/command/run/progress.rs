@@ -111,7 +111,7 @@ pub(super) struct ProgressReporter {
     output: Output,
     /// The expected job, with its tasks and the tasks of its `reduce`.
     expected: Expected,
-    heard: Mutex<JobState>,
+    state: Mutex<JobState>,
 }
 
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl ProgressReporter {
         } else {
             Output::Lines
         };
-        Self { output, expected: Expected::default(), heard: Mutex::default() }
+        Self { output, expected: Expected::default(), state: Mutex::default() }
     }
 
     /// Sets the tasks of a job and of its `reduce`.
@@ -179,24 +179,24 @@ impl ProgressReporter {
     pub(super) fn on_event(&self, event: &JobEvent<'_>) {
         match *event {
             JobEvent::Started { job, counts, .. } => {
-                let mut heard = self.heard();
-                *heard = JobState::default();
+                let mut state = self.state();
+                *state = JobState::default();
                 let tasks = self.expected.tasks_of(job);
-                self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
+                self.update(&mut state, Progress { counts, tasks, ..Progress::default() });
             }
             JobEvent::Progress { counts, input_complete, running, waits_for, .. } => {
-                let mut heard = self.heard();
+                let mut state = self.state();
                 let progress = Progress {
                     counts,
                     total_known: input_complete,
-                    tasks: heard.progress.tasks,
+                    tasks: state.progress.tasks,
                     running,
                     waits_for: waits_for.map(Waiting::Job),
                 };
-                self.update(&mut heard, progress);
+                self.update(&mut state, progress);
             }
             JobEvent::Failures(failures) => {
-                let unit = self.heard().progress.unit();
+                let unit = self.state().progress.unit();
                 for failure in failures {
                     let ItemFailure { item, attempt, state, .. } = failure;
                     let state = if unit == Unit::Item { state.as_str() } else { "failed" };
@@ -219,30 +219,30 @@ impl ProgressReporter {
         }
     }
 
-    fn heard(&self) -> MutexGuard<'_, JobState> {
-        self.heard.lock()
+    fn state(&self) -> MutexGuard<'_, JobState> {
+        self.state.lock()
     }
 
     /// Shows, until the next event, that the job waits for the store.
     pub(super) fn waits_for_store(&self) {
-        let mut heard = self.heard();
-        let progress = Progress { waits_for: Some(Waiting::Store), ..heard.progress };
-        self.update(&mut heard, progress);
+        let mut state = self.state();
+        let progress = Progress { waits_for: Some(Waiting::Store), ..state.progress };
+        self.update(&mut state, progress);
     }
 
     /// Takes over the new state and shows it.
-    fn update(&self, heard: &mut JobState, progress: Progress) {
+    fn update(&self, state: &mut JobState, progress: Progress) {
         let now = Instant::now();
         // Show the beginning of a wait at once.
         let begins_to_wait = matches!(progress.waits_for, Some(Waiting::Job(_)))
-            && heard.progress.waits_for.is_none();
-        heard.progress = progress;
+            && state.progress.waits_for.is_none();
+        state.progress = progress;
         // The first items have not been read yet.
         if progress.counts.total() == 0 {
             return;
         }
         let (ended, total) = progress.ended_and_total();
-        let since = heard.since.get_or_insert_with(|| Since {
+        let since = state.since.get_or_insert_with(|| Since {
             begun: now,
             ended,
             shown_at: now,
@@ -425,7 +425,7 @@ mod tests {
         let plain = RunArguments { no_progress: true, ..RunArguments::default() };
         let reporter = ProgressReporter::new(&plain, false);
         assert!(matches!(reporter.output, Output::Lines));
-        reporter.update(&mut reporter.heard(), at(1, 0, 1, true));
+        reporter.update(&mut reporter.state(), at(1, 0, 1, true));
         reporter.on_event(&JobEvent::Failures(&[]));
         reporter.println("order-\x1b[2J failed");
         reporter.finish();

@@ -53,13 +53,13 @@ const APART: Duration = Duration::from_millis(20);
 
 #[cfg(unix)]
 impl Requests {
-    fn add(&mut self, way: Way, now: Instant) {
+    fn add(&mut self, arrival: Arrival, now: Instant) {
         if self.since.is_none_or(|since| now - since >= MOMENT) {
             *self = Self { since: Some(now), ..Self::default() };
         }
-        match way {
-            Way::Direct => self.direct += 1,
-            Way::Forwarded => self.forwarded += 1,
+        match arrival {
+            Arrival::Direct => self.direct += 1,
+            Arrival::Forwarded => self.forwarded += 1,
         }
     }
 
@@ -80,7 +80,7 @@ impl Requests {
 /// The way in which a signal arrives.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Arrival {
     Direct,
     Forwarded,
 }
@@ -144,23 +144,23 @@ impl Signals {
 
     async fn next(&mut self) -> Signal {
         loop {
-            let way = tokio::select! {
+            let arrival = tokio::select! {
                 // A signal to the whole group arrives directly before it is forwarded.
                 biased;
-                () = self.direct.next() => Way::Direct,
+                () = self.direct.next() => Arrival::Direct,
                 () = one(&mut self.forwarded) => {
                     // The original signal is not known.
                     interruption::stopped_by(&[2, 3, 15]);
-                    Way::Forwarded
+                    Arrival::Forwarded
                 }
                 () = one(&mut self.hangup) => {
                     interruption::stopped_by(&[1]);
                     return Signal::Hangup;
                 }
             };
-            self.requests.add(way, Instant::now());
+            self.requests.add(arrival, Instant::now());
             if self.requests.is_open() && timeout(APART, self.direct.next()).await.is_ok() {
-                self.requests.add(Way::Direct, Instant::now());
+                self.requests.add(Arrival::Direct, Instant::now());
             }
             if self.requests.is_new() {
                 return Signal::Other;
@@ -219,11 +219,11 @@ mod tests {
     use super::*;
 
     /// The number of requests among signals that arrive at these times, in milliseconds.
-    fn requests(signals: &[(u64, Way)]) -> usize {
+    fn requests(signals: &[(u64, Arrival)]) -> usize {
         let begin = Instant::now();
         let mut requests = Requests::default();
-        let is_new = |(at, way): &&(u64, Way)| {
-            requests.add(*way, begin + Duration::from_millis(*at));
+        let is_new = |(at, arrival): &&(u64, Arrival)| {
+            requests.add(*arrival, begin + Duration::from_millis(*at));
             requests.is_new()
         };
         signals.iter().filter(is_new).count()
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn signals_of_one_sender_are_one_request() {
-        use Way::{Direct, Forwarded};
+        use Arrival::{Direct, Forwarded};
 
         assert_eq!(requests(&[(0, Forwarded)]), 1);
         assert_eq!(requests(&[(0, Direct), (1, Forwarded)]), 1, "a terminal");

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::{Forms, SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
 use crate::steps::environment::is_variable;
-use crate::template::placeholder::{Offers, Template};
-use crate::template::shell::steers;
+use crate::template::placeholder::{AvailableValues, Template};
+use crate::template::shell::controls_shell;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 
@@ -108,12 +108,16 @@ impl Forms<'_> {
     }
 
     /// The variables of a step, whose values may hold placeholders.
-    pub(super) fn step_env(&mut self, node: &Node, offers: Offers<'_>) -> Vec<(String, Template)> {
+    pub(super) fn step_env(
+        &mut self,
+        node: &Node,
+        available: AvailableValues<'_>,
+    ) -> Vec<(String, Template)> {
         let mut variables = Vec::new();
         for (key, value) in self.variables(Some(node), false) {
             let Some(text) = self.variable_text(value) else { continue };
-            let parsed = Template::parse(&text, offers);
-            let Some(template) = self.unfaulted(value, &text, parsed) else { continue };
+            let parsed = Template::parse(&text, available);
+            let Some(template) = self.located(value, &text, parsed) else { continue };
             let unescaped = text.matches("${").count() - text.matches("$${").count();
             if unescaped > template.placeholders().count() {
                 self.wrong(
@@ -123,7 +127,7 @@ impl Forms<'_> {
                 );
             }
             let name = key.name.as_str();
-            if steers(name) && template.placeholders().next().is_some() {
+            if controls_shell(name) && template.placeholders().next().is_some() {
                 self.wrong(
                     value.span,
                     format!(

@@ -9,7 +9,8 @@ use crate::yaml::node::{Node, Value};
 pub(super) const EXIT_CODE: &str = "exit_code";
 
 /// Other names that are written for the key.
-const LIKE: [&str; 6] = ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
+const MISTAKEN_NAMES: [&str; 6] =
+    ["exit_codes", "exitcode", "exit", "exit_status", "code", "codes"];
 
 impl Forms<'_> {
     /// Takes the exit codes out of a list of matchers; returns the others, and the codes if there
@@ -37,7 +38,7 @@ impl Forms<'_> {
                     let ExitCodes(known) = codes.get_or_insert_default();
                     known.extend(self.codes(value));
                 }
-                [(key, _)] if LIKE.contains(&key.name.as_str()) => {
+                [(key, _)] if MISTAKEN_NAMES.contains(&key.name.as_str()) => {
                     let message = format!("`{}`: did you mean `{EXIT_CODE}`?", key.name);
                     self.wrong(key.span, message);
                 }
@@ -102,7 +103,7 @@ fn range(text: &str) -> Option<(u32, u32)> {
 fn bare_code(node: &Node) -> Option<String> {
     let text = node.scalar()?;
     let code = match text.split_once([':', '=', ' ']) {
-        Some((name, code)) if name == EXIT_CODE || LIKE.contains(&name) => code.trim(),
+        Some((name, code)) if name == EXIT_CODE || MISTAKEN_NAMES.contains(&name) => code.trim(),
         _ => text.trim(),
     };
     range(code).filter(|(_, last)| *last <= 255).map(|_| code.to_owned())

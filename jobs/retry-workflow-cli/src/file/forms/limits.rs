@@ -3,15 +3,15 @@
 
 use std::num::NonZeroU32;
 
-use super::super::{KeyBound, KeyLimit, Limits};
+use super::super::{KeyLimit, KeyLimitValue, Limits};
 use super::{Forms, LIMIT};
-use crate::template::placeholder::{Offers, Template};
+use crate::template::placeholder::{AvailableValues, Template};
 use crate::yaml::node::{Node, Value};
 use retry_workflow::Rate;
 
 impl Forms<'_> {
     /// Reads both keys of `map`.
-    pub(super) fn limits(&mut self, node: &Node, item: Offers<'_>) -> Limits {
+    pub(super) fn limits(&mut self, node: &Node, item: AvailableValues<'_>) -> Limits {
         let mut limits = Limits::default();
         for (key, example) in
             [("rate", "10/s"), ("concurrency", "{ per: \"${item.host}\", limit: 2 }")]
@@ -28,7 +28,8 @@ impl Forms<'_> {
         for limit in node.get("rate").map(each).unwrap_or_default() {
             match &limit.value {
                 Value::Map(_) => {
-                    let read = |forms: &mut Self, node: &Node| forms.rate(node).map(KeyBound::Rate);
+                    let read =
+                        |forms: &mut Self, node: &Node| forms.rate(node).map(KeyLimitValue::Rate);
                     limits.by_key.extend(self.key_limit(limit, item, "5/s", read));
                 }
                 _ if limits.rate.is_some() => {
@@ -59,7 +60,7 @@ impl Forms<'_> {
                 if most == 0 {
                     forms.wrong(node.span, "with `limit: 0` nothing runs: write 1 or more");
                 }
-                NonZeroU32::new(most).map(KeyBound::Concurrency)
+                NonZeroU32::new(most).map(KeyLimitValue::Concurrency)
             };
             limits.by_key.extend(self.key_limit(limit, item, "2", read));
         }
@@ -79,13 +80,13 @@ impl Forms<'_> {
     fn key_limit(
         &mut self,
         node: &Node,
-        item: Offers<'_>,
+        item: AvailableValues<'_>,
         example: &str,
-        read: impl FnOnce(&mut Self, &Node) -> Option<KeyBound>,
+        read: impl FnOnce(&mut Self, &Node) -> Option<KeyLimitValue>,
     ) -> Option<KeyLimit> {
         self.entries(node, "`per` and `limit`", LIMIT)?;
         let missing = |forms: &mut Self, key: &str| {
-            if node.get(key).is_none() && !super::has_like(node, &[key]) {
+            if node.get(key).is_none() && !super::has_misspelt(node, &[key]) {
                 let form = format!("{{ per: \"${{item.host}}\", limit: {example} }}");
                 forms.wrong(node.span, format!("`{key}` is missing: write `{form}`"));
             }
@@ -93,9 +94,9 @@ impl Forms<'_> {
         missing(self, "per");
         missing(self, "limit");
         let bound = node.get("limit").and_then(|limit| read(self, limit));
-        let offers = Offers { label: "the key of a limit", captured: &[], ..item };
+        let available = AvailableValues { label: "the key of a limit", captured: &[], ..item };
         let per = node.get("per").and_then(|per| {
-            let template: Template = self.template(per, offers)?;
+            let template: Template = self.template(per, available)?;
             if template.placeholders().next().is_none() {
                 self.wrong(
                     per.span,

@@ -3,27 +3,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ItemId, ItemPriority, MapPlan, Plan};
+use super::super::{ItemId, ItemPriority, MapPlan, WorkflowPlan};
 use super::{Forms, INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};
 use crate::file::item_path::ItemPath;
 use crate::template::expression::Expression;
-use crate::template::placeholder::{CapturedName, Fault, Offers, Part, item_path};
+use crate::template::placeholder::{
+    AvailableValues, CapturedName, PathPart, TemplateError, item_path,
+};
 use crate::yaml::node::{Node, Value, known_here};
 
 impl Forms<'_> {
     /// Reads `map`; `captured` is what `setup` captures.
-    pub(super) fn map_reduce(&mut self, root: &Node, captured: &[CapturedName]) -> Option<Plan> {
+    pub(super) fn map_reduce(
+        &mut self,
+        root: &Node,
+        captured: &[CapturedName],
+    ) -> Option<WorkflowPlan> {
         let node = self.needed(root, "map", "mode: mapreduce")?;
-        let setup = root.get("setup").map(|node| self.steps(node, Offers::default()));
-        let offers = Offers { captured, ..Offers::default() };
-        let steps = Offers { captured, ..Offers::postponable() };
-        let reduce = root.get("reduce").map(|node| self.steps(node, Offers { map: true, ..steps }));
+        let setup = root.get("setup").map(|node| self.steps(node, AvailableValues::default()));
+        let available = AvailableValues { captured, ..AvailableValues::default() };
+        let steps = AvailableValues { captured, ..AvailableValues::postponable() };
+        let reduce =
+            root.get("reduce").map(|node| self.steps(node, AvailableValues { map: true, ..steps }));
         self.entries(node, "a map with `input` and `agent_template`", MAP)?;
-        let item = Offers { item: true, ..steps };
-        let input = self.needed(node, "input", "map").and_then(|input| self.input(input, offers));
+        let item = AvailableValues { item: true, ..steps };
+        let input =
+            self.needed(node, "input", "map").and_then(|input| self.input(input, available));
         let steps = self.needed(node, "agent_template", "map").map(|steps| self.steps(steps, item));
         let item_path = match node.get("json_path") {
             Some(path) => self.item_path(path),
@@ -37,8 +45,8 @@ impl Forms<'_> {
             self.wrong(written.span, message);
         }
         let item_id = node.get("item_id").and_then(|id| {
-            let offers = Offers { label: "the id of an item", captured: &[], ..item };
-            let template = self.template(id, offers)?;
+            let available = AvailableValues { label: "the id of an item", captured: &[], ..item };
+            let template = self.template(id, available)?;
             Some(ItemId { template, span: id.span })
         });
         let priority = node.get("priority").and_then(|priority| self.priority(priority, item));
@@ -50,7 +58,7 @@ impl Forms<'_> {
             }),
             None => Some(10),
         };
-        Some(Plan::MapReduce(Arc::new(MapPlan {
+        Some(WorkflowPlan::MapReduce(Arc::new(MapPlan {
             setup,
             input: input?,
             selection: self.selection(node),
@@ -67,7 +75,7 @@ impl Forms<'_> {
 
     /// The input: a text that is clearly a file, a command or stdin, or a map with `file` or
     /// `command`.
-    fn input(&mut self, node: &Node, offers: Offers<'_>) -> Option<Input> {
+    fn input(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Input> {
         let Value::Map(_) = &node.value else {
             let text = self.text(node)?;
             let from = if text == "-" {
@@ -78,7 +86,7 @@ impl Forms<'_> {
                 || text.starts_with('/')
                 || text.trim().contains(char::is_whitespace)
             {
-                InputFrom::Command(Box::new(self.script(node, offers)?))
+                InputFrom::Command(Box::new(self.script(node, available)?))
             } else {
                 self.wrong(
                     node.span,
@@ -113,13 +121,13 @@ impl Forms<'_> {
                 (from, file.span)
             }
             (None, Some(command)) => {
-                (InputFrom::Command(Box::new(self.script(command, offers)?)), command.span)
+                (InputFrom::Command(Box::new(self.script(command, available)?)), command.span)
             }
             (Some(_), Some(second)) => {
                 self.wrong(second.span, "an input is either a `file` or a `command`: keep one");
                 return None;
             }
-            (None, None) if super::has_like(node, &["file", "command"]) => return None,
+            (None, None) if super::has_misspelt(node, &["file", "command"]) => return None,
             (None, None) => {
                 self.wrong(node.span, "this input has neither `file` nor `command`: write one");
                 return None;
@@ -137,7 +145,7 @@ impl Forms<'_> {
             });
             match parsed {
                 Ok(parsed) => Some((parsed, filter.span)),
-                Err(Fault { at, part, message }) => {
+                Err(TemplateError { at, part, message }) => {
                     let span = filter.span_within(&self.source.text, at, &part);
                     self.wrong(span, message);
                     None
@@ -164,10 +172,10 @@ impl Forms<'_> {
     }
 
     /// Reads the priority of an item: a text with a placeholder.
-    fn priority(&mut self, node: &Node, item: Offers<'_>) -> Option<ItemPriority> {
-        let offers = Offers { label: "the priority of an item", captured: &[], ..item };
+    fn priority(&mut self, node: &Node, item: AvailableValues<'_>) -> Option<ItemPriority> {
+        let available = AvailableValues { label: "the priority of an item", captured: &[], ..item };
         let is_number = matches!(node.scalar(), Some(text) if text.parse::<f64>().is_ok());
-        let template = if is_number { None } else { Some(self.template(node, offers)?) };
+        let template = if is_number { None } else { Some(self.template(node, available)?) };
         if template.as_ref().is_none_or(|it| it.placeholders().next().is_none()) {
             let message = "this priority is the same for all items: write a placeholder, such as \
                            `\"${item.priority}\"`";
@@ -176,7 +184,7 @@ impl Forms<'_> {
         Some(ItemPriority { template: template?, span: node.span })
     }
 
-    fn field(&mut self, node: &Node) -> Option<Vec<Part>> {
+    fn field(&mut self, node: &Node) -> Option<Vec<PathPart>> {
         let text = self.text(node)?.trim();
         let path = item_path(text);
         if path.is_none() {

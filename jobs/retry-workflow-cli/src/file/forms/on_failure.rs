@@ -5,7 +5,7 @@ use retry_runtime::OnFailure;
 
 use super::{Forms, STEP};
 use crate::steps::step::{AfterFailure, Repair, Steps};
-use crate::template::placeholder::Offers;
+use crate::template::placeholder::AvailableValues;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 
@@ -21,28 +21,28 @@ impl Forms<'_> {
     pub(super) fn after_failure(
         &mut self,
         node: &Node,
-        offers: Offers<'_>,
+        available: AvailableValues<'_>,
     ) -> Option<AfterFailure> {
         match &node.value {
-            Value::List(_) => Some(AfterFailure::Handle(self.steps(node, offers))),
+            Value::List(_) => Some(AfterFailure::Handle(self.steps(node, available))),
             Value::Bool(true) => Some(AfterFailure::Continue),
             Value::Bool(false) => Some(AfterFailure::Stop),
             Value::Map(entries) => {
                 let known = || STEP.iter().chain(&REPAIR).copied();
                 if entries.iter().any(|(key, _)| nearest(&key.name, known()).is_some()) {
-                    return self.repair(node, offers);
+                    return self.repair(node, available);
                 }
-                self.word(node, offers)
+                self.word(node, available)
             }
             Value::Text(text) if is_command(text.trim()) => {
-                let steps = self.script_or_steps(node, offers);
+                let steps = self.script_or_steps(node, available);
                 Some(AfterFailure::Repair(Repair { steps, rounds: 1, fails: true }))
             }
-            _ => self.word(node, offers),
+            _ => self.word(node, available),
         }
     }
 
-    fn word(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
+    fn word(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
         let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
             message: format!(
                 "{}, a command that repairs it, such as `shell: ./repair.sh`, or a list of steps",
@@ -51,11 +51,11 @@ impl Forms<'_> {
             ..mistake
         });
         let action = self.parsed(action)?;
-        self.action(&action, node, offers)
+        self.action(&action, node, available)
     }
 
     /// A repair: a step, and how often it may run.
-    fn repair(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
+    fn repair(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
         let known = [STEP, &REPAIR].concat();
         self.entries(node, "a step that repairs", &known);
         let rounds = match node.get("max_attempts") {
@@ -76,7 +76,7 @@ impl Forms<'_> {
             Some(fails) => self.parsed(fails.parse::<bool>())?,
             None => true,
         };
-        let step = self.read_step(node, "repair".to_owned(), offers)?;
+        let step = self.read_step(node, "repair".to_owned(), available)?;
         Some(AfterFailure::Repair(Repair { steps: Steps(vec![step]), rounds, fails }))
     }
 
@@ -84,13 +84,13 @@ impl Forms<'_> {
         &mut self,
         action: &OnFailure,
         node: &Node,
-        offers: Offers<'_>,
+        available: AvailableValues<'_>,
     ) -> Option<AfterFailure> {
         match action {
             OnFailure::Continue => Some(AfterFailure::Continue),
             OnFailure::Fallback { .. } => {
                 let command = node.get("fallback").and_then(|node| node.get("command"))?;
-                self.script(command, offers).map(AfterFailure::Fallback)
+                self.script(command, available).map(AfterFailure::Fallback)
             }
             _ => Some(AfterFailure::Stop),
         }

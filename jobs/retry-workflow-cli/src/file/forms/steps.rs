@@ -8,14 +8,14 @@ use retry_runtime::file::{CommandKeys, Span};
 use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 
 use super::step_text::step_text;
-use super::{Forms, STEP, first_key_span, has_like};
+use super::{Forms, STEP, first_key_span, has_misspelt};
 use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{
-    A_TASK, AT_THE_END, Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template,
-    braced, misnamed, named,
+    A_TASK, AT_THE_END, AvailableValues, Braced, CapturedName, Placeholder, Placeholders, Template,
+    TemplateError, braced, misnamed, named,
 };
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
@@ -73,7 +73,7 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
 
 impl Forms<'_> {
     /// A list of steps, or a single one.
-    pub(super) fn steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
+    pub(super) fn steps(&mut self, node: &Node, available: AvailableValues<'_>) -> Steps {
         let list = match &node.value {
             Value::List(list) => list.as_slice(),
             Value::Map(_) => std::slice::from_ref(node),
@@ -88,24 +88,28 @@ impl Forms<'_> {
             self.wrong(node.span, "there are no steps here: add one, such as `- shell: …`");
         }
         let mut steps = Vec::new();
-        let mut captured = offers.captured.to_vec();
+        let mut captured = available.captured.to_vec();
         for (index, node) in list.iter().enumerate() {
-            let offers = Offers { last: offers.last || index > 0, captured: &captured, ..offers };
-            let step = self.step(node, format!("step {}", index + 1), offers);
+            let available = AvailableValues {
+                last: available.last || index > 0,
+                captured: &captured,
+                ..available
+            };
+            let step = self.step(node, format!("step {}", index + 1), available);
             captured.extend(captured_name(node));
             steps.extend(step);
         }
         Steps(steps)
     }
 
-    fn step(&mut self, node: &Node, label: String, offers: Offers<'_>) -> Option<Step> {
+    fn step(&mut self, node: &Node, label: String, available: AvailableValues<'_>) -> Option<Step> {
         if !matches!(node.value, Value::Map(_)) {
             let message = format!("this is {}: write a step, such as `shell: …`", node.kind());
             self.wrong(node.span, message);
             return None;
         }
         self.entries(node, "a step", STEP);
-        self.read_step(node, label, offers)
+        self.read_step(node, label, available)
     }
 
     /// Reads a step from a map whose keys have been checked.
@@ -113,19 +117,19 @@ impl Forms<'_> {
         &mut self,
         node: &Node,
         label: String,
-        offers: Offers<'_>,
+        available: AvailableValues<'_>,
     ) -> Option<Step> {
-        let called = match offers.label {
+        let called = match available.label {
             one @ (AT_THE_END | A_TASK) => one,
-            _ if offers.last => "this step",
+            _ if available.last => "this step",
             _ => "the first step",
         };
-        let offers = Offers { label: called, ..offers };
+        let available = AvailableValues { label: called, ..available };
         let label = match node.get("name") {
             Some(name) => self.text(name)?.to_owned(),
             None => label,
         };
-        let run = self.run(node, offers);
+        let run = self.run(node, available);
         let is_whole = run.is_some();
         // Continue with a placeholder, to report other mistakes in the step as well.
         let run = run.unwrap_or_else(|| Run::Agent(Template::default()));
@@ -135,22 +139,23 @@ impl Forms<'_> {
             step.max_retry_after = longest;
         }
         if let Some(most) = node.get(MAX_POSTPONED)
-            && let Some(most) = self.max_postponed(most, offers)
+            && let Some(most) = self.max_postponed(most, available)
         {
             step.max_postponed = most;
         }
-        step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
-        step.working_dir = node.get("working_dir").and_then(|folder| self.template(folder, offers));
-        step.when = node.get("when").and_then(|when| self.condition(when, offers));
+        step.env = node.get("env").map(|env| self.step_env(env, available)).unwrap_or_default();
+        step.working_dir =
+            node.get("working_dir").and_then(|folder| self.template(folder, available));
+        step.when = node.get("when").and_then(|when| self.condition(when, available));
         step.capture = self.capture(node);
-        let mut captured = offers.captured.to_vec();
+        let mut captured = available.captured.to_vec();
         captured.extend(captured_name(node));
-        let own = Offers { captured: &captured, ..offers };
-        let then = Offers { last: true, ..own };
+        let own = AvailableValues { captured: &captured, ..available };
+        let then = AvailableValues { last: true, ..own };
         step.on_success = node.get("on_success").map(|node| self.script_or_steps(node, then));
         let config = node.get("retry_config");
         let (retry, codes) = config.map(|config| self.retry_config(config)).unwrap_or_default();
-        let inner = Offers { error: true, postpones: false, ..own };
+        let inner = AvailableValues { error: true, postpones: false, ..own };
         let beside = config.and_then(|config| config.get("on_failure"));
         step.after_failure = match (node.get("on_failure"), beside) {
             (Some(own), Some(_)) => {
@@ -174,13 +179,13 @@ impl Forms<'_> {
         is_whole.then_some(step)
     }
 
-    fn run(&mut self, node: &Node, offers: Offers<'_>) -> Option<Run> {
+    fn run(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Run> {
         const KINDS: [&str; 3] = ["exec", "shell", "claude"];
 
         let mut kinds = KINDS.into_iter().filter_map(|kind| Some((kind, node.get(kind)?)));
         let Some((kind, what)) = kinds.next() else {
             let message = "this step does nothing: write `exec: […]`, `shell: …` or `claude: …`";
-            if !has_like(node, &KINDS) {
+            if !has_misspelt(node, &KINDS) {
                 self.wrong(first_key_span(node), message);
             }
             return None;
@@ -192,14 +197,14 @@ impl Forms<'_> {
             return None;
         }
         match kind {
-            "exec" => self.exec(what, offers),
-            "shell" => self.script(what, offers).map(Run::Shell),
-            _ => self.template(what, offers).map(Run::Agent),
+            "exec" => self.exec(what, available),
+            "shell" => self.script(what, available).map(Run::Shell),
+            _ => self.template(what, available).map(Run::Agent),
         }
     }
 
     /// A program and its arguments.
-    fn exec(&mut self, node: &Node, offers: Offers<'_>) -> Option<Run> {
+    fn exec(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Run> {
         let Value::List(words) = &node.value else {
             let message = format!(
                 "this is {}: write a list of the program and its arguments, such as \
@@ -213,9 +218,10 @@ impl Forms<'_> {
             self.wrong(node.span, "this list is empty: write the program and its arguments");
             return None;
         };
-        let arguments: Vec<_> = arguments.iter().map(|word| self.argument(word, offers)).collect();
+        let arguments: Vec<_> =
+            arguments.iter().map(|word| self.argument(word, available)).collect();
         let name = self.text(program)?;
-        let template = self.argument(program, offers)?;
+        let template = self.argument(program, available)?;
         if let Some(placeholder) = template.placeholders().next() {
             let message = format!(
                 "`{}` is not allowed here: a value can be an argument, but not a program or part \
@@ -235,7 +241,7 @@ impl Forms<'_> {
     }
 
     /// Reads an element of `exec`.
-    fn argument(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
+    fn argument(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Template> {
         let text = match &node.value {
             Value::Text(text) => text.as_str(),
             _ => self.text(node)?,
@@ -248,7 +254,7 @@ impl Forms<'_> {
         for (at, _) in text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')) {
             let written = text[at..].find('}').map(|end| &text[at..=at + end]);
             if let Some(written) = written
-                && let Ok(Braced::Shell) = braced(&written[2..written.len() - 1], at, offers)
+                && let Ok(Braced::Shell) = braced(&written[2..written.len() - 1], at, available)
             {
                 let span = node.span_within(&self.source.text, at, written);
                 let message = format!(
@@ -259,8 +265,8 @@ impl Forms<'_> {
             }
         }
         self.hint_at_other_placeholders(node, text);
-        let template = Template::parse(text, offers);
-        self.unfaulted(node, text, template)
+        let template = Template::parse(text, available);
+        self.located(node, text, template)
     }
 
     /// Reads the longest wait that a server may ask for, a key of the step.
@@ -274,8 +280,8 @@ impl Forms<'_> {
     }
 
     /// Reads how long an item may be postponed, a key of the step.
-    fn max_postponed(&mut self, node: &Node, offers: Offers<'_>) -> Option<Bound> {
-        if !offers.postpones {
+    fn max_postponed(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Bound> {
+        if !available.postpones {
             self.wrong(
                 node.span,
                 "this step cannot be postponed, only steps of `commands`, `agent_template`, \
@@ -415,7 +421,11 @@ impl Forms<'_> {
         Some(limit)
     }
 
-    fn condition(&mut self, node: &Node, offers: Offers<'_>) -> Option<Expression<Placeholder>> {
+    fn condition(
+        &mut self,
+        node: &Node,
+        available: AvailableValues<'_>,
+    ) -> Option<Expression<Placeholder>> {
         if let Value::Bool(holds) = node.value {
             return Some(Expression::Literal(holds.into()));
         }
@@ -423,9 +433,9 @@ impl Forms<'_> {
         let parsed = Expression::parse(text, |name, at| {
             let inner = text[at..].starts_with("${");
             let written = if inner { format!("${{{name}}}") } else { name.to_owned() };
-            named(name, written, at, offers)
+            named(name, written, at, available)
         });
-        self.unfaulted(node, text, parsed.map_err(|fault| vec![fault]))
+        self.located(node, text, parsed.map_err(|error| vec![error]))
     }
 
     /// Reads the part of the output to keep. `true` keeps it for the next step only, which has it
@@ -488,22 +498,26 @@ impl Forms<'_> {
         self.hints.push(Mistake { message, span: Some(span) });
     }
 
-    pub(super) fn template(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
+    pub(super) fn template(
+        &mut self,
+        node: &Node,
+        available: AvailableValues<'_>,
+    ) -> Option<Template> {
         let text = self.text(node)?;
         self.hint_at_other_placeholders(node, text);
-        let template = Template::parse(text, offers);
-        self.unfaulted(node, text, template)
+        let template = Template::parse(text, available);
+        self.located(node, text, template)
     }
 
-    pub(super) fn script(&mut self, node: &Node, offers: Offers<'_>) -> Option<Script> {
+    pub(super) fn script(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Script> {
         let text = self.text(node)?;
         if let Some(at) = text.find('\0') {
             let span = node.span_within(&self.source.text, at, "");
             self.wrong(span, "a command cannot contain a NUL character: remove it");
             return None;
         }
-        let script = Script::parse(text, offers);
-        let script = self.unfaulted(node, text, script)?;
+        let script = Script::parse(text, available);
+        let script = self.located(node, text, script)?;
         self.hint_at_other_placeholders(node, text);
         if !script.values.is_empty()
             && text.contains("sh")
@@ -517,11 +531,11 @@ impl Forms<'_> {
     }
 
     /// A list of steps, or a text, which is a shell command.
-    pub(super) fn script_or_steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
+    pub(super) fn script_or_steps(&mut self, node: &Node, available: AvailableValues<'_>) -> Steps {
         if !matches!(node.value, Value::Text(_)) {
-            return self.steps(node, offers);
+            return self.steps(node, available);
         }
-        let script = self.script(node, offers);
+        let script = self.script(node, available);
         Steps(
             script
                 .map(|script| Step::new("step 1".to_owned(), step_text(node), Run::Shell(script)))
@@ -531,22 +545,22 @@ impl Forms<'_> {
     }
 
     /// Unwraps a parse result: places the placeholders in the file, or reports the mistakes.
-    pub(super) fn unfaulted<T: Placeholders>(
+    pub(super) fn located<T: Placeholders>(
         &mut self,
         node: &Node,
         text: &str,
-        parsed: Result<T, Vec<Fault>>,
+        parsed: Result<T, Vec<TemplateError>>,
     ) -> Option<T> {
-        let faults = match parsed {
+        let errors = match parsed {
             Ok(mut parsed) => {
                 for Placeholder { written, span, .. } in parsed.placeholders_mut() {
                     *span = node.span_within(&self.source.text, span.start, written);
                 }
                 return Some(parsed);
             }
-            Err(faults) => faults,
+            Err(errors) => errors,
         };
-        for Fault { at, part, message } in faults {
+        for TemplateError { at, part, message } in errors {
             debug_assert!(text.is_char_boundary(at));
             let span = node.span_within(&self.source.text, at, &part);
             self.wrong(span, message);

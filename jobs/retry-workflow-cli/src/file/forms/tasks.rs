@@ -2,11 +2,11 @@
 
 use retry_runtime::file::TaskKeys;
 
-use super::super::{Plan, TaskPlan};
+use super::super::{TaskPlan, WorkflowPlan};
 use super::{Forms, STEP, first_key_span};
 use crate::steps::exit_codes::CodeMatchers;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{A_TASK, Offers};
+use crate::template::placeholder::{A_TASK, AvailableValues};
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_workflow::job::{Dependencies, InvalidGraph};
@@ -15,7 +15,7 @@ pub(super) const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
 
 impl Forms<'_> {
-    pub(super) fn graph(&mut self, root: &Node) -> Option<Plan> {
+    pub(super) fn graph(&mut self, root: &Node) -> Option<WorkflowPlan> {
         let node = self.needed(root, "tasks", "mode: graph")?;
         let Value::Map(entries) = &node.value else {
             let message = format!("this is {}: write a map of names and their tasks", node.kind());
@@ -31,7 +31,7 @@ impl Forms<'_> {
         {
             self.wrong(dependency_span(node, &invalid), invalid.to_string());
         }
-        Some(Plan::Graph(tasks))
+        Some(WorkflowPlan::Graph(tasks))
     }
 
     fn task(&mut self, key: &Key, node: &Node) -> Option<TaskPlan> {
@@ -59,8 +59,8 @@ impl Forms<'_> {
                  know",
             );
         }
-        let offers = Offers { label: A_TASK, ..Offers::postponable() };
-        let mut step = self.read_step(node, key.name.clone(), offers)?;
+        let available = AvailableValues { label: A_TASK, ..AvailableValues::postponable() };
+        let mut step = self.read_step(node, key.name.clone(), available)?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
         match (own, step.policy()) {
             (Some(own), Some(_)) => {

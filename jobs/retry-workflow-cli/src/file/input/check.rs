@@ -10,11 +10,11 @@ use retry_workflow::store::{MAX_ID_BYTES, PRIORITIES};
 use serde_json::Value;
 
 use super::read::Item;
-use crate::file::item_path::like;
+use crate::file::item_path::similar;
 use crate::file::shown_value::{contents, short};
 use crate::file::{ItemId, ItemPriority};
 use crate::template::placeholder::{
-    Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
+    Meaning, PathPart, Placeholder, Scope, Template, as_text, at, is_key,
 };
 use crate::terminal::text::thousands;
 use crate::yaml::span::{Mistake, SourceSpan};
@@ -68,7 +68,7 @@ pub(crate) struct Checks<'a> {
 /// A path that a step refers to, and the items that lack it.
 struct Wanted<'a> {
     placeholder: &'a Placeholder,
-    path: &'a [Part],
+    path: &'a [PathPart],
     lacking: Problem,
 }
 
@@ -342,7 +342,7 @@ pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
 }
 
 /// Reports that an item lacks this path, and what it has instead.
-pub(crate) fn missing(name: &str, item: &Item, path: &[Part]) -> String {
+pub(crate) fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
     let meant = match meant(&item.value, path) {
         Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
         None => String::new(),
@@ -375,39 +375,39 @@ fn and_more(more: u64, one: &str, many: &str, of: &str) -> String {
     }
 }
 
-fn written(path: &[Part]) -> String {
+fn written(path: &[PathPart]) -> String {
     let mut text = String::new();
     for part in path {
         match part {
-            Part::Key(key) if text.is_empty() => text.push_str(key),
-            Part::Key(key) => text.extend([".", key]),
-            Part::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            PathPart::Key(key) if text.is_empty() => text.push_str(key),
+            PathPart::Key(key) => text.extend([".", key]),
+            PathPart::Index(index) => text.extend(["[", &index.to_string(), "]"]),
         }
     }
     text
 }
 
 /// Returns how many parts of the path exist in the item.
-fn reach(item: &Value, path: &[Part]) -> usize {
+fn reach(item: &Value, path: &[PathPart]) -> usize {
     (0..path.len()).rev().find(|end| at(item, &path[..*end]).is_some()).unwrap_or(0)
 }
 
 /// A similar path that does exist.
-fn meant(item: &Value, path: &[Part]) -> Option<String> {
+fn meant(item: &Value, path: &[PathPart]) -> Option<String> {
     let end = reach(item, path);
-    let Part::Key(missing) = path.get(end)? else { return None };
+    let PathPart::Key(missing) = path.get(end)? else { return None };
     let with = |key: &str| {
         let mut other = path.to_vec();
-        other[end] = Part::Key(key.to_owned());
+        other[end] = PathPart::Key(key.to_owned());
         other
     };
     let keys = at(item, &path[..end])?.as_object()?.keys().map(String::as_str);
     let keys = keys.filter(|key| is_key(key) && at(item, &with(key)).is_some());
-    like(missing, keys).map(|key| written(&with(key)))
+    similar(missing, keys).map(|key| written(&with(key)))
 }
 
 /// Describes the part of the path that exists, and the value there. `it` is the noun for the item.
-fn has(item: &Value, path: &[Part], it: &str) -> String {
+fn has(item: &Value, path: &[PathPart], it: &str) -> String {
     let end = reach(item, path);
     let what = if end == 0 { it.to_owned() } else { format!("`{}`", written(&path[..end])) };
     format!("{what} {}", contents(at(item, &path[..end]).unwrap_or(&Value::Null)))

@@ -48,20 +48,20 @@ impl Format {
 pub(crate) struct Item {
     /// From 1, counted before any value is filtered out.
     pub(crate) position: u64,
-    pub(crate) place: Place,
+    pub(crate) place: ItemPlace,
     pub(crate) value: Value,
 }
 
 /// The place of a value in the input.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ItemPlace {
     /// An entry of the list at this path of a document.
     Listed(Arc<str>, u64),
     Path(String),
     Line(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ItemPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed(list, index) => write!(f, "`{list}[{index}]`"),
@@ -92,7 +92,7 @@ pub(crate) struct Opened {
 }
 
 /// The counts of a JSON document that was read.
-pub(crate) struct End {
+pub(crate) struct InputEnd {
     /// Set if the path led to a list or a map.
     pub(crate) was_found: bool,
     /// The key of the first list in a map whose values are the items.
@@ -104,7 +104,7 @@ pub(crate) fn read(
     mut input: Opened,
     path: &ItemPath,
     each: &mut Sink<'_>,
-) -> Result<End, FileError> {
+) -> Result<InputEnd, FileError> {
     let failed = |input: &Opened, error: &io::Error| {
         FileError::whole(&input.name, format!("cannot read the items: {error}"))
     };
@@ -117,7 +117,7 @@ pub(crate) fn read(
         Some(format) => format,
         None => sniffed(&mut *input.reader, path).map_err(|error| failed(&input, &error))?,
     };
-    let found = End { was_found: true, list_inside: None };
+    let found = InputEnd { was_found: true, list_inside: None };
     match format {
         Format::Json => json(input, path, each),
         Format::JsonLines => json_lines(input, each).map(|()| found),
@@ -160,7 +160,7 @@ fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
             let message = format!("this line is not JSON: {what}");
             Halt::Failed(in_line(input, number, text, column, message))
         })?;
-        each(Item { position, place: Place::Line(number), value })
+        each(Item { position, place: ItemPlace::Line(number), value })
     })
 }
 
@@ -173,7 +173,7 @@ fn lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
             return Ok(());
         }
         position += 1;
-        each(Item { position, place: Place::Line(number), value: text.into() })
+        each(Item { position, place: ItemPlace::Line(number), value: text.into() })
     })
 }
 
@@ -255,7 +255,7 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
         let line = record.position().map_or(0, csv::Position::line);
         let fields = names.iter().zip(&record);
         let map: Map<_, _> = fields.map(|(name, field)| (name.to_owned(), field.into())).collect();
-        match each(Item { position, place: Place::Line(line), value: map.into() }) {
+        match each(Item { position, place: ItemPlace::Line(line), value: map.into() }) {
             Ok(()) => {}
             Err(Halt::Enough) => return Ok(()),
             Err(Halt::Failed(error)) => return Err(error),
@@ -264,23 +264,24 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
     Ok(())
 }
 
-fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, FileError> {
+fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd, FileError> {
     let Opened { reader, name, is_file, .. } = input;
     let Some(names) = path.streamed() else {
         let document = document(reader, &name, is_file)?;
         let was_found = path.lost(&document, "it").is_none();
         for (position, node) in (1..).zip(path.find(&document)) {
-            let place = Place::Path(node.location().to_string());
+            let place = ItemPlace::Path(node.location().to_string());
             match each(Item { position, place, value: node.node().clone() }) {
                 Ok(()) => {}
                 Err(Halt::Enough) => break,
                 Err(Halt::Failed(error)) => return Err(error),
             }
         }
-        return Ok(End { was_found, list_inside: None });
+        return Ok(InputEnd { was_found, list_inside: None });
     };
     let mut reader = watched(reader);
-    let mut walk = Walk { each, position: 0, halted: None, was_found: false, list_inside: None };
+    let mut walk =
+        DocumentWalk { each, position: 0, halted: None, was_found: false, list_inside: None };
     let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
     let down = Down { walk: &mut walk, names: &names, prefix: "$".to_owned() };
     let read = down.deserialize(&mut deserializer);
@@ -294,9 +295,9 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, File
             (error, Some(what))
         }),
     };
-    let Walk { was_found, list_inside, .. } = walk;
+    let DocumentWalk { was_found, list_inside, .. } = walk;
     match end {
-        Ok(()) => Ok(End { was_found, list_inside }),
+        Ok(()) => Ok(InputEnd { was_found, list_inside }),
         Err(_) if reader.get_ref().is_empty => Err(empty(&name)),
         Err((error, what)) => Err(no_json(&name, is_file, &error, what)),
     }
@@ -412,7 +413,7 @@ fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize
 const NUMBER: &str = "$serde_json::private::Number";
 
 /// A walk through a document to the values of a list or a map.
-struct Walk<'a, 'b> {
+struct DocumentWalk<'a, 'b> {
     each: &'a mut Sink<'b>,
     position: u64,
     halted: Option<Halt>,
@@ -420,9 +421,9 @@ struct Walk<'a, 'b> {
     list_inside: Option<String>,
 }
 
-impl Walk<'_, '_> {
+impl DocumentWalk<'_, '_> {
     /// Passes on a value; an error ends the walk.
-    fn give<E: serde::de::Error>(&mut self, place: Place, value: Value) -> Result<(), E> {
+    fn give<E: serde::de::Error>(&mut self, place: ItemPlace, value: Value) -> Result<(), E> {
         self.position += 1;
         let position = self.position;
         (self.each)(Item { position, place, value }).map_err(|halt| {
@@ -434,7 +435,7 @@ impl Walk<'_, '_> {
 
 /// Descends along these names, then visits each value.
 struct Down<'w, 'a, 'b, 'n> {
-    walk: &'w mut Walk<'a, 'b>,
+    walk: &'w mut DocumentWalk<'a, 'b>,
     names: &'n [String],
     prefix: String,
 }
@@ -467,7 +468,7 @@ impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
                 if self.walk.list_inside.is_none() && value.is_array() {
                     self.walk.list_inside = Some(key.clone());
                 }
-                let place = Place::Path(format!("{}['{key}']", self.prefix));
+                let place = ItemPlace::Path(format!("{}['{key}']", self.prefix));
                 self.walk.give(place, value)?;
                 next = map.next_key()?;
             }
@@ -494,7 +495,7 @@ impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
         let list: Arc<str> = self.prefix.into();
         let mut index = 0;
         while let Some(value) = seq.next_element::<Value>()? {
-            self.walk.give(Place::Listed(Arc::clone(&list), index), value)?;
+            self.walk.give(ItemPlace::Listed(Arc::clone(&list), index), value)?;
             index += 1;
         }
         Ok(())

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::read::{Halt, Item, Place, Sink};
+use super::read::{Halt, Item, ItemPlace, Sink};
 use crate::template::decimal::{Decimal, LARGEST, identity};
 use crate::template::expression::{Expression, Types, compare, kind, number};
-use crate::template::placeholder::{Part, at};
+use crate::template::placeholder::{PathPart, at};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// Up to this many values are kept in memory rather than in a file.
@@ -23,8 +23,8 @@ const HELD: u64 = 10_000;
 /// The settings of `map` that select items.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    pub(crate) filter: Option<(Expression<Vec<Part>>, SourceSpan)>,
-    pub(crate) distinct: Option<Vec<Part>>,
+    pub(crate) filter: Option<(Expression<Vec<PathPart>>, SourceSpan)>,
+    pub(crate) distinct: Option<Vec<PathPart>>,
     pub(crate) sort_by: Vec<SortKey>,
     pub(crate) sort_span: SourceSpan,
     pub(crate) offset: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Selection {
 pub(crate) struct SortKey {
     /// As written in the file.
     pub(crate) name: String,
-    pub(crate) path: Vec<Part>,
+    pub(crate) path: Vec<PathPart>,
     pub(crate) descends: bool,
 }
 
@@ -139,8 +139,13 @@ impl Selection {
                 keys.push(value);
             }
             let (position, place) = (item.position, item.place);
-            let entry =
-                |held| Entry { keys, directions: Arc::clone(&directions), position, place, held };
+            let entry = |held| SortEntry {
+                keys,
+                directions: Arc::clone(&directions),
+                position,
+                place,
+                held,
+            };
             match &mut order {
                 Order::Held(most, heap) => {
                     heap.push(entry(Held::Value(item.value)));
@@ -165,7 +170,8 @@ impl Selection {
         let skipped = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let taken =
             self.max_items.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        for Entry { position, place, held, .. } in entries.into_iter().skip(skipped).take(taken) {
+        for SortEntry { position, place, held, .. } in entries.into_iter().skip(skipped).take(taken)
+        {
             let value = match (held, &mut spool) {
                 (Held::Value(value), _) => value,
                 (Held::At(from, len), Some(spool)) => {
@@ -262,16 +268,16 @@ impl SortType {
 
 enum Order {
     /// The first items, up to a limit.
-    Held(u64, BinaryHeap<Entry>),
-    Spooled(Spool, Vec<Entry>),
+    Held(u64, BinaryHeap<SortEntry>),
+    Spooled(Spool, Vec<SortEntry>),
 }
 
 /// An item to be sorted.
-struct Entry {
+struct SortEntry {
     keys: Vec<Option<Value>>,
     directions: Arc<[bool]>,
     position: u64,
-    place: Place,
+    place: ItemPlace,
     held: Held,
 }
 
@@ -281,7 +287,7 @@ enum Held {
     At(u64, usize),
 }
 
-impl Ord for Entry {
+impl Ord for SortEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         let rank = |value: &Value| u8::from(!value.is_number());
         for ((one, two), &descends) in self.keys.iter().zip(&other.keys).zip(&*self.directions) {
@@ -302,19 +308,19 @@ impl Ord for Entry {
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for SortEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for SortEntry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for SortEntry {}
 
 /// Values in an unnamed temporary file.
 struct Spool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
-use crate::file::{Plan, WorkflowFile};
+use crate::file::{WorkflowFile, WorkflowPlan};
 
 /// The steps of `commands`, or of `map`, of a file in this folder.
 fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
@@ -14,9 +14,9 @@ fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
         Err(error) => panic!("{error}"),
     };
     let steps = match file.plan {
-        Plan::Standard(steps) => steps,
-        Plan::MapReduce(map) => map.steps.clone(),
-        Plan::Graph(mut tasks) => tasks.remove(0).steps,
+        WorkflowPlan::Standard(steps) => steps,
+        WorkflowPlan::MapReduce(map) => map.steps.clone(),
+        WorkflowPlan::Graph(mut tasks) => tasks.remove(0).steps,
     };
     (steps, file.workspace)
 }

@@ -2,7 +2,7 @@
 //! arithmetic, or as the name of a variable. This list is complete; how other programs treat their
 //! arguments is not known here.
 
-use super::variables::steers;
+use super::variables::controls_shell;
 use super::word::{Refusal, Word};
 
 const NEVER_A_COMMAND: &str =
@@ -13,7 +13,7 @@ const NEVER_A_COMMAND: &str =
 pub(super) struct Effect {
     pub(super) refused: Vec<Refusal>,
     /// The reason why no value is safe anywhere in this script.
-    pub(super) makes_values_unsafe: Option<&'static str>,
+    pub(super) unsafe_reason: Option<&'static str>,
 }
 
 impl Effect {
@@ -30,7 +30,7 @@ pub(super) fn check_command(words: &[Word]) -> Effect {
     shells(words, &mut verdict);
     let Some((at, name)) = resolve(words, &mut verdict) else { return verdict };
     let arguments = &words[at + 1..];
-    verdict.makes_values_unsafe = makes_values_unsafe(name, arguments);
+    verdict.unsafe_reason = unsafe_reason(name, arguments);
     match name {
         "[" | "test" => test(name, arguments, &mut verdict),
         "printf" => printf(arguments, &mut verdict),
@@ -106,7 +106,7 @@ fn parses(name: &str) -> Option<String> {
 }
 
 /// Returns why this command changes how values elsewhere in the script are treated.
-fn makes_values_unsafe(name: &str, arguments: &[Word]) -> Option<&'static str> {
+fn unsafe_reason(name: &str, arguments: &[Word]) -> Option<&'static str> {
     let options = || {
         arguments
             .iter()
@@ -125,7 +125,7 @@ fn makes_values_unsafe(name: &str, arguments: &[Word]) -> Option<&'static str> {
             Some("in a script with `set -k`, which turns arguments into variables: remove it")
         }
         "read" | "mapfile" | "readarray" | "getopts"
-            if arguments.iter().any(|word| steers(&word.text)) =>
+            if arguments.iter().any(|word| controls_shell(&word.text)) =>
         {
             Some("in a script that reads input into a variable of the shell's own: rename that")
         }

@@ -2,10 +2,10 @@
 //! pattern, the target of a redirection.
 
 use super::builtins::check_command;
-use super::variables::{is_name, steers};
+use super::variables::{controls_shell, is_name};
 use super::word::{Refusal, Value, Word};
 use super::{SOCKETS, Target, reference};
-use crate::template::placeholder::Fault;
+use crate::template::placeholder::TemplateError;
 
 /// A list of commands: the whole text, or the inside of parentheses.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct Commands {
     /// The length of the surrounding word before them.
     pub(super) before: usize,
     pub(super) word: Option<Word>,
-    pub(super) place: Place,
+    pub(super) role: WordRole,
     /// The next word is the target of a redirection.
     pub(super) redirection: Option<Redirection>,
     /// The number of open `case … in`.
@@ -31,11 +31,11 @@ pub(super) struct Commands {
     variable: String,
     /// The first value in these commands.
     pub(super) first_value: Option<Value>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) errors: Vec<TemplateError>,
     /// The reason why the quoting is uncertain from here on.
-    pub(super) lost: Option<&'static str>,
+    pub(super) uncertain_reason: Option<&'static str>,
     /// The reason why no value is safe anywhere in the script.
-    pub(super) spoiled: Option<&'static str>,
+    pub(super) unsafe_reason: Option<&'static str>,
     pub(super) targets: Vec<Target>,
 }
 
@@ -52,11 +52,11 @@ pub(super) enum Within {
 
 /// The role of the next word.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordRole {
     /// A keyword, an assignment, or the name of a command.
     #[default]
     Start,
-    /// Part of a simple command.
+    /// PathPart of a simple command.
     Words,
     /// The variable of `for`, then `in`, then its list.
     ForName,
@@ -88,8 +88,8 @@ impl Commands {
         Self { within, before, ..Self::default() }
     }
 
-    pub(super) fn lose(&mut self, why: &'static str) {
-        self.lost.get_or_insert(why);
+    pub(super) fn mark_uncertain(&mut self, why: &'static str) {
+        self.uncertain_reason.get_or_insert(why);
     }
 
     pub(super) fn word(&mut self) -> &mut Word {
@@ -97,16 +97,16 @@ impl Commands {
     }
 
     fn refuse(&mut self, values: &[Value], why: &str) {
-        self.faults.extend(values.iter().map(|value| value.refused(why).0));
+        self.errors.extend(values.iter().map(|value| value.refused(why).0));
     }
 
     pub(super) fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
         if let Some(redirection) = self.redirection.take() {
             self.redirected(&word, redirection);
-            if self.place == Place::Start {
+            if self.role == WordRole::Start {
                 // A redirection is not followed by a keyword.
-                self.place = Place::Words;
+                self.role = WordRole::Words;
             }
             return;
         }
@@ -117,8 +117,8 @@ impl Commands {
         let plain = !word.quoted && !word.expands && word.values.is_empty();
         let keyword = if plain { word.text.as_str() } else { "" };
         let timed = std::mem::take(&mut self.timed);
-        match self.place {
-            Place::Start => match keyword {
+        match self.role {
+            WordRole::Start => match keyword {
                 "if" | "then" | "do" | "else" | "elif" | "while" | "until" | "!" | "{" | "}"
                 | "fi" | "done" => {}
                 "esac" => self.cases = self.cases.saturating_sub(1),
@@ -127,65 +127,67 @@ impl Commands {
                     self.extended = true;
                 }
                 "-p" | "--" if timed => self.timed = true,
-                "for" | "select" => self.place = Place::ForName,
+                "for" | "select" => self.role = WordRole::ForName,
                 "case" => {
-                    self.place = Place::Subject;
+                    self.role = WordRole::Subject;
                     if self.extended {
-                        self.lose("in or after a `case` that follows `time` or `function`");
+                        self.mark_uncertain(
+                            "in or after a `case` that follows `time` or `function`",
+                        );
                     }
                 }
                 "function" => {
-                    self.place = Place::FunctionName;
+                    self.role = WordRole::FunctionName;
                     self.extended = true;
                 }
-                "[[" => self.place = Place::Condition,
-                "coproc" => self.lose("after `coproc`, which exists only in `bash`"),
+                "[[" => self.role = WordRole::Condition,
+                "coproc" => self.mark_uncertain("after `coproc`, which exists only in `bash`"),
                 _ => self.simple(word),
             },
-            Place::Words => self.simple(word),
-            Place::ForName => {
+            WordRole::Words => self.simple(word),
+            WordRole::ForName => {
                 let why = "a value cannot be the name of a variable: write the name here";
                 self.refuse(&word.values, why);
                 self.variable = word.text;
-                self.place = Place::ForIn;
+                self.role = WordRole::ForIn;
             }
-            Place::ForIn => match keyword {
-                "in" => self.place = Place::ForList,
-                "do" | "{" => self.place = Place::Start,
+            WordRole::ForIn => match keyword {
+                "in" => self.role = WordRole::ForList,
+                "do" | "{" => self.role = WordRole::Start,
                 _ => {
                     self.refuse(&word.values, "`in` or `do` is missing before it");
-                    self.lose("after a `for` like this one");
+                    self.mark_uncertain("after a `for` like this one");
                 }
             },
-            Place::ForList => {
-                if steers(&self.variable) {
-                    let why = steered(&self.variable);
+            WordRole::ForList => {
+                if controls_shell(&self.variable) {
+                    let why = controls_shell_message(&self.variable);
                     self.refuse(&word.values, &why);
                 }
             }
-            Place::Subject => self.place = Place::CaseIn,
-            Place::CaseIn if keyword == "in" => {
+            WordRole::Subject => self.role = WordRole::CaseIn,
+            WordRole::CaseIn if keyword == "in" => {
                 self.cases += 1;
-                self.place = Place::Pattern { first: true };
+                self.role = WordRole::Pattern { first: true };
             }
-            Place::CaseIn => {
+            WordRole::CaseIn => {
                 self.refuse(&word.values, "`in` is missing before it");
-                self.lose("after a `case` like this one");
+                self.mark_uncertain("after a `case` like this one");
             }
-            Place::Pattern { first } if keyword == "esac" => {
+            WordRole::Pattern { first } if keyword == "esac" => {
                 if !first {
-                    self.lose("after an `esac` like this one");
+                    self.mark_uncertain("after an `esac` like this one");
                 }
                 self.cases = self.cases.saturating_sub(1);
-                self.place = Place::Start;
+                self.role = WordRole::Start;
             }
-            Place::Pattern { .. } => self.place = Place::Pattern { first: false },
-            Place::FunctionName => {
+            WordRole::Pattern { .. } => self.role = WordRole::Pattern { first: false },
+            WordRole::FunctionName => {
                 self.refuse(&word.values, "a value cannot be a function's name: write it here");
-                self.place = Place::Start;
+                self.role = WordRole::Start;
             }
-            Place::Condition if keyword == "]]" => self.place = Place::Start,
-            Place::Condition => {
+            WordRole::Condition if keyword == "]]" => self.role = WordRole::Start,
+            WordRole::Condition => {
                 let why = "`[[` could read it as arithmetic, and `sh` has no `[[`: use `[ … ]` or \
                            `case`";
                 self.refuse(&word.values, why);
@@ -195,15 +197,15 @@ impl Commands {
 
     /// Adds a word of a simple command.
     fn simple(&mut self, word: Word) {
-        self.place = Place::Words;
+        self.role = WordRole::Words;
         if !self.words.is_empty() {
             self.words.push(word);
             return;
         }
         if let Some(length) = word.assigns {
             let name = &word.text[..length];
-            if steers(name) {
-                let why = steered(name);
+            if controls_shell(name) {
+                let why = controls_shell_message(name);
                 self.refuse(&word.values, &why);
             }
             return;
@@ -217,7 +219,7 @@ impl Commands {
                 return;
             }
             if word.text[begin..].starts_with('[') && !word.text.contains(']') {
-                self.lose("after a `[` like this one");
+                self.mark_uncertain("after a `[` like this one");
             }
         }
         self.words.push(word);
@@ -264,30 +266,32 @@ impl Commands {
         self.redirection = None;
         self.timed = false;
         self.has_ambiguous_redirect = false;
-        match self.place {
-            Place::Subject | Place::CaseIn | Place::Condition | Place::ForName => {
-                self.lose("after a `case`, `for` or `[[` like this one");
+        match self.role {
+            WordRole::Subject | WordRole::CaseIn | WordRole::Condition | WordRole::ForName => {
+                self.mark_uncertain("after a `case`, `for` or `[[` like this one");
             }
-            Place::Pattern { first: false } => self.lose("after a pattern like this one"),
+            WordRole::Pattern { first: false } => {
+                self.mark_uncertain("after a pattern like this one")
+            }
             _ => {}
         }
         let verdict = check_command(&self.words);
-        self.faults.extend(verdict.refused.into_iter().map(|Refusal(fault)| fault));
-        if let Some(why) = verdict.makes_values_unsafe {
-            self.spoiled.get_or_insert(why);
+        self.errors.extend(verdict.refused.into_iter().map(|Refusal(error)| error));
+        if let Some(why) = verdict.unsafe_reason {
+            self.unsafe_reason.get_or_insert(why);
         }
         if self.words.first().is_some_and(|word| word.is("alias")) {
-            self.lose("after an `alias`, which changes how the script is read");
+            self.mark_uncertain("after an `alias`, which changes how the script is read");
         }
         self.words.clear();
-        self.place = Place::Start;
+        self.role = WordRole::Start;
     }
 
     pub(super) fn newline(&mut self) {
         self.end_word();
-        match self.place {
+        match self.role {
             // The next word may be on the next line.
-            Place::CaseIn | Place::ForIn | Place::Pattern { first: true } => {}
+            WordRole::CaseIn | WordRole::ForIn | WordRole::Pattern { first: true } => {}
             _ => self.end_command(),
         }
     }
@@ -305,7 +309,7 @@ impl Commands {
     }
 }
 
-fn steered(name: &str) -> String {
+fn controls_shell_message(name: &str) -> String {
     format!(
         "the shell does more with `{name}` than store a text: assign the value to another \
              variable"

@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::Script;
 use super::command_list::Commands;
 use super::word::Value;
-use crate::template::placeholder::{Fault, Offers};
+use crate::template::placeholder::{AvailableValues, TemplateError};
 
 const IN_BACKTICKS: &str = "inside backticks: write `$( … )` instead of them";
 const IN_EXPANSION: &str = "inside another `${…}`: assign it to a variable first";
@@ -24,17 +24,17 @@ const CONTINUED: &str = "after a line that continues inside an operator";
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    offers: Offers<'a>,
+    available: AvailableValues<'a>,
     script: Script,
     /// The values that have been inserted.
-    placed: Vec<Value>,
-    faults: Vec<Fault>,
+    inserted: Vec<Value>,
+    errors: Vec<TemplateError>,
     stack: Vec<Context>,
     heredocs: Vec<Heredoc>,
     /// The reason why the quoting is uncertain from here on.
-    lost: Option<&'static str>,
+    uncertain_reason: Option<&'static str>,
     /// The reason why no value is safe anywhere in the script.
-    spoiled: Option<&'static str>,
+    unsafe_reason: Option<&'static str>,
 }
 
 enum Context {
@@ -55,7 +55,7 @@ enum Context {
 }
 
 /// The meaning of a `${…}`.
-enum Found {
+enum Braces {
     /// An expansion of the shell.
     Shells,
     Refused,
@@ -75,7 +75,7 @@ struct Heredoc {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, offers: Offers<'a>) -> Self {
+    pub(super) fn new(text: &'a str, available: AvailableValues<'a>) -> Self {
         let script = Script {
             text: String::with_capacity(text.len()),
             values: Vec::new(),
@@ -84,18 +84,18 @@ impl<'a> Lexer<'a> {
         Self {
             text,
             at: 0,
-            offers,
+            available,
             script,
-            placed: Vec::new(),
-            faults: Vec::new(),
+            inserted: Vec::new(),
+            errors: Vec::new(),
             stack: vec![Context::Commands(Box::default())],
             heredocs: Vec::new(),
-            lost: None,
-            spoiled: None,
+            uncertain_reason: None,
+            unsafe_reason: None,
         }
     }
 
-    pub(super) fn run(mut self) -> Result<Script, Vec<Fault>> {
+    pub(super) fn run(mut self) -> Result<Script, Vec<TemplateError>> {
         while let Some(next) = self.rest().chars().next() {
             match self.stack.last() {
                 Some(Context::Double) => self.in_double(next),
@@ -110,14 +110,14 @@ impl<'a> Lexer<'a> {
                 self.gather(*commands);
             }
         }
-        if let Some(why) = self.spoiled {
+        if let Some(why) = self.unsafe_reason {
             let why = format!("no value is safe {why}");
-            self.faults.extend(self.placed.iter().map(|value| value.refused(&why).0));
+            self.errors.extend(self.inserted.iter().map(|value| value.refused(&why).0));
         }
-        self.faults.sort_by_key(|fault| fault.at);
+        self.errors.sort_by_key(|error| error.at);
         // A value that is refused itself is not refused again as part of its command's output.
-        self.faults.dedup_by_key(|fault| fault.at);
-        if self.faults.is_empty() { Ok(self.script) } else { Err(self.faults) }
+        self.errors.dedup_by_key(|error| error.at);
+        if self.errors.is_empty() { Ok(self.script) } else { Err(self.errors) }
     }
 
     fn rest(&self) -> &'a str {
@@ -135,10 +135,10 @@ impl<'a> Lexer<'a> {
 
     /// Collects the findings of a list of commands that has ended.
     fn gather(&mut self, mut commands: Commands) {
-        self.faults.append(&mut commands.faults);
+        self.errors.append(&mut commands.errors);
         self.script.targets.append(&mut commands.targets);
-        self.lost = self.lost.or(commands.lost);
-        self.spoiled = self.spoiled.or(commands.spoiled);
+        self.uncertain_reason = self.uncertain_reason.or(commands.uncertain_reason);
+        self.unsafe_reason = self.unsafe_reason.or(commands.unsafe_reason);
     }
 
     fn copy(&mut self, bytes: usize) -> &'a str {
@@ -159,19 +159,19 @@ impl<'a> Lexer<'a> {
         let part = self.copy(bytes);
         self.commands().word().text.push_str(part);
         if !self.heredocs.is_empty() && part.contains('\n') {
-            self.lose("after a here-document whose line continues in quotes");
+            self.mark_uncertain("after a here-document whose line continues in quotes");
         }
     }
 
-    fn lose(&mut self, why: &'static str) {
-        self.lost.get_or_insert(why);
+    fn mark_uncertain(&mut self, why: &'static str) {
+        self.uncertain_reason.get_or_insert(why);
     }
 
     /// Returns why the quoting is uncertain at the current position.
-    fn lost(&self) -> Option<&'static str> {
-        self.lost.or_else(|| {
+    fn uncertain_reason(&self) -> Option<&'static str> {
+        self.uncertain_reason.or_else(|| {
             self.stack.iter().find_map(|context| match context {
-                Context::Commands(commands) => commands.lost,
+                Context::Commands(commands) => commands.uncertain_reason,
                 _ => None,
             })
         })

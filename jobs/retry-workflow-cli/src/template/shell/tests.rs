@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Script, variable};
-use crate::template::placeholder::{Offers, Scope};
+use crate::template::placeholder::{AvailableValues, Scope};
 
-const HERE: Offers = Offers {
+const HERE: AvailableValues = AvailableValues {
     item: true,
     map: false,
     error: false,
@@ -60,7 +60,7 @@ fn run(text: &str, item: &Value) -> String {
 
 fn run_by(shell: &str, text: &str, item: &Value) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let script = Script::parse(text, HERE).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+    let script = Script::parse(text, HERE).unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
     let scope = Scope { item: Some(Arc::new(item.clone())), ..Scope::default() };
     let mut command = Command::new(shell);
     command.arg("-c").arg(&script.text).current_dir(folder.path());
@@ -77,7 +77,7 @@ fn run_by(shell: &str, text: &str, item: &Value) -> String {
 fn refused(text: &str) -> String {
     match Script::parse(text, HERE) {
         Ok(script) => panic!("{text} became {}", script.text),
-        Err(mut faults) => faults.remove(0).message,
+        Err(mut errors) => errors.remove(0).message,
     }
 }
 
@@ -344,7 +344,7 @@ fn a_target_is_no_connection() {
         ("echo >\"$x\"${item}", "/dev/tcp/localhost/80", true),
         ("echo ${item}", "/dev/tcp/localhost/80", false),
     ] {
-        let script = Script::parse(text, HERE).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let script = Script::parse(text, HERE).unwrap_or_else(|errors| panic!("{errors:?}"));
         assert_eq!(script.connects(0, value), connects, "{text} {value}");
     }
 }

@@ -2,7 +2,7 @@
 //! or they change how the rest of the script is read.
 
 /// Returns whether `bash` or `dash` treats this variable as more than text.
-pub(crate) fn steers(name: &str) -> bool {
+pub(crate) fn controls_shell(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "IFS",
         "PATH",

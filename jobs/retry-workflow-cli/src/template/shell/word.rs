@@ -1,6 +1,6 @@
 //! [`Word`]: a word of a command with the values that stand in it.
 
-use crate::template::placeholder::Fault;
+use crate::template::placeholder::TemplateError;
 
 /// A word, as far as it has been read.
 #[derive(Default)]
@@ -8,7 +8,7 @@ use crate::template::placeholder::Fault;
 pub(super) struct Word {
     /// The text without quotes; expansions as written.
     pub(super) text: String,
-    /// Part of it is quoted, so it is not a keyword.
+    /// PathPart of it is quoted, so it is not a keyword.
     pub(super) quoted: bool,
     /// Its text is known only at run time.
     pub(super) expands: bool,
@@ -52,13 +52,13 @@ pub(super) struct Value {
 }
 
 /// A value, and why it is refused.
-pub(super) struct Refusal(pub(super) Fault);
+pub(super) struct Refusal(pub(super) TemplateError);
 
 impl Value {
     pub(super) fn refused(&self, why: &str) -> Refusal {
         let Self { at, part, number, .. } = self;
         let what = if number.is_some() { "" } else { "the output of a command with " };
         let message = format!("{what}`{part}` is not allowed here: {why}");
-        Refusal(Fault { at: *at, part: part.clone(), message })
+        Refusal(TemplateError { at: *at, part: part.clone(), message })
     }
 }

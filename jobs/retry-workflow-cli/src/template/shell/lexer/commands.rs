@@ -1,7 +1,7 @@
 //! Commands: operators, redirections and lists, and how they begin and end.
 
 use super::{CONTINUED, Context, Lexer};
-use crate::template::shell::command_list::{Commands, Place, Redirection, Within};
+use crate::template::shell::command_list::{Commands, Redirection, Within, WordRole};
 use crate::template::shell::variables;
 use crate::template::shell::word::Value;
 
@@ -28,8 +28,8 @@ impl Lexer<'_> {
             '$' => self.dollar(false),
             '#' if self.commands().word.is_none() => {
                 let end = self.rest().find('\n').unwrap_or(self.rest().len());
-                if self.commands().place == Place::Condition {
-                    self.lose("after a `#` inside `[[ … ]]`");
+                if self.commands().role == WordRole::Condition {
+                    self.mark_uncertain("after a `#` inside `[[ … ]]`");
                 }
                 self.copy(end);
             }
@@ -72,7 +72,7 @@ impl Lexer<'_> {
         let before = self.text[..self.at].trim_end_matches("\\\n");
         let after = self.rest().trim_start_matches("\\\n");
         if before.ends_with(operator) && after.starts_with(operator) {
-            self.lose(CONTINUED);
+            self.mark_uncertain(CONTINUED);
         }
         self.copy_pair();
     }
@@ -80,18 +80,18 @@ impl Lexer<'_> {
     pub(super) fn operator(&mut self) {
         let rest = self.rest();
         self.commands().end_word();
-        let place = self.commands().place;
-        if let Place::Pattern { .. } = place {
+        let place = self.commands().role;
+        if let WordRole::Pattern { .. } = place {
             self.copy(1);
             if !rest.starts_with('|') || rest.starts_with("||") {
-                self.lose("after a pattern like this one");
+                self.mark_uncertain("after a pattern like this one");
             }
             return;
         }
-        if place == Place::Condition {
+        if place == WordRole::Condition {
             self.copy(1);
             if !rest.starts_with("&&") && !rest.starts_with("||") {
-                self.lose("after an operator like this one inside `[[ … ]]`");
+                self.mark_uncertain("after an operator like this one inside `[[ … ]]`");
             } else {
                 self.copy(1);
             }
@@ -109,14 +109,14 @@ impl Lexer<'_> {
         let commands = self.commands();
         commands.end_command();
         if ends_case && commands.cases > 0 {
-            commands.place = Place::Pattern { first: true };
+            commands.role = WordRole::Pattern { first: true };
         }
     }
 
     pub(super) fn redirection(&mut self) {
-        match self.commands().place {
-            Place::Pattern { .. } | Place::Condition => {
-                self.lose("after a `<` or `>` like this one");
+        match self.commands().role {
+            WordRole::Pattern { .. } | WordRole::Condition => {
+                self.mark_uncertain("after a `<` or `>` like this one");
             }
             _ => {}
         }
@@ -159,15 +159,15 @@ impl Lexer<'_> {
     pub(super) fn open(&mut self) {
         let rest = self.rest();
         let commands = self.commands();
-        match commands.place {
-            Place::Pattern { first: true } if commands.word.is_none() => {
-                commands.place = Place::Pattern { first: false };
+        match commands.role {
+            WordRole::Pattern { first: true } if commands.word.is_none() => {
+                commands.role = WordRole::Pattern { first: false };
                 self.copy(1);
                 return;
             }
-            Place::Pattern { .. } | Place::Condition => {
+            WordRole::Pattern { .. } | WordRole::Condition => {
                 self.copy(1);
-                self.lose("after a `(` like this one");
+                self.mark_uncertain("after a `(` like this one");
                 return;
             }
             _ => {}
@@ -179,8 +179,8 @@ impl Lexer<'_> {
         } else if commands.word.is_some() || commands.has_words() {
             self.list();
         } else if rest.starts_with("((") {
-            if commands.place != Place::Start {
-                self.lose("after a `((` like this one");
+            if commands.role != WordRole::Start {
+                self.mark_uncertain("after a `((` like this one");
             }
             self.copy(2);
             let word = String::new();
@@ -198,13 +198,13 @@ impl Lexer<'_> {
         let end = rest.find(')').map(|end| end + 1);
         let plain = |c: char| c.is_alphanumeric() || " _-./:,=+@%\"'$*|{}".contains(c);
         let Some(end) = end.filter(|end| rest[1..end - 1].chars().all(plain)) else {
-            self.lose("after a `(` like this one");
+            self.mark_uncertain("after a `(` like this one");
             self.word(1);
             return;
         };
         let balanced = |quote| rest[..end].matches(quote).count() % 2 == 0;
         if !balanced('"') || !balanced('\'') {
-            self.lose("after a `(` like this one");
+            self.mark_uncertain("after a `(` like this one");
         }
         self.refuse_within(end, "in an array: arrays are known to `bash`, not to `sh`");
         let word = self.commands().word();
@@ -217,9 +217,9 @@ impl Lexer<'_> {
         self.copy(1);
         let commands = self.commands();
         commands.end_word();
-        match commands.place {
-            Place::Pattern { .. } => commands.place = Place::Start,
-            Place::Condition => commands.lose("after a `)` inside `[[ … ]]`"),
+        match commands.role {
+            WordRole::Pattern { .. } => commands.role = WordRole::Start,
+            WordRole::Condition => commands.mark_uncertain("after a `)` inside `[[ … ]]`"),
             _ => {
                 commands.end_command();
                 if commands.within != Within::Text {

@@ -23,10 +23,10 @@ impl Lexer<'_> {
             self.word(2);
             self.nest(Within::Substitution);
         } else if rest.starts_with("$[") {
-            self.lose("after a `$[`, which is arithmetic only in `bash`");
+            self.mark_uncertain("after a `$[`, which is arithmetic only in `bash`");
             self.word(1);
         } else if rest.starts_with("$\\\n") {
-            self.lose(CONTINUED);
+            self.mark_uncertain(CONTINUED);
             self.word(1);
         } else if rest.starts_with("$'") && !double {
             self.escaped();
@@ -62,7 +62,7 @@ impl Lexer<'_> {
                 self.copy_pair();
             }
             '"' | '\'' => {
-                self.lose("after quotes inside `${…}`, which shells read differently");
+                self.mark_uncertain("after quotes inside `${…}`, which shells read differently");
                 self.word(1);
                 if next == '"' && !double {
                     self.stack.push(Context::Double);
@@ -70,7 +70,7 @@ impl Lexer<'_> {
             }
             '`' => self.backticks(),
             '$' if self.rest().starts_with("${") => {
-                if !self.fault_here(IN_EXPANSION) {
+                if !self.refuse_here(IN_EXPANSION) {
                     self.word(2);
                     self.stack.push(Context::Expansion { double });
                 }
@@ -83,7 +83,7 @@ impl Lexer<'_> {
     pub(super) fn in_arithmetic(&mut self, next: char) {
         const UNCERTAIN: &str = "after arithmetic like this, which shells read differently";
 
-        if self.rest().starts_with("${") && self.fault_here(IN_ARITHMETIC) {
+        if self.rest().starts_with("${") && self.refuse_here(IN_ARITHMETIC) {
             return;
         }
         let rest = self.rest();
@@ -111,7 +111,7 @@ impl Lexer<'_> {
         certain &= !rest.starts_with("$(") || rest.starts_with("$((");
         let closed = *open == 0;
         if !certain {
-            self.lose(UNCERTAIN);
+            self.mark_uncertain(UNCERTAIN);
         }
         self.word(next.len_utf8());
         if closed && let Some(Context::Arithmetic { command: true, .. }) = self.stack.pop() {

@@ -1,8 +1,8 @@
 //! Here-documents: their delimiters, and their bodies.
 
-use super::{Context, Found, Heredoc, Lexer};
+use super::{Braces, Context, Heredoc, Lexer};
 use crate::template::placeholder::{Braced, braced};
-use crate::template::shell::command_list::{Place, Redirection, Within};
+use crate::template::shell::command_list::{Redirection, Within, WordRole};
 
 impl Lexer<'_> {
     /// `<<` and the delimiter of the here-document.
@@ -29,7 +29,7 @@ impl Lexer<'_> {
         });
         if nested || delimiter.is_empty() || !delimiter.chars().all(plain) {
             // Treat the word as an ordinary one, whatever is in it.
-            self.lose(WHY);
+            self.mark_uncertain(WHY);
             self.commands().redirection = Some(Redirection::HereString);
             return;
         }
@@ -38,8 +38,8 @@ impl Lexer<'_> {
         self.copy(word.len());
         let written = begin..self.script.text.len();
         let commands = self.commands();
-        if commands.place == Place::Start {
-            commands.place = Place::Words;
+        if commands.role == WordRole::Start {
+            commands.role = WordRole::Words;
         }
         let depth = self.stack.len();
         self.heredocs.push(Heredoc { delimiter, tabs, quoted, written, depth });
@@ -50,7 +50,7 @@ impl Lexer<'_> {
         if heredocs.iter().any(|heredoc| heredoc.depth < self.stack.len())
             && self.commands().within == Within::Substitution
         {
-            self.lose("after a here-document whose line continues in a substitution");
+            self.mark_uncertain("after a here-document whose line continues in a substitution");
         }
         let mut index = 0;
         while let Some(heredoc) = heredocs.get(index) {
@@ -87,10 +87,10 @@ impl Lexer<'_> {
     pub(super) fn plain_body(&mut self, end: usize) {
         let body = &self.text[self.at..end];
         if body.lines().any(|line| line.ends_with('\\')) {
-            self.lose("in or after a here-document with a `\\` at the end of a line");
+            self.mark_uncertain("in or after a here-document with a `\\` at the end of a line");
         }
         if !is_certain(body) {
-            self.lose("in or after a here-document with a substitution like this one");
+            self.mark_uncertain("in or after a here-document with a substitution like this one");
         }
         while self.at < end {
             let rest = &self.text[self.at..end];
@@ -100,11 +100,11 @@ impl Lexer<'_> {
                 self.copy(2);
             } else if rest.starts_with("${") {
                 match self.found() {
-                    Found::Shells => {
+                    Braces::Shells => {
                         self.copy(2);
                     }
-                    Found::Refused => {}
-                    Found::Value(_, reference) => self.script.text.push_str(&reference),
+                    Braces::Refused => {}
+                    Braces::Value(_, reference) => self.script.text.push_str(&reference),
                 }
             } else {
                 let next = rest.char_indices().skip(1).find(|(_, c)| "\\$".contains(*c));
@@ -117,9 +117,10 @@ impl Lexer<'_> {
     /// with expansion, in which everything else is escaped; returns `true` in that case.
     pub(super) fn quoted_body(&mut self, end: usize) -> bool {
         let body = &self.text[self.at..end];
-        let offers = self.offers;
+        let available = self.available;
         let placeholders = body.match_indices("${").any(|(at, _)| {
-            let inside = body[at..].find('}').map(|len| braced(&body[at + 2..at + len], 0, offers));
+            let inside =
+                body[at..].find('}').map(|len| braced(&body[at + 2..at + len], 0, available));
             !matches!(inside, None | Some(Ok(Braced::Shell)))
         });
         if !placeholders {
@@ -130,9 +131,9 @@ impl Lexer<'_> {
             let rest = &self.text[self.at..end];
             if rest.starts_with("${") && rest.contains('}') {
                 match self.found() {
-                    Found::Shells => {}
-                    Found::Refused => continue,
-                    Found::Value(_, reference) => {
+                    Braces::Shells => {}
+                    Braces::Refused => continue,
+                    Braces::Value(_, reference) => {
                         self.script.text.push_str(&reference);
                         continue;
                     }

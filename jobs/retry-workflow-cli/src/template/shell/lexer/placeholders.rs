@@ -1,7 +1,7 @@
 //! Placeholders: inserts a reference to the value, or refuses it.
 
-use super::{Context, Found, IN_ARITHMETIC, IN_EXPANSION, Lexer};
-use crate::template::placeholder::{Braced, Fault, braced, never_closed};
+use super::{Braces, Context, IN_ARITHMETIC, IN_EXPANSION, Lexer};
+use crate::template::placeholder::{Braced, TemplateError, braced, never_closed};
 use crate::template::shell::reference;
 use crate::template::shell::word::Value;
 
@@ -11,7 +11,7 @@ impl Lexer<'_> {
         let (begin, end) = (self.at, self.at + bytes);
         while let Some(at) = self.text.get(self.at..end).and_then(|text| text.find("${")) {
             self.at += at;
-            if !self.fault_here(place) {
+            if !self.refuse_here(place) {
                 self.at += 2;
             }
         }
@@ -19,17 +19,17 @@ impl Lexer<'_> {
     }
 
     /// Refuses and skips the placeholder at this position, if there is one.
-    pub(super) fn fault_here(&mut self, place: &str) -> bool {
+    pub(super) fn refuse_here(&mut self, place: &str) -> bool {
         let rest = self.rest();
         let Some(len) = rest.find('}') else { return false };
-        let message = match braced(&rest[2..len], self.at, self.offers) {
+        let message = match braced(&rest[2..len], self.at, self.available) {
             Ok(Braced::Shell) => return false,
             Ok(Braced::Placeholder(placeholder)) => {
                 format!("`{}` is not allowed {place}", placeholder.written)
             }
             Err(message) => message,
         };
-        self.faults.push(Fault { at: self.at, part: rest[..=len].to_owned(), message });
+        self.errors.push(TemplateError { at: self.at, part: rest[..=len].to_owned(), message });
         self.at += len + 1;
         true
     }
@@ -38,9 +38,9 @@ impl Lexer<'_> {
     /// `false` if this is an expansion of the shell.
     pub(super) fn placeholder(&mut self, before: &str, after: &str) -> bool {
         match self.found() {
-            Found::Shells => return false,
-            Found::Refused => {}
-            Found::Value(value, reference) => {
+            Braces::Shells => return false,
+            Braces::Refused => {}
+            Braces::Value(value, reference) => {
                 for part in [before, &reference, after] {
                     self.script.text.push_str(part);
                 }
@@ -54,22 +54,22 @@ impl Lexer<'_> {
     }
 
     /// Parses the placeholder at this position.
-    pub(super) fn found(&mut self) -> Found {
+    pub(super) fn found(&mut self) -> Braces {
         let rest = self.rest();
         let Some(len) = rest.find('}') else {
-            self.faults.push(never_closed(self.text, self.at));
+            self.errors.push(never_closed(self.text, self.at));
             self.at = self.text.len();
-            return Found::Refused;
+            return Braces::Refused;
         };
         let part = rest[..=len].to_owned();
         let at = self.at;
-        let placeholder = match braced(&rest[2..len], self.at, self.offers) {
-            Ok(Braced::Shell) => return Found::Shells,
+        let placeholder = match braced(&rest[2..len], self.at, self.available) {
+            Ok(Braced::Shell) => return Braces::Shells,
             Ok(Braced::Placeholder(placeholder)) => placeholder,
             Err(message) => {
-                self.faults.push(Fault { at, part, message });
+                self.errors.push(TemplateError { at, part, message });
                 self.at += len + 1;
-                return Found::Refused;
+                return Braces::Refused;
             }
         };
         self.at += len + 1;
@@ -79,7 +79,7 @@ impl Lexer<'_> {
             Context::Arithmetic { .. } => Some(IN_ARITHMETIC),
             Context::Commands(_) | Context::Double => None,
         });
-        let refused = match (self.lost(), within) {
+        let refused = match (self.uncertain_reason(), within) {
             (Some(why), _) => {
                 Some(format!("here: its quoting is not certain {why}; put it before that"))
             }
@@ -87,8 +87,8 @@ impl Lexer<'_> {
         };
         if let Some(why) = refused {
             let message = format!("`{part}` is not allowed {why}");
-            self.faults.push(Fault { at, part, message });
-            return Found::Refused;
+            self.errors.push(TemplateError { at, part, message });
+            return Braces::Refused;
         }
         let values = &mut self.script.values;
         let known = values.iter().position(|known| known.meaning == placeholder.meaning);
@@ -97,8 +97,8 @@ impl Lexer<'_> {
             values.len() - 1
         });
         let value = Value { at, part, number: Some(number), before: 0 };
-        self.placed.push(value.clone());
+        self.inserted.push(value.clone());
         self.commands().first_value.get_or_insert_with(|| value.clone());
-        Found::Value(value, reference(number))
+        Braces::Value(value, reference(number))
     }
 }

@@ -39,7 +39,7 @@ impl Lexer<'_> {
                 };
                 self.commands().word().text.push_str(part);
                 if pair == "\\\n" && !self.heredocs.is_empty() {
-                    self.lose("after a here-document whose line continues in quotes");
+                    self.mark_uncertain("after a here-document whose line continues in quotes");
                 }
             }
             '"' => {
@@ -69,7 +69,7 @@ impl Lexer<'_> {
                     self.word(end);
                 }
                 _ => {
-                    self.lose("after a `$'…'`, which shells read differently");
+                    self.mark_uncertain("after a `$'…'`, which shells read differently");
                     self.word(1);
                 }
             }

@@ -10,6 +10,7 @@ mod chain;
 mod handlers;
 mod finish;
 mod input;
+mod items;
 mod reducing;
 mod tasks;
 
@@ -27,13 +28,14 @@ use self::chain::Chain;
 pub(crate) use self::finish::is_due as is_finish_due;
 use self::handlers::add_handlers;
 use self::input::InputItems;
+use self::items::ItemSteps;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, run_chain};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{
     ItemPriority, KeyLimit, KeyLimitValue, Limits, MapPlan, Schedule, WorkflowFile, WorkflowPlan,
 };
-use crate::steps::list::{AttemptTerms, ItemSteps};
+use crate::steps::list::AttemptTerms;
 use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};

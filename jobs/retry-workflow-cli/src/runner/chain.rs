@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::Workspace;
-use crate::steps::list::{AttemptTerms, has_secret};
+use crate::steps::list::AttemptTerms;
 use crate::steps::step::{Capture, Steps};
 use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
@@ -111,7 +111,7 @@ impl Chain {
         }
         for (name, step) in captures(&self.steps, at) {
             let Some(captured) = outputs.captured.get(name) else { continue };
-            if has_secret(&captured.value, masks) {
+            if masks.has_secret(&captured.value) {
                 added.withheld.insert(step);
             } else if let Ok(value) = serde_json::to_value(captured) {
                 added.captured.insert(name.to_owned(), (step, value));

@@ -1,127 +1,26 @@
 //! A list of commands, which one attempt after another runs, each from where the previous one
 //! stopped. Items, whole workflows, tasks and handlers are such lists.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
-use std::sync::Arc;
+mod misfit;
+mod checkpoint;
+mod attempt;
+
 use std::time::Duration;
 
-use retry_runtime::durable::AskedWait;
-use retry_runtime::{Class, Reason};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::time::Instant;
+use retry_runtime::Reason;
 
-use crate::steps::command_env::{PreparedCommand, Run, Workspace, excerpt, item_variables};
-use crate::steps::exit_codes;
-use crate::steps::interruption;
-use crate::steps::mask::Masks;
-use crate::steps::process::{CommandOutput, StepError};
-use crate::steps::retry_after;
-use crate::steps::step::{AfterFailure, Capture, CaptureEdit, Step, StepId, Steps};
-use crate::steps::stream::end_of_both;
-use crate::steps::tap::Tapping;
+pub(crate) use self::attempt::AttemptTerms;
+use self::attempt::{Attempt, Pause, StepEnd};
+pub(crate) use self::checkpoint::PAYLOAD;
+use self::checkpoint::{Checkpoint, InnerList, OutputOwners, StepFailure, StoredValue, Withheld};
+pub(crate) use self::misfit::Misfit;
+use crate::steps::command_env::Workspace;
+use crate::steps::step::{AfterFailure, Step, Steps};
 use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Scope};
-use crate::template::shell::Script;
-use retry_workflow::sanitize::OneLine;
-use retry_workflow::work::{
-    AttemptReport, AttemptTimer, NextStep, RetryState, StepRecord, StepTime, WorkItem, WorkOutcome,
-    postponement,
-};
-use retry_workflow::{Failure, ItemContext, Work};
-
-/// The class of failures that are due to the item's contents.
-const PAYLOAD: &str = "payload";
-
-/// The class of steps that were not ready for too long.
-const POSTPONED: &str = "postponed";
-
-/// The place where a list has stopped and will continue.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Checkpoint {
-    /// The steps that are done, in order. The file may be edited before the list continues: these
-    /// have to be the first steps of the list then.
-    done: Vec<StepId>,
-    /// The step after them, if it has begun.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    begun: Option<StepId>,
-    /// The output of the previous step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last: Option<StoredValue<String>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    captured: BTreeMap<String, StoredValue<Captured>>,
-    /// The captures of these steps when they ended, by place.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    captures: BTreeMap<usize, Capture>,
-    /// The place of the values that are not stored here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    withheld: Option<Withheld>,
-    /// The state of the retries of a call that waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry_state: Option<RetryState>,
-    /// The step has ended, and the list that follows it is running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    inner: Option<Box<InnerList>>,
-    /// The number of times the step's repair has run.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    repairs: u32,
-    /// The running time of the steps so far.
-    #[serde(default, skip_serializing_if = "Duration::is_zero")]
-    ran: Duration,
-    /// The run and the attempt that have stopped here, if their commands have written output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    written_by: Option<(u32, u32)>,
-}
-
-/// A value, and the step that it comes from; `None` if it contains a secret.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredValue<T> {
-    /// Its place among those that are done; just after them, the step that has begun.
-    step: usize,
-    value: Option<T>,
-}
-
-/// A deposit in the vault of a process.
-#[derive(Debug, Serialize, Deserialize)]
-struct Withheld {
-    worker: String,
-    number: u64,
-}
-
-/// The list that follows a step, and where it has stopped.
-#[derive(Debug, Serialize, Deserialize)]
-enum InnerList {
-    Failed { failed: StepFailure, checkpoint: Checkpoint },
-    Succeeded { checkpoint: Checkpoint },
-}
-
-/// A step that has failed for good.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct StepFailure {
-    failure: Failure,
-    reason: String,
-    /// The output of the failed attempt.
-    output: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-/// The wait before the next attempt.
-#[derive(Clone, Copy, Debug)]
-enum Pause {
-    /// The wait of a policy, or of a server, after a failure.
-    Retry(Duration),
-    /// A wait that uses up no attempt, because a step is not ready.
-    Postponed(Duration),
-}
-
-/// The exit status of a step that is not ready: the status of a temporary failure, `EX_TEMPFAIL`.
-const NOT_READY: i32 = 75;
+use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkOutcome};
+use retry_workflow::{Failure, ItemContext};
 
 /// The end of a list in this attempt.
 enum ListEnd {
@@ -129,6 +28,13 @@ enum ListEnd {
     Again(Pause, Box<Checkpoint>),
     /// With the place of the failed step, if it is wanted.
     Failed(Failure, Reason, Option<Box<Checkpoint>>),
+}
+
+impl From<StepFailure> for ListEnd {
+    fn from(failed: StepFailure) -> Self {
+        let reason = failed.reason();
+        Self::Failed(failed.failure, reason, None)
+    }
 }
 
 /// The next action for a step.
@@ -144,52 +50,6 @@ enum Next<'a> {
     /// Continue with the next step, and with this output for the failed one.
     GoOn(String),
     Run(&'a Steps),
-}
-
-/// The steps of this list that produced the current outputs.
-#[derive(Default)]
-struct OutputOwners {
-    last: Option<usize>,
-    captured: BTreeMap<String, usize>,
-    /// The captures of all steps that have ended or were skipped.
-    captures: BTreeMap<usize, Capture>,
-}
-
-/// One attempt, and what to record about it.
-struct Attempt<'a> {
-    workspace: &'a Workspace,
-    cx: &'a ItemContext,
-    records: Vec<StepRecord>,
-    /// The duration of each successful step.
-    step_times: Vec<StepTime>,
-    /// The end of the output of successful commands, without secrets.
-    printed: String,
-    /// Commands of this attempt have run.
-    has_written: bool,
-    /// The wait that a server has asked a failed command for, for the breaker of the job.
-    asked: Option<AskedWait>,
-    /// A command has ended because this process is being stopped: the attempt has not failed.
-    is_stopped: bool,
-    /// The resource that this machine lacks, if a command could not begin: the attempt has not
-    /// failed.
-    shortage: Option<String>,
-    began: Instant,
-    terms: AttemptTerms,
-    /// The running time of the steps in earlier attempts.
-    ran: Duration,
-    /// The running time of a step that was not ready.
-    uncounted: Duration,
-}
-
-/// The terms that depend on the place of a list of steps.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AttemptTerms {
-    /// The limit for the total run time of the steps.
-    pub(crate) limit: Option<Duration>,
-    /// A handler may let the item continue at a step that has failed.
-    pub(crate) keeps_place: bool,
-    /// Steps that are not ready may come back later: how long they have done so in this run.
-    pub(crate) postponed: Option<Duration>,
 }
 
 /// The end of an attempt, and the outputs of its steps.
@@ -222,45 +82,14 @@ impl Steps {
         terms: AttemptTerms,
     ) -> Attempted {
         let timer = AttemptTimer::start();
-        let checkpoint: Checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
-            Ok(checkpoint) => checkpoint.unwrap_or_default(),
-            Err(error) => {
-                let why = format!("cannot read what the last attempt left: {error}");
-                let failure = Failure::new(PAYLOAD, why);
-                let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
-                return Attempted { report, outputs: None };
-            }
-        };
-        let checkpoint = match checkpoint.fitted(self) {
+        let checkpoint = match Checkpoint::read(checkpoint, self) {
             Ok(checkpoint) => checkpoint,
-            Err(misfit) => {
-                let why = format!(
-                    "it cannot continue, because its steps were edited: it has finished {misfit}"
-                );
-                let failure = Failure::new("other", why);
+            Err(failure) => {
                 let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
                 return Attempted { report, outputs: None };
             }
         };
-        let (began, ran) = (Instant::now(), checkpoint.ran);
-        // A step that was postponed continues in the same attempt.
-        let has_written = checkpoint.written_by == Some((cx.run(), cx.attempt()));
-        let printed = String::new();
-        let mut attempt = Attempt {
-            workspace,
-            cx,
-            records: Vec::new(),
-            step_times: Vec::new(),
-            printed,
-            has_written,
-            asked: None,
-            is_stopped: false,
-            shortage: None,
-            began,
-            terms,
-            ran,
-            uncounted: Duration::ZERO,
-        };
+        let mut attempt = Attempt::new(workspace, cx, terms, &checkpoint);
         let (mut outputs, mut resume_from) = (None, None);
         let ended = attempt.list(self, scope, checkpoint).await;
         if attempt.is_stopped {
@@ -427,11 +256,11 @@ impl Attempt<'_> {
                 }
                 // The whole attempt is released.
                 Phase::Failed(failed, _) if self.is_stopped || self.shortage.is_some() => {
-                    return Some(failed.end());
+                    return Some(failed.into());
                 }
                 Phase::Failed(failed, from) => {
-                    if let Some(end) = self.timed_out() {
-                        return Some(end);
+                    if let Some(failure) = self.timed_out() {
+                        return Some(ListEnd::Failed(failure, Reason::Deadline, None));
                     }
                     let spent = list.repairs >= step.after_failure.repairs();
                     let then = match self.next(step, &failed, spent, &list.scope).await {
@@ -457,7 +286,7 @@ impl Attempt<'_> {
                             return Some(ListEnd::Again(pause, list.inside(inner)));
                         }
                         _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
-                            return Some(failed.end());
+                            return Some(failed.into());
                         }
                         // This was a repair; a failed one counts as well.
                         ended => {
@@ -519,7 +348,7 @@ impl Attempt<'_> {
         scope: &Scope,
     ) -> Next<'a> {
         match &step.after_failure {
-            AfterFailure::Stop => Next::End(failed.clone().end()),
+            AfterFailure::Stop => Next::End(failed.clone().into()),
             AfterFailure::Fallback(script) => {
                 match self.fallback(step, script, &failed.scope(scope)).await {
                     Ok(output) => Next::GoOn(output),
@@ -531,7 +360,7 @@ impl Attempt<'_> {
             }
             AfterFailure::Handle(steps) => Next::Run(steps),
             AfterFailure::Repair(repair) if !spent => Next::Run(&repair.steps),
-            AfterFailure::Repair(repair) if repair.fails => Next::End(failed.clone().end()),
+            AfterFailure::Repair(repair) if repair.fails => Next::End(failed.clone().into()),
             AfterFailure::Repair(_) | AfterFailure::Continue => Next::GoOn(String::new()),
         }
     }
@@ -640,7 +469,7 @@ impl Attempt<'_> {
         let mut captured = scope.captured;
         for (name, &step) in &owners.captured {
             let Some(value) = captured.remove(name) else { continue };
-            let value = if has_secret(&value.value, masks) {
+            let value = if masks.has_secret(&value.value) {
                 withheld.captured.insert(name.clone(), value);
                 None
             } else {
@@ -651,442 +480,12 @@ impl Attempt<'_> {
         (checkpoint, withheld)
     }
 
-    fn running(&self) -> Duration {
-        self.ran.saturating_add(self.began.elapsed())
-    }
-
-    /// The failure of an item whose steps have run for too long.
-    fn timed_out(&self) -> Option<ListEnd> {
-        let limit = self.terms.limit.filter(|limit| self.running() >= *limit)?;
-        let message = format!(
-            "its steps exceeded the `agent_timeout_secs` of the map, {}",
-            retry_rules::duration::format(limit)
-        );
-        Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline, None))
-    }
-
     /// Fails the list, because a condition cannot be evaluated.
     fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
         let why = self.workspace.environment.masks.masked(why);
         let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
         self.record(&step.label, AttemptTimer::start(), failure.clone());
         ListEnd::Failed(failure, Reason::NotRetryable, None)
-    }
-
-    async fn step(
-        &mut self,
-        step: &Step,
-        scope: &Scope,
-        retry_state: Option<RetryState>,
-    ) -> StepEnd {
-        let retrier = &step.retrier;
-        if let Some(retry_state) = &retry_state
-            && let Some(reason) = retry_state.expired_by(retrier.policy(), self.cx.worker())
-        {
-            let failure = retry_state.failure().clone();
-            self.record(&step.label, AttemptTimer::start(), failure.clone());
-            return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
-        }
-        let timer = AttemptTimer::start();
-        let retries = retry_state.as_ref().map_or(0, RetryState::attempts);
-        let ended = self.run(step, &step.run, scope, step.limit(), retries).await;
-        let ended = ended.and_then(|written| match &step.capture {
-            None => Ok((written.output, None)),
-            Some(capture) => match capture.read(&written.output) {
-                Ok(value) => {
-                    let CommandOutput { output, stderr, .. } = written;
-                    let exit_code = Some(0);
-                    Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
-                }
-                Err(why) => {
-                    let masks = &self.workspace.environment.masks;
-                    let wait = written.retry_after;
-                    let excerpt = self.workspace.excerpt;
-                    Err(StepError::bad_output(why, &written, excerpt, masks).retry_after(wait))
-                }
-            },
-        });
-        let mut error = match ended {
-            Ok((output, captured)) => {
-                if let Some(retry_state) = retry_state {
-                    retry_state.succeeded(retrier);
-                }
-                self.step_times.push(StepTime::new(&*step.label, timer.elapsed()));
-                return StepEnd::Done(output, captured);
-            }
-            Err(error) => error,
-        };
-        if self.shortage.is_some() {
-            return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
-        }
-        let mut retry_state = retry_state;
-        let not_ready = self.not_ready(step, &error);
-        if let Some(Ok(wait)) = not_ready {
-            self.failed(&step.label, timer, &mut error, None);
-            self.uncounted = timer.elapsed();
-            if let Some(retry_state) = &mut retry_state {
-                retry_state.postpone(wait.saturating_add(timer.elapsed()));
-            }
-            return StepEnd::Again(Pause::Postponed(wait), retry_state);
-        }
-        let class = not_ready.map(|_| POSTPONED);
-        self.note_wait(retrier.asked_wait(&error));
-        let failure = self.failed(&step.label, timer, &mut error, class);
-        let reason = match self.timed_out() {
-            Some(_) => Reason::Deadline,
-            None if step.is_final(&error) => Reason::NotRetryable,
-            None => {
-                match RetryState::decide(
-                    retry_state,
-                    retrier,
-                    self.cx.worker(),
-                    Ok(&error),
-                    &failure,
-                ) {
-                    NextStep::Retry { wait, state } => {
-                        return StepEnd::Again(Pause::Retry(wait), Some(*state));
-                    }
-                    NextStep::GiveUp(reason) => reason,
-                }
-            }
-        };
-        let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
-        StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
-    }
-
-    /// Returns how long a step that is not ready is postponed; an error if that would be for too
-    /// long, and `None` if it has failed in any other way.
-    fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
-        let before = self.terms.postponed?;
-        let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
-        let wait = postponement(wait);
-        let most = step.max_postponed.limit();
-        let is_within = most.is_none_or(|most| before.saturating_add(wait) <= most);
-        Some(is_within.then_some(wait).ok_or(()))
-    }
-
-    /// Runs a command of a step that has been retried `retries` times.
-    async fn run(
-        &mut self,
-        step: &Step,
-        command: &Run,
-        scope: &Scope,
-        limit: Option<Duration>,
-        retries: u32,
-    ) -> Result<CommandOutput, StepError> {
-        let ended = self.run_prepared(step, command, scope, limit, retries).await;
-        if let Err(error) = &ended {
-            self.shortage = error.shortage().map(str::to_owned);
-        }
-        ended
-    }
-
-    async fn run_prepared(
-        &mut self,
-        step: &Step,
-        command: &Run,
-        scope: &Scope,
-        limit: Option<Duration>,
-        retries: u32,
-    ) -> Result<CommandOutput, StepError> {
-        let PreparedCommand { mut invocation, files, retry_after, hint } =
-            command.prepare(self.workspace, scope)?;
-        let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
-        invocation.timeout = limit.into_iter().chain(left).min();
-        for (name, value) in &step.env {
-            let value = value.render(scope).map_err(StepError::payload)?;
-            invocation.variables.push((name.clone(), value.into()));
-        }
-        if let Some(folder) = &step.working_dir {
-            let folder = folder.render(scope).map_err(StepError::payload)?;
-            invocation.folder = invocation.folder.join(folder);
-        }
-        invocation.variables.extend(item_variables(self.cx, retries));
-        if let Some(tap) = &self.workspace.tap {
-            let is_begun = std::mem::replace(&mut self.has_written, true);
-            let (tap, attempt) = (Arc::clone(tap), self.cx.clone());
-            invocation.tapping = Some(Tapping { tap, attempt, is_begun });
-        }
-        let ended = invocation.run().await;
-        if let Err(error) = &ended {
-            self.is_stopped |= interruption::explains(error.status()).await;
-        }
-        if let Ok(written) = &ended {
-            let most = self.workspace.excerpt.of_success();
-            self.printed = end_of_both(&self.printed, &written.printed, most);
-        }
-        // The files exist for as long as the command runs.
-        drop(files);
-        let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
-        match ended {
-            Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
-            Err(error) => Err(error.hint(hint).retry_after(wait)),
-        }
-    }
-
-    async fn fallback(
-        &mut self,
-        step: &Step,
-        script: &Script,
-        scope: &Scope,
-    ) -> Result<String, Failure> {
-        let label = format!("{}, fallback", step.label);
-        let timer = AttemptTimer::start();
-        let command = Run::Shell(script.clone());
-        match self.run(step, &command, scope, step.timeout, 0).await {
-            Ok(written) => {
-                self.step_times.push(StepTime::new(label, timer.elapsed()));
-                Ok(written.output)
-            }
-            Err(error) if self.shortage.is_some() => Err(self.described(&error)),
-            Err(mut error) => {
-                self.note_wait(step.retrier.asked_wait(&error));
-                Err(self.failed(&label, timer, &mut error, None))
-            }
-        }
-    }
-
-    /// Records that a command has failed, with its output; returns the failure without the output.
-    /// `class` replaces the class of the error.
-    fn failed(
-        &mut self,
-        label: &str,
-        timer: AttemptTimer,
-        error: &mut StepError,
-        class: Option<&str>,
-    ) -> Failure {
-        let mut failure = self.described(error);
-        if let Some(class) = class {
-            class.clone_into(&mut failure.class);
-        }
-        let mut recorded = failure.clone();
-        recorded.output = error.take_excerpt();
-        self.record(label, timer, recorded);
-        failure
-    }
-
-    /// Keeps the longest wait of the attempt. Its last failure decides whether the breaker counts
-    /// it.
-    fn note_wait(&mut self, asked: Option<AskedWait>) {
-        let longest = self.asked.into_iter().chain(asked).map(|asked| asked.wait).max();
-        let is_rate_limit = asked.is_some_and(|asked| asked.is_rate_limit);
-        self.asked = longest.map(|wait| AskedWait { wait, is_rate_limit });
-    }
-
-    /// Converts an error to a failure, masking secrets that it quotes.
-    fn described(&self, error: &StepError) -> Failure {
-        let failure = described(error);
-        let masks = &self.workspace.environment.masks;
-        if !masks.is_in(&failure.message) {
-            return failure;
-        }
-        // The source of such an error is the end of its stderr, which is masked.
-        Failure::new(failure.class, masks.masked(&failure.message))
-    }
-
-    fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
-        self.records.push(timer.failed(failure).step(label));
-    }
-}
-
-fn described(error: &StepError) -> Failure {
-    let mut failure = Failure::from_error(error);
-    if error.is_payload() {
-        PAYLOAD.clone_into(&mut failure.class);
-    }
-    if let Some(class) = exit_codes::class(error) {
-        let names = Class::NAMES.into_iter().filter(|(one, _)| class.contains(*one));
-        failure.class = names.map(|(_, name)| name).collect::<Vec<_>>().join("+");
-    }
-    failure
-}
-
-enum StepEnd {
-    Done(String, Option<Captured>),
-    /// With the state of its retries, if it has failed before: its first attempt may not have
-    /// begun.
-    Again(Pause, Option<RetryState>),
-    Failed(StepFailure, Option<Captured>),
-}
-
-impl OutputOwners {
-    /// Records that a step has ended, or was skipped.
-    fn ends(&mut self, at: usize, step: &Step) {
-        match &step.capture {
-            Some(capture) => self.captures.insert(at, capture.clone()),
-            None => self.captures.remove(&at),
-        };
-    }
-
-    fn keeps(&mut self, at: usize, step: &Step, captured: Option<Captured>, scope: &mut Scope) {
-        self.ends(at, step);
-        if let (Some(capture), Some(captured)) = (&step.capture, captured) {
-            scope.captured.insert(capture.name.clone(), captured);
-            self.captured.insert(capture.name.clone(), at);
-        }
-    }
-}
-
-impl Checkpoint {
-    /// A list that has come to the step at this place.
-    fn at(steps: &Steps, at: usize) -> Self {
-        Self { done: steps.0.iter().take(at).map(Step::id).collect(), ..Self::default() }
-    }
-
-    /// The same, when that step has begun.
-    fn in_step(steps: &Steps, at: usize) -> Self {
-        let begun = steps.0.get(at).map(|step| StepId::Text(step.text.command.clone()));
-        Self { begun, ..Self::at(steps, at) }
-    }
-
-    fn inside(steps: &Steps, at: usize, repairs: u32, inner: InnerList) -> Self {
-        let mut inside = Self::in_step(steps, at);
-        if matches!(inner, InnerList::Succeeded { .. }) {
-            inside.begun = steps.0.get(at).map(Step::command_id);
-        }
-        Self { repairs, inner: Some(Box::new(inner)), ..inside }
-    }
-
-    /// The steps that run again, because their outputs contain secrets and are not stored.
-    fn unstored(&self) -> BTreeSet<usize> {
-        let last = self.last.iter().filter(|last| last.value.is_none()).map(|last| last.step);
-        let captured = self.captured.values().filter(|stored| stored.value.is_none());
-        last.chain(captured.map(|stored| stored.step)).collect()
-    }
-
-    /// The names of the captured outputs that the steps use that will run.
-    fn needed<'a>(&self, steps: &'a Steps) -> BTreeSet<&'a str> {
-        let unstored = self.unstored();
-        let at = self.done.len();
-        let is_inside = matches!(self.inner.as_deref(), Some(InnerList::Succeeded { .. }));
-        let mut names = BTreeSet::new();
-        for (number, step) in steps.0.iter().enumerate() {
-            if number > at || (number == at && !is_inside) || unstored.contains(&number) {
-                names.extend(step.used_captures());
-            } else if number == at {
-                names.extend(step.on_success.iter().flat_map(Steps::used_captures));
-            }
-        }
-        names
-    }
-
-    /// The same for these steps, which may have been edited since: the step after those that are
-    /// done follows. If it is another one than the step that had begun, it starts with all its
-    /// attempts and repairs.
-    fn fitted(mut self, steps: &Steps) -> Result<Self, Misfit> {
-        let (needed, unstored) = (self.needed(steps), self.unstored());
-        let edit = |at: usize, step: Option<&Step>| {
-            let capture = step?.capture.as_ref();
-            CaptureEdit::find(self.captures.get(&at), capture, &needed).map(Box::new)
-        };
-        let needed_edit = |at: usize, step: Option<&Step>| {
-            edit(at, step).filter(|edit| edit.is_needed && !unstored.contains(&at))
-        };
-        for (at, was) in self.done.iter().enumerate() {
-            let is = steps.0.get(at);
-            if is.map(Step::id).as_ref() != Some(was) {
-                return Err(Misfit { edit: edit(at, is), ..Misfit::new(at, was.clone(), is) });
-            }
-            if let Some(edit) = needed_edit(at, is) {
-                return Err(Misfit { edit: Some(edit), ..Misfit::new(at, was.clone(), is) });
-            }
-        }
-        let begun_edit = needed_edit(self.done.len(), steps.0.get(self.done.len()));
-        let at = self.done.len();
-        let step = steps.0.get(at);
-        let none = Steps::default();
-        match self.inner.take().map(|inner| *inner) {
-            Some(InnerList::Succeeded { checkpoint }) => {
-                let Some(step) = step.filter(|step| self.begun == Some(step.command_id())) else {
-                    // Its command has succeeded, so it counts as done.
-                    let was = self.begun.unwrap_or_else(|| StepId::Text(String::new()));
-                    return Err(Misfit::new(at, was, step));
-                };
-                if let Some(edit) = begun_edit {
-                    let misfit = Misfit::new(at, step.command_id(), Some(step));
-                    return Err(Misfit { edit: Some(edit), ..misfit });
-                }
-                let then = step.on_success.as_ref().unwrap_or(&none);
-                let fitted = checkpoint.fitted(then);
-                let checkpoint = fitted.map_err(|misfit| misfit.inside("on_success", step))?;
-                self.inner = Some(Box::new(InnerList::Succeeded { checkpoint }));
-            }
-            inner => {
-                let begun = step.map(|step| StepId::Text(step.text.command.clone()));
-                if self.begun.is_none() || self.begun != begun {
-                    let Self { done, last, captured, captures, withheld, ran, .. } = self;
-                    let edited = Self { done, last, captured, captures, ..Self::default() };
-                    return Ok(Self { withheld, ran, ..edited });
-                }
-                if let (Some(InnerList::Failed { failed, checkpoint }), Some(step)) = (inner, step)
-                {
-                    let then = step.after_failure.steps().unwrap_or(&none);
-                    let fitted = checkpoint.fitted(then);
-                    let checkpoint = fitted.map_err(|misfit| misfit.inside("on_failure", step))?;
-                    self.inner = Some(Box::new(InnerList::Failed { failed, checkpoint }));
-                }
-            }
-        }
-        Ok(self)
-    }
-}
-
-/// A step that is done, but is no longer at its place in its list.
-#[derive(Debug)]
-pub(crate) struct Misfit {
-    /// Its place, from 0.
-    pub(crate) at: usize,
-    pub(crate) was: StepId,
-    /// The command at its place now, if there is one.
-    pub(crate) is: Option<String>,
-    /// The edit of its `capture`.
-    edit: Option<Box<CaptureEdit>>,
-    /// The place of its list, if that belongs to another step: " of `on_success` of `pay`".
-    place: String,
-}
-
-impl Misfit {
-    fn new(at: usize, was: StepId, is: Option<&Step>) -> Self {
-        let is = is.map(|step| match step.id() {
-            StepId::Name(name) => name,
-            StepId::Text(_) => step.run.written(),
-        });
-        Self { at, was, is, edit: None, place: String::new() }
-    }
-
-    /// The same in a list under this key of an outer step.
-    fn inside(mut self, key: &str, outer: &Step) -> Self {
-        let _infallible = write!(self.place, " of `{key}` of `{}`", OneLine(&outer.label));
-        self
-    }
-
-    /// Describes the edit; `text` is what the step was, if that is known.
-    pub(crate) fn described(&self, text: Option<&str>) -> String {
-        let number = self.at + 1;
-        let name = match &self.was {
-            StepId::Name(name) => Some(name.as_str()),
-            StepId::Text(_) => text,
-        };
-        let place = &self.place;
-        let was = name.map_or_else(String::new, |name| format!(", `{}`", OneLine(&excerpt(name))));
-        let was = format!("step {number}{place}{was}");
-        let Some(is) = &self.is else { return format!("{was}, which no longer exists") };
-        let is_same = name == Some(is.as_str());
-        let is = format!("but step {number} is now `{}`", OneLine(&excerpt(is)));
-        match &self.edit {
-            Some(edit) if is_same => format!("{was}, {}", edit.described(number)),
-            Some(edit) => format!("{was}, {is}, with {} instead of {}", edit.is(), edit.was()),
-            None if is_same => format!(
-                "{was}, but its other keys are now different, such as `env`, `when` or `on_success`"
-            ),
-            None => format!("{was}, {is}"),
-        }
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.described(None))
     }
 }
 
@@ -1106,69 +505,6 @@ impl Steps {
     /// The checkpoint to continue from: none if it does not fit and its item may start over.
     pub(crate) fn checkpoint<'a>(&self, left: Option<&'a str>, restarts: bool) -> Option<&'a str> {
         left.filter(|left| !restarts || self.fit(left).is_ok())
-    }
-}
-
-impl StepFailure {
-    fn new(failure: Failure, reason: Reason, output: String) -> Self {
-        Self { failure, reason: reason.as_str().to_owned(), output }
-    }
-
-    fn reason(&self) -> Reason {
-        let named = |reason: &&Reason| reason.as_str() == self.reason;
-        Reason::ALL.iter().find(named).copied().unwrap_or(Reason::Attempts)
-    }
-
-    fn end(self) -> ListEnd {
-        let reason = self.reason();
-        ListEnd::Failed(self.failure, reason, None)
-    }
-
-    /// The scope of the handlers of the failure.
-    fn scope(&self, outer: &Scope) -> Scope {
-        let error = Some(self.failure.to_string());
-        Scope { error, failed_output: Some(self.output.clone()), ..outer.clone() }
-    }
-}
-
-/// Returns whether any text in the value contains a secret in its unescaped form.
-pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
-    match value {
-        Value::Array(list) => list.iter().any(|value| has_secret(value, masks)),
-        Value::Object(map) => {
-            map.iter().any(|(key, value)| masks.is_in(key) || has_secret(value, masks))
-        }
-        Value::String(text) => masks.is_in(text),
-        other => masks.is_in(&other.to_string()),
-    }
-}
-
-/// The steps of `map`, which run for each item.
-#[derive(Debug)]
-pub(crate) struct ItemSteps {
-    pub(crate) steps: Steps,
-    pub(crate) workspace: Arc<Workspace>,
-    /// The values captured by `setup`.
-    pub(crate) captured: BTreeMap<String, Captured>,
-    pub(crate) terms: AttemptTerms,
-    /// Items that cannot continue after an edit start over.
-    pub(crate) restarts: bool,
-}
-
-impl Work for ItemSteps {
-    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-        let payload = match serde_json::from_str(item.payload) {
-            Ok(payload) => Some(Arc::new(payload)),
-            Err(error) => {
-                let failure = Failure::new(PAYLOAD, format!("the item is not JSON: {error}"));
-                return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
-            }
-        };
-        let scope = Scope { item: payload, captured: self.captured.clone(), ..Scope::default() };
-        let (checkpoint, cx) = (item.checkpoint.as_deref(), &item.context);
-        let checkpoint = self.steps.checkpoint(checkpoint, self.restarts);
-        let terms = AttemptTerms { postponed: Some(item.postponed), ..self.terms };
-        self.steps.attempted(&self.workspace, scope, checkpoint, cx, terms).await.report
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
 
 /// Replaces a secret.
 const MASK: &str = "***";
@@ -40,6 +41,18 @@ impl Masks {
     /// Returns whether a text contains a secret.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         self.0.iter().any(|secret| text.contains(secret.as_str()))
+    }
+
+    /// Returns whether any text in a value contains a secret in its unescaped form.
+    pub(crate) fn has_secret(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(list) => list.iter().any(|value| self.has_secret(value)),
+            Value::Object(map) => {
+                map.iter().any(|(key, value)| self.is_in(key) || self.has_secret(value))
+            }
+            Value::String(text) => self.is_in(text),
+            other => self.is_in(&other.to_string()),
+        }
     }
 
     pub(crate) fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -110,7 +123,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
         let lower = lower_hex(&encoded);
         forms.extend([encoded.replace("%20", "+"), lower.replace("%20", "+"), encoded, lower]);
     }
-    let quoted = serde_json::Value::from(secret).to_string();
+    let quoted = Value::from(secret).to_string();
     let escaped = &quoted[1..quoted.len() - 1];
     let ascii = only_ascii(escaped);
     forms.extend([escaped.replace('/', "\\/"), ascii.replace('/', "\\/"), ascii]);

@@ -1,6 +1,7 @@
 //! Tests of lists of steps as items, workflows and handlers run them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::json;
 

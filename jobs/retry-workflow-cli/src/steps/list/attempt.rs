@@ -1,0 +1,351 @@
+//! [`Attempt`]: one attempt at a list of steps: runs their commands, and records how these end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retry_runtime::durable::AskedWait;
+use retry_runtime::{Class, Reason};
+use tokio::time::Instant;
+
+use super::checkpoint::{Checkpoint, PAYLOAD, StepFailure};
+use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
+use crate::steps::exit_codes;
+use crate::steps::interruption;
+use crate::steps::process::{CommandOutput, StepError};
+use crate::steps::retry_after;
+use crate::steps::step::{Capture, Step};
+use crate::steps::stream::end_of_both;
+use crate::steps::tap::Tapping;
+use crate::template::placeholder::{Captured, Scope};
+use crate::template::shell::Script;
+use retry_workflow::work::{
+    AttemptTimer, NextStep, RetryState, StepRecord, StepTime, postponement,
+};
+use retry_workflow::{Failure, ItemContext};
+
+/// The class of steps that were not ready for too long.
+const POSTPONED: &str = "postponed";
+
+/// The wait before the next attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pause {
+    /// The wait of a policy, or of a server, after a failure.
+    Retry(Duration),
+    /// A wait that uses up no attempt, because a step is not ready.
+    Postponed(Duration),
+}
+
+/// The exit status of a step that is not ready: the status of a temporary failure, `EX_TEMPFAIL`.
+const NOT_READY: i32 = 75;
+
+pub(super) enum StepEnd {
+    Done(String, Option<Captured>),
+    /// With the state of its retries, if it has failed before: its first attempt may not have
+    /// begun.
+    Again(Pause, Option<RetryState>),
+    Failed(StepFailure, Option<Captured>),
+}
+
+/// One attempt, and what to record about it.
+pub(super) struct Attempt<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) cx: &'a ItemContext,
+    pub(super) records: Vec<StepRecord>,
+    /// The duration of each successful step.
+    pub(super) step_times: Vec<StepTime>,
+    /// The end of the output of successful commands, without secrets.
+    pub(super) printed: String,
+    /// Commands of this attempt have run.
+    pub(super) has_written: bool,
+    /// The wait that a server has asked a failed command for, for the breaker of the job.
+    pub(super) asked: Option<AskedWait>,
+    /// A command has ended because this process is being stopped: the attempt has not failed.
+    pub(super) is_stopped: bool,
+    /// The resource that this machine lacks, if a command could not begin: the attempt has not
+    /// failed.
+    pub(super) shortage: Option<String>,
+    pub(super) began: Instant,
+    pub(super) terms: AttemptTerms,
+    /// The running time of the steps in earlier attempts.
+    pub(super) ran: Duration,
+    /// The running time of a step that was not ready.
+    pub(super) uncounted: Duration,
+}
+
+/// The terms that depend on the place of a list of steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AttemptTerms {
+    /// The limit for the total run time of the steps.
+    pub(crate) limit: Option<Duration>,
+    /// A handler may let the item continue at a step that has failed.
+    pub(crate) keeps_place: bool,
+    /// Steps that are not ready may come back later: how long they have done so in this run.
+    pub(crate) postponed: Option<Duration>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        cx: &'a ItemContext,
+        terms: AttemptTerms,
+        from: &Checkpoint,
+    ) -> Self {
+        Self {
+            workspace,
+            cx,
+            records: Vec::new(),
+            step_times: Vec::new(),
+            printed: String::new(),
+            // A step that was postponed continues in the same attempt.
+            has_written: from.written_by == Some((cx.run(), cx.attempt())),
+            asked: None,
+            is_stopped: false,
+            shortage: None,
+            began: Instant::now(),
+            terms,
+            ran: from.ran,
+            uncounted: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn running(&self) -> Duration {
+        self.ran.saturating_add(self.began.elapsed())
+    }
+
+    /// The failure of an item whose steps have run for too long.
+    pub(super) fn timed_out(&self) -> Option<Failure> {
+        let limit = self.terms.limit.filter(|limit| self.running() >= *limit)?;
+        let message = format!(
+            "its steps exceeded the `agent_timeout_secs` of the map, {}",
+            retry_rules::duration::format(limit)
+        );
+        Some(Failure::new("timeout", message))
+    }
+
+    pub(super) async fn step(
+        &mut self,
+        step: &Step,
+        scope: &Scope,
+        retry_state: Option<RetryState>,
+    ) -> StepEnd {
+        let retrier = &step.retrier;
+        if let Some(retry_state) = &retry_state
+            && let Some(reason) = retry_state.expired_by(retrier.policy(), self.cx.worker())
+        {
+            let failure = retry_state.failure().clone();
+            self.record(&step.label, AttemptTimer::start(), failure.clone());
+            return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
+        }
+        let timer = AttemptTimer::start();
+        let retries = retry_state.as_ref().map_or(0, RetryState::attempts);
+        let ended = self.run(step, &step.run, scope, step.limit(), retries).await;
+        let ended = ended.and_then(|written| match &step.capture {
+            None => Ok((written.output, None)),
+            Some(capture) => match capture.read(&written.output) {
+                Ok(value) => {
+                    let CommandOutput { output, stderr, .. } = written;
+                    let exit_code = Some(0);
+                    Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
+                }
+                Err(why) => {
+                    let masks = &self.workspace.environment.masks;
+                    let wait = written.retry_after;
+                    let excerpt = self.workspace.excerpt;
+                    Err(StepError::bad_output(why, &written, excerpt, masks).retry_after(wait))
+                }
+            },
+        });
+        let mut error = match ended {
+            Ok((output, captured)) => {
+                if let Some(retry_state) = retry_state {
+                    retry_state.succeeded(retrier);
+                }
+                self.step_times.push(StepTime::new(&*step.label, timer.elapsed()));
+                return StepEnd::Done(output, captured);
+            }
+            Err(error) => error,
+        };
+        if self.shortage.is_some() {
+            return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
+        }
+        let mut retry_state = retry_state;
+        let not_ready = self.not_ready(step, &error);
+        if let Some(Ok(wait)) = not_ready {
+            self.failed(&step.label, timer, &mut error, None);
+            self.uncounted = timer.elapsed();
+            if let Some(retry_state) = &mut retry_state {
+                retry_state.postpone(wait.saturating_add(timer.elapsed()));
+            }
+            return StepEnd::Again(Pause::Postponed(wait), retry_state);
+        }
+        let class = not_ready.map(|_| POSTPONED);
+        self.note_wait(retrier.asked_wait(&error));
+        let failure = self.failed(&step.label, timer, &mut error, class);
+        let reason = match self.timed_out() {
+            Some(_) => Reason::Deadline,
+            None if step.is_final(&error) => Reason::NotRetryable,
+            None => {
+                match RetryState::decide(
+                    retry_state,
+                    retrier,
+                    self.cx.worker(),
+                    Ok(&error),
+                    &failure,
+                ) {
+                    NextStep::Retry { wait, state } => {
+                        return StepEnd::Again(Pause::Retry(wait), Some(*state));
+                    }
+                    NextStep::GiveUp(reason) => reason,
+                }
+            }
+        };
+        let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
+        StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
+    }
+
+    /// Returns how long a step that is not ready is postponed; an error if that would be for too
+    /// long, and `None` if it has failed in any other way.
+    fn not_ready(&self, step: &Step, error: &StepError) -> Option<Result<Duration, ()>> {
+        let before = self.terms.postponed?;
+        let wait = error.wait().filter(|_| error.exit_code() == Some(NOT_READY))?;
+        let wait = postponement(wait);
+        let most = step.max_postponed.limit();
+        let is_within = most.is_none_or(|most| before.saturating_add(wait) <= most);
+        Some(is_within.then_some(wait).ok_or(()))
+    }
+
+    /// Runs a command of a step that has been retried `retries` times.
+    async fn run(
+        &mut self,
+        step: &Step,
+        command: &Run,
+        scope: &Scope,
+        limit: Option<Duration>,
+        retries: u32,
+    ) -> Result<CommandOutput, StepError> {
+        let ended = self.run_prepared(step, command, scope, limit, retries).await;
+        if let Err(error) = &ended {
+            self.shortage = error.shortage().map(str::to_owned);
+        }
+        ended
+    }
+
+    async fn run_prepared(
+        &mut self,
+        step: &Step,
+        command: &Run,
+        scope: &Scope,
+        limit: Option<Duration>,
+        retries: u32,
+    ) -> Result<CommandOutput, StepError> {
+        let PreparedCommand { mut invocation, files, retry_after, hint } =
+            command.prepare(self.workspace, scope)?;
+        let left = self.terms.limit.map(|limit| limit.saturating_sub(self.running()));
+        invocation.timeout = limit.into_iter().chain(left).min();
+        for (name, value) in &step.env {
+            let value = value.render(scope).map_err(StepError::payload)?;
+            invocation.variables.push((name.clone(), value.into()));
+        }
+        if let Some(folder) = &step.working_dir {
+            let folder = folder.render(scope).map_err(StepError::payload)?;
+            invocation.folder = invocation.folder.join(folder);
+        }
+        invocation.variables.extend(item_variables(self.cx, retries));
+        if let Some(tap) = &self.workspace.tap {
+            let is_begun = std::mem::replace(&mut self.has_written, true);
+            let (tap, attempt) = (Arc::clone(tap), self.cx.clone());
+            invocation.tapping = Some(Tapping { tap, attempt, is_begun });
+        }
+        let ended = invocation.run().await;
+        if let Err(error) = &ended {
+            self.is_stopped |= interruption::explains(error.status()).await;
+        }
+        if let Ok(written) = &ended {
+            let most = self.workspace.excerpt.of_success();
+            self.printed = end_of_both(&self.printed, &written.printed, most);
+        }
+        // The files exist for as long as the command runs.
+        drop(files);
+        let wait = retry_after.as_ref().and_then(|file| retry_after::written(file.path()));
+        match ended {
+            Ok(written) => Ok(CommandOutput { retry_after: wait, ..written }),
+            Err(error) => Err(error.hint(hint).retry_after(wait)),
+        }
+    }
+
+    pub(super) async fn fallback(
+        &mut self,
+        step: &Step,
+        script: &Script,
+        scope: &Scope,
+    ) -> Result<String, Failure> {
+        let label = format!("{}, fallback", step.label);
+        let timer = AttemptTimer::start();
+        let command = Run::Shell(script.clone());
+        match self.run(step, &command, scope, step.timeout, 0).await {
+            Ok(written) => {
+                self.step_times.push(StepTime::new(label, timer.elapsed()));
+                Ok(written.output)
+            }
+            Err(error) if self.shortage.is_some() => Err(self.described(&error)),
+            Err(mut error) => {
+                self.note_wait(step.retrier.asked_wait(&error));
+                Err(self.failed(&label, timer, &mut error, None))
+            }
+        }
+    }
+
+    /// Records that a command has failed, with its output; returns the failure without the output.
+    /// `class` replaces the class of the error.
+    fn failed(
+        &mut self,
+        label: &str,
+        timer: AttemptTimer,
+        error: &mut StepError,
+        class: Option<&str>,
+    ) -> Failure {
+        let mut failure = self.described(error);
+        if let Some(class) = class {
+            class.clone_into(&mut failure.class);
+        }
+        let mut recorded = failure.clone();
+        recorded.output = error.take_excerpt();
+        self.record(label, timer, recorded);
+        failure
+    }
+
+    /// Keeps the longest wait of the attempt. Its last failure decides whether the breaker counts
+    /// it.
+    fn note_wait(&mut self, asked: Option<AskedWait>) {
+        let longest = self.asked.into_iter().chain(asked).map(|asked| asked.wait).max();
+        let is_rate_limit = asked.is_some_and(|asked| asked.is_rate_limit);
+        self.asked = longest.map(|wait| AskedWait { wait, is_rate_limit });
+    }
+
+    /// Converts an error to a failure, masking secrets that it quotes.
+    fn described(&self, error: &StepError) -> Failure {
+        let failure = described(error);
+        let masks = &self.workspace.environment.masks;
+        if !masks.is_in(&failure.message) {
+            return failure;
+        }
+        // The source of such an error is the end of its stderr, which is masked.
+        Failure::new(failure.class, masks.masked(&failure.message))
+    }
+
+    pub(super) fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
+        self.records.push(timer.failed(failure).step(label));
+    }
+}
+
+fn described(error: &StepError) -> Failure {
+    let mut failure = Failure::from_error(error);
+    if error.is_payload() {
+        PAYLOAD.clone_into(&mut failure.class);
+    }
+    if let Some(class) = exit_codes::class(error) {
+        let names = Class::NAMES.into_iter().filter(|(one, _)| class.contains(*one));
+        failure.class = names.map(|(_, name)| name).collect::<Vec<_>>().join("+");
+    }
+    failure
+}

@@ -38,7 +38,8 @@ use crate::file::{
 use crate::steps::list::AttemptTerms;
 use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::job::{Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::WorkOutcome;

@@ -11,7 +11,8 @@ use crate::steps::command_env::Workspace;
 use crate::steps::list::AttemptTerms;
 use crate::steps::step::{Capture, Steps};
 use crate::steps::vault::Outputs;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::work::{Reason, WorkOutcome};
 use retry_workflow::{Failure, ItemContext, Store, StoreError};
 

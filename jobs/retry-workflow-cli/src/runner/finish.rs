@@ -8,7 +8,7 @@ use super::{Reports, RunSettings, handlers};
 use crate::file::WorkflowFile;
 use crate::steps::command_env::{ValueFile, Workspace};
 use crate::steps::step::Steps;
-use crate::template::placeholder::Scope;
+use crate::template::scope::Scope;
 use crate::terminal::text::argument;
 use retry_workflow::job::{Unit, WorkerRecord};
 use retry_workflow::words::in_a_while;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::work::{Reason, WorkOutcome};
 use retry_workflow::{Failure, ItemContext, ItemFailure, JobRunner, OnItemFailure};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, PAYLOAD};
 use crate::steps::step::Steps;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem};
 use retry_workflow::{Failure, Work};
 

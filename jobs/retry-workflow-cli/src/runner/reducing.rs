@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::steps::temporary;
-use crate::template::placeholder::{MapResults, Results};
+use crate::template::scope::{MapResults, Results};
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
 
 /// The state of a job's `reduce`: whether it has run since the items ended.

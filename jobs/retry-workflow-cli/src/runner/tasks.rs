@@ -7,7 +7,7 @@ use super::{RunSettings, StopSignal, commands};
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, Attempted};
 use crate::steps::step::Steps;
-use crate::template::placeholder::Scope;
+use crate::template::scope::Scope;
 use retry_workflow::job::Unit;
 use retry_workflow::work::{AttemptReport, AttemptTimer, Reason, WorkItem, WorkOutcome};
 use retry_workflow::{

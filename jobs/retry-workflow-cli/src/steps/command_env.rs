@@ -21,8 +21,10 @@ use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
 use crate::steps::temporary;
 use crate::steps::vault::Vault;
-use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Template};
+use crate::template::placeholder::{Meaning, Placeholder};
+use crate::template::scope::{Results, Scope};
 use crate::template::shell::{Script, variable};
+use crate::template::text::Template;
 use retry_workflow::ItemContext;
 
 /// Linux limits an argument to 128 KiB, including a variable's name and the final NUL.

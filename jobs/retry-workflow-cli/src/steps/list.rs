@@ -18,7 +18,8 @@ use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Step, Steps};
 use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::work::{AttemptReport, AttemptTimer, RetryState, WorkOutcome};
 use retry_workflow::{Failure, ItemContext};
 

@@ -15,7 +15,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::template::decimal::{Decimal, LARGEST};
-use crate::template::placeholder::TemplateError;
+use crate::template::error::TemplateError;
 
 /// A condition on the values that `R` refers to.
 #[derive(Clone, Debug)]

@@ -18,7 +18,9 @@ mod command_list;
 mod lexer;
 
 pub(crate) use self::variables::controls_shell;
-use crate::template::placeholder::{AvailableValues, Placeholder, Placeholders, TemplateError};
+use crate::template::available::AvailableValues;
+use crate::template::error::TemplateError;
+use crate::template::placeholder::{Placeholder, Placeholders};
 
 /// A command for `sh`, ready to run.
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::template::error::TemplateError;
 use crate::template::expression::{Expression, Types};
-use crate::template::placeholder::{PathPart, TemplateError, at, item_path};
+use crate::template::path::{PathPart, at, item_path};
 use crate::terminal::text::one_line;
 use retry_workflow::ItemRecord;
 

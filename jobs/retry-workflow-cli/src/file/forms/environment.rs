@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use super::{Forms, SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
 use crate::steps::environment::is_variable;
-use crate::template::placeholder::{AvailableValues, Template};
+use crate::template::available::AvailableValues;
 use crate::template::shell::controls_shell;
+use crate::template::text::Template;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 
 use super::super::{KeyLimit, KeyLimitValue, Limits};
 use super::{Forms, LIMIT};
-use crate::template::placeholder::{AvailableValues, Template};
+use crate::template::available::AvailableValues;
+use crate::template::text::Template;
 use crate::yaml::node::{Node, Value};
 use retry_workflow::Rate;
 

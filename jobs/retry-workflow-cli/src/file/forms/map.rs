@@ -9,10 +9,11 @@ use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};
 use crate::file::item_path::ItemPath;
+use crate::template::available::AvailableValues;
+use crate::template::error::TemplateError;
 use crate::template::expression::Expression;
-use crate::template::placeholder::{
-    AvailableValues, CapturedName, PathPart, TemplateError, item_path,
-};
+use crate::template::path::{PathPart, item_path};
+use crate::template::placeholder::CapturedName;
 use crate::yaml::node::{Node, Value, known_here};
 
 impl Forms<'_> {

@@ -5,7 +5,7 @@ use retry_runtime::OnFailure;
 
 use super::{Forms, STEP};
 use crate::steps::step::{AfterFailure, Repair, Steps};
-use crate::template::placeholder::AvailableValues;
+use crate::template::available::AvailableValues;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 

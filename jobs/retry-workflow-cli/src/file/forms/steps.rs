@@ -12,12 +12,13 @@ use super::{Forms, STEP, first_key_span, has_misspelt};
 use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
+use crate::template::available::{A_TASK, AT_THE_END, AvailableValues};
+use crate::template::error::TemplateError;
 use crate::template::expression::Expression;
-use crate::template::placeholder::{
-    A_TASK, AT_THE_END, AvailableValues, Braced, CapturedName, Placeholder, Placeholders, Template,
-    TemplateError, braced, misnamed, named,
-};
+use crate::template::parse::{Braced, braced, misnamed, named};
+use crate::template::placeholder::{CapturedName, Placeholder, Placeholders};
 use crate::template::shell::Script;
+use crate::template::text::Template;
 use crate::yaml::node::{Node, Value, known_here};
 use crate::yaml::span::Mistake;
 

@@ -6,7 +6,7 @@ use super::super::{TaskPlan, WorkflowPlan};
 use super::{Forms, STEP, first_key_span};
 use crate::steps::exit_codes::CodeMatchers;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{A_TASK, AvailableValues};
+use crate::template::available::{A_TASK, AvailableValues};
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_workflow::job::{Dependencies, InvalidGraph};

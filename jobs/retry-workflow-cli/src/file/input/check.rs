@@ -13,9 +13,10 @@ use super::read::Item;
 use crate::file::item_path::similar;
 use crate::file::shown_value::{contents, short};
 use crate::file::{ItemId, ItemPriority};
-use crate::template::placeholder::{
-    Meaning, PathPart, Placeholder, Scope, Template, as_text, at, is_key,
-};
+use crate::template::path::{PathPart, at, is_key};
+use crate::template::placeholder::{Meaning, Placeholder};
+use crate::template::scope::{Scope, as_text};
+use crate::template::text::Template;
 use crate::terminal::text::thousands;
 use crate::yaml::span::{Mistake, SourceSpan};
 

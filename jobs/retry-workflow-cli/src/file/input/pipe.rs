@@ -14,7 +14,7 @@ use super::read::{Format, Opened};
 use crate::steps::command_env::{PreparedCommand, Run, ValueFile};
 use crate::steps::descendants::Awaited;
 use crate::steps::mask::Masks;
-use crate::template::placeholder::Scope;
+use crate::template::scope::Scope;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake};
 

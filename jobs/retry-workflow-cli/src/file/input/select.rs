@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::read::{Halt, Item, ItemPlace, Sink};
 use crate::template::decimal::{Decimal, LARGEST, identity};
 use crate::template::expression::{Expression, Types, compare, kind, number};
-use crate::template::placeholder::{PathPart, at};
+use crate::template::path::{PathPart, at};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// Up to this many values are kept in memory rather than in a file.

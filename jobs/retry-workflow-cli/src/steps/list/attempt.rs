@@ -16,7 +16,8 @@ use crate::steps::retry_after;
 use crate::steps::step::{Capture, Step};
 use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use crate::template::shell::Script;
 use retry_workflow::work::{
     AttemptTimer, NextStep, RetryState, StepRecord, StepTime, postponement,

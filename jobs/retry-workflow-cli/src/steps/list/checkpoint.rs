@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::misfit::Misfit;
 use crate::steps::step::{Capture, CaptureEdit, Step, StepId, Steps};
-use crate::template::placeholder::{Captured, Scope};
+use crate::template::placeholder::Captured;
+use crate::template::scope::Scope;
 use retry_workflow::Failure;
 use retry_workflow::work::RetryState;
 

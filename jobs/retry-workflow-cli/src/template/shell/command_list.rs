@@ -5,7 +5,7 @@ use super::builtins::check_command;
 use super::variables::{controls_shell, is_name};
 use super::word::{Refusal, Value, Word};
 use super::{SOCKETS, Target, reference};
-use crate::template::placeholder::TemplateError;
+use crate::template::error::TemplateError;
 
 /// A list of commands: the whole text, or the inside of parentheses.
 #[derive(Default)]

@@ -14,7 +14,8 @@ use std::ops::Range;
 use super::Script;
 use super::command_list::Commands;
 use super::word::Value;
-use crate::template::placeholder::{AvailableValues, TemplateError};
+use crate::template::available::AvailableValues;
+use crate::template::error::TemplateError;
 
 const IN_BACKTICKS: &str = "inside backticks: write `$( … )` instead of them";
 const IN_EXPANSION: &str = "inside another `${…}`: assign it to a variable first";

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Script, variable};
-use crate::template::placeholder::{AvailableValues, Scope};
+use crate::template::available::AvailableValues;
+use crate::template::scope::Scope;
 
 const HERE: AvailableValues = AvailableValues {
     item: true,

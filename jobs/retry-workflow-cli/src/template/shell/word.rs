@@ -1,6 +1,6 @@
 //! [`Word`]: a word of a command with the values that stand in it.
 
-use crate::template::placeholder::TemplateError;
+use crate::template::error::TemplateError;
 
 /// A word, as far as it has been read.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Here-documents: their delimiters, and their bodies.
 
 use super::{Braces, Context, Heredoc, Lexer};
-use crate::template::placeholder::{Braced, braced};
+use crate::template::parse::{Braced, braced};
 use crate::template::shell::command_list::{Redirection, Within, WordRole};
 
 impl Lexer<'_> {

@@ -1,9 +1,11 @@
 //! Placeholders: inserts a reference to the value, or refuses it.
 
 use super::{Braces, Context, IN_ARITHMETIC, IN_EXPANSION, Lexer};
-use crate::template::placeholder::{Braced, TemplateError, braced, never_closed};
+use crate::template::error::TemplateError;
+use crate::template::parse::{Braced, braced};
 use crate::template::shell::reference;
 use crate::template::shell::word::Value;
+use crate::template::text::never_closed;
 
 impl Lexer<'_> {
     /// Refuses all placeholders in the next bytes.

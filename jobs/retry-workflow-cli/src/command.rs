@@ -76,44 +76,48 @@ async fn execute(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Comm
         screen.recorders = Arc::new(Recorders::open(how)?);
     }
     match arguments.command {
-        Command::Explain(explain) => explain::explain(&explain, screen),
-        Command::Check { schema: true, .. } => files::schema(screen),
-        Command::Check { files, .. } => files::check(&files, screen),
-        Command::Run { file, begin, how } => run::run(&address, &file, &begin, &how, screen).await,
-        Command::Resume { job, file, how } => {
-            run::resume(&address.open().await?, (job.as_deref(), file.as_deref()), &how, screen)
-                .await
+        Command::Explain(explain) => explain::explain(&explain, screen)?,
+        Command::Check { schema: true, .. } => files::schema(screen)?,
+        Command::Check { files, .. } => return files::check(&files, screen),
+        Command::Run { file, begin, how } => {
+            return run::run(&address, &file, &begin, &how, screen).await;
         }
-        Command::Jobs { what: None } => jobs::jobs(&*address.open_read_only().await?, screen).await,
+        Command::Resume { job, file, how } => {
+            let (store, of) = (address.open().await?, (job.as_deref(), file.as_deref()));
+            return run::resume(&store, of, &how, screen).await;
+        }
+        Command::Jobs { what: None } => {
+            jobs::jobs(&*address.open_read_only().await?, screen).await?;
+        }
         Command::Jobs { what: Some(what) } => {
-            jobs::removal::run(what, &*address.open().await?, screen).await
+            jobs::removal::run(what, &*address.open().await?, screen).await?;
         }
         Command::Pause { job } => {
-            jobs::requests::pause(&*address.open().await?, &job, screen).await
+            jobs::requests::pause(&*address.open().await?, &job, screen).await?;
         }
         Command::Cancel { job } => {
-            jobs::requests::cancel(&*address.open().await?, &job, screen).await
+            jobs::requests::cancel(&*address.open().await?, &job, screen).await?;
         }
         Command::Status { job, watch } => {
-            let watch = watch.then_some(jobs::status::WATCH_INTERVAL);
-            jobs::status::status(&*address.open_read_only().await?, job.as_deref(), watch, screen)
-                .await
+            let store = address.open_read_only().await?;
+            jobs::status::status(&*store, job.as_deref(), watch, screen).await?;
         }
-        Command::Store(what) => upkeep::run(what, &address, screen).await,
-        Command::Vacuum => jobs::removal::vacuum(&address, screen).await,
+        Command::Store(what) => return upkeep::run(what, &address, screen).await,
+        Command::Vacuum => jobs::removal::vacuum(&address, screen).await?,
         Command::Items(Items::Due { job }) => {
-            jobs::items::make_due(&*address.open().await?, &job, screen).await
+            jobs::items::make_due(&*address.open().await?, &job, screen).await?;
         }
         Command::Items(items) => {
-            jobs::items::run(items, &address.open_read_only().await?, screen).await
+            jobs::items::run(items, &address.open_read_only().await?, screen).await?;
         }
         Command::Audit { limit } => {
-            audit::audit(&*address.open_read_only().await?, limit, screen).await
+            audit::audit(&*address.open_read_only().await?, limit, screen).await?;
         }
         #[cfg(feature = "board")]
-        Command::Board(arguments) => board::board(&address, &arguments, screen).await,
-        Command::Dlq(dlq) => letters::run(dlq, &address, screen).await,
-        Command::Completions { shell } => manual::completions(shell, screen),
-        Command::Man { folder } => manual::pages(&folder, screen),
+        Command::Board(arguments) => board::board(&address, &arguments, screen).await?,
+        Command::Dlq(dlq) => return letters::run(dlq, &address, screen).await,
+        Command::Completions { shell } => manual::completions(shell, screen)?,
+        Command::Man { folder } => manual::pages(&folder, screen)?,
     }
+    Ok(Exit::Success)
 }

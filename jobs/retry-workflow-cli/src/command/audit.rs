@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use super::outcome::{CommandError, Exit};
+use super::outcome::CommandError;
 use super::screen::Screen;
-use crate::terminal::table::Table;
 use crate::terminal::text::{one_line, thousands};
 use retry_workflow::audit::{Begun, Entry};
 use retry_workflow::words::moment;
@@ -15,25 +14,12 @@ pub(super) async fn audit(
     store: &dyn Store,
     limit: u32,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let entries = Entry::newest(store, limit).await?;
-    if screen.json {
-        for entry in &entries {
-            screen.object(&json!(entry))?;
-        }
-        return Ok(Exit::Success);
-    }
-    if entries.is_empty() {
-        screen.line("nobody has changed anything yet")?;
-        return Ok(Exit::Success);
-    }
-    let mut table = Table::new(&["when", "who", "action", "job", "what", ">items"]);
-    for entry in &entries {
-        table.row(row(entry));
-    }
-    screen.table(&table)?;
-    Ok(Exit::Success)
+    let headings = &["when", "who", "action", "job", "what", ">items"];
+    let none = "no user has changed anything yet";
+    screen.list(&entries, |entry| json!(entry), none, (headings, row))
 }
 
 fn row(entry: &Entry) -> [String; 6] {

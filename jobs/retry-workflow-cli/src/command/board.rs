@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use self::pages::Pages;
 use super::arguments::BoardArguments;
-use super::outcome::{CommandError, Exit};
+use super::outcome::CommandError;
 use super::screen::Screen;
 use super::store::Address;
 use crate::terminal::text::one_line;
@@ -24,7 +24,7 @@ pub(super) async fn board(
     address: &Address,
     arguments: &BoardArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let BoardArguments { listen, allow_actions, token_file, hosts, public_url, .. } = arguments;
     let mut board = Board::new().set_by_options().command(format!("retry-workflow{}", screen.flag));
     if !address.is_server() {
@@ -72,19 +72,18 @@ pub(super) async fn board(
     // Before it says that it is there: who reads that may end it at once.
     let interrupted = interruption()?;
     let url = format!("http://{}/jobs", listener.local_addr()?);
-    if screen.json {
-        screen.object(&json!({ "address": url }))?;
-    } else {
-        let what = if *allow_actions { "" } else { ", read-only" };
-        screen.line(format_args!("the board is at {url}{what}; Ctrl-C ends it"))?;
-    }
+    let what = if *allow_actions { "" } else { ", read-only" };
+    screen.result(
+        &json!({ "address": url }),
+        format_args!("the board is at {url}{what}; Ctrl-C ends it"),
+    )?;
     screen.flush()?;
     tokio::select! {
         () = serve::serve(listener, pages) => {}
         // Do not wait for pages that still listen for events: they reconnect by themselves.
         () = interrupted => {}
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// The tokens in a file: a single one, or a line for each with a name and a role.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::arguments::ExplainArguments;
 use super::files;
-use super::outcome::{CommandError, Exit};
+use super::outcome::CommandError;
 use super::screen::{Screen, Tone};
 use crate::explain::{self, Walk, WalkEnd};
 use crate::terminal::text::one_line;
@@ -15,7 +15,7 @@ use crate::terminal::text::one_line;
 pub(super) fn explain(
     arguments: &ExplainArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     if let Some(file) = &arguments.file {
         return explain_file(file, screen);
     }
@@ -29,8 +29,7 @@ pub(super) fn explain(
     match &arguments.svg {
         // Only the picture goes to standard output, so that it can be redirected to a file.
         Some(path) if path == Path::new("-") => {
-            screen.writer().write_all(picture.as_bytes())?;
-            return Ok(Exit::Success);
+            return Ok(screen.writer().write_all(picture.as_bytes())?);
         }
         Some(path) => std::fs::write(path, picture).map_err(|error| {
             CommandError::Usage(format!("cannot write {}: {error}", path.display()))
@@ -38,18 +37,15 @@ pub(super) fn explain(
         None => {}
     }
     match object {
-        Some(policy) if screen.json => screen.object(&as_json(&policy))?,
-        None if screen.json => {
-            return Err(CommandError::Usage(
-                "the curves are a table or a picture: remove --json".to_owned(),
-            ));
-        }
-        _ => screen.lines(lines)?,
+        Some(policy) if screen.json => screen.object(&as_json(&policy)),
+        None if screen.json => Err(CommandError::Usage(
+            "the curves are a table or a picture: remove --json".to_owned(),
+        )),
+        _ => screen.lines(lines),
     }
-    Ok(Exit::Success)
 }
 
-fn explain_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
     let width = screen.width.unwrap_or(80);
     let policies = files::policies(file)?;
     if policies.is_empty() && !screen.json {
@@ -69,7 +65,7 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> 
         screen.line(heading)?;
         screen.lines(explain::text(&named.policy, width))?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// The policy as JSON, with durations in seconds, for programs that calculate with them.

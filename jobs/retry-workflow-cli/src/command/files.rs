@@ -67,14 +67,9 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
 }
 
 /// Writes the JSON schema that editors use to complete and check workflow files.
-pub(super) fn schema(screen: &mut Screen) -> Result<Exit, CommandError> {
+pub(super) fn schema(screen: &mut Screen) -> Result<(), CommandError> {
     let schema = file::schema();
-    if screen.json {
-        screen.object(&schema)?;
-    } else {
-        screen.line(format_args!("{schema:#}"))?;
-    }
-    Ok(Exit::Success)
+    screen.result(&schema, format_args!("{schema:#}"))
 }
 
 /// A file without mistakes.

@@ -6,11 +6,11 @@ pub(super) mod requests;
 pub(super) mod status;
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::outcome::{CommandError, Exit};
+use super::outcome::CommandError;
 use super::screen::Screen;
 use crate::runner::{self, Origin, Tasks};
-use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
 use retry_workflow::job::{PendingRequest, Unit, Waits};
 use retry_workflow::{Counts, Job, JobStatus, Store, Timestamp};
@@ -82,6 +82,24 @@ impl JobSummary {
         })
     }
 
+    fn row(&self, now: Timestamp) -> [String; 8] {
+        let id = match self.reduces.as_ref().and_then(|whole| self.id.strip_prefix(whole)) {
+            Some(reduce) => format!("  {}", reduce.trim_start_matches('/')),
+            None => self.id.clone(),
+        };
+        let Counts { succeeded, dead, skipped, .. } = self.counts;
+        [
+            id,
+            self.status.to_owned(),
+            age(now, self.created),
+            self.items(),
+            thousands(succeeded),
+            thousands(dead),
+            thousands(skipped),
+            thousands(self.counts.unfinished()),
+        ]
+    }
+
     /// The number of items, with a `+` while the input is still being read.
     pub(super) fn items(&self) -> String {
         let more = if self.input_complete || self.commands.is_some() { "" } else { "+" };
@@ -97,43 +115,18 @@ impl JobSummary {
     }
 }
 
-pub(super) async fn jobs(store: &dyn Store, screen: &mut Screen) -> Result<Exit, CommandError> {
+pub(super) async fn jobs(store: &dyn Store, screen: &mut Screen) -> Result<(), CommandError> {
     screen.now = store.now();
-    let jobs = counted(store).await?;
-    if jobs.is_empty() && !screen.json {
-        let begin = format!("no jobs yet: start one with `retry-workflow{} run FILE`", screen.flag);
-        screen.line(begin)?;
-        return Ok(Exit::Success);
+    let mut summaries = Vec::new();
+    for (job, counts) in below_each_other(counted(store).await?) {
+        summaries.push(JobSummary::of(store, &job, counts).await?);
     }
+    let none = format!("no jobs yet: start one with `retry-workflow{} run FILE`", screen.flag);
     let headings =
-        ["job", "status", ">started", ">items", ">succeeded", ">dead", ">skipped", ">left"];
-    let mut table = Table::new(&headings);
-    for (job, counts) in below_each_other(jobs) {
-        let summary = JobSummary::of(store, &job, counts).await?;
-        if screen.json {
-            screen.object(&summary)?;
-            continue;
-        }
-        let Counts { succeeded, dead, skipped, .. } = summary.counts;
-        let id = match summary.reduces.as_ref().and_then(|whole| job.id.strip_prefix(whole)) {
-            Some(reduce) => format!("  {}", reduce.trim_start_matches('/')),
-            None => job.id.clone(),
-        };
-        table.row([
-            id,
-            summary.status.to_owned(),
-            age(screen.now, job.created),
-            summary.items(),
-            thousands(succeeded),
-            thousands(dead),
-            thousands(skipped),
-            thousands(summary.counts.unfinished()),
-        ]);
-    }
-    if !screen.json {
-        screen.table(&table)?;
-    }
-    Ok(Exit::Success)
+        &["job", "status", ">started", ">items", ">succeeded", ">dead", ">skipped", ">left"];
+    let now = screen.now;
+    let row = |job: &JobSummary| job.row(now);
+    screen.list(&summaries, |job| json!(job), none, (headings, row))
 }
 
 /// All jobs with their counts, the oldest first.

@@ -30,41 +30,40 @@ pub(super) async fn run(
         Dlq::List { which, page } => {
             let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
-            list::list(&letters, &filter, page, screen).await
+            list::list(&letters, &filter, page, screen).await?;
         }
         Dlq::Stats { which } => {
             let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
-            list::stats(&letters, &filter, screen).await
+            list::stats(&letters, &filter, screen).await?;
         }
         Dlq::Show(which) => {
-            show::show(ShowCommand::DeadLetters, &read_only(screen).await?, &which, screen).await
+            show::show(ShowCommand::DeadLetters, &read_only(screen).await?, &which, screen).await?;
         }
         Dlq::Retry { which, redrive, how } => {
-            which.require_condition_or_all(redrive.all, "re-driven", "--all")?;
+            which.require_condition_or_all(redrive.all, "re-driven")?;
             let store = address.open().await?;
             let letters = DeadLetters::new(store.clone());
             let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
-            match redrive::retry(&letters, &filter, (&redrive, &how), screen).await? {
-                redrive::AfterRedrive::Nothing => Ok(Exit::Success),
-                redrive::AfterRedrive::Run(jobs) => {
-                    super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await
-                }
-            }
+            let jobs = redrive::retry(&letters, &filter, (&redrive, &how), screen).await?;
+            return super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await;
         }
         Dlq::Purge { which, all, yes, dry_run } => {
-            which.require_condition_or_all(all, "purged", "--all")?;
+            which.require_condition_or_all(all, "purged")?;
             let letters = DeadLetters::new(address.open().await?);
             let filter = which.filter(&letters, None).await?;
             let consent = redrive::Consent { yes, dry_run };
-            redrive::purge(&letters, &filter, consent, screen).await
+            redrive::purge(&letters, &filter, consent, screen).await?;
         }
         Dlq::Export { which, output } => {
             let letters = read_only(screen).await?;
             let filter = which.filter(&letters, None).await?;
-            exchange::export(&letters, &filter, output.as_deref(), screen).await
+            exchange::export(&letters, &filter, output.as_deref(), screen).await?;
         }
-        Dlq::Import { file, job } => exchange::import(address, &file, job.as_deref(), screen).await,
+        Dlq::Import { file, job } => {
+            exchange::import(address, &file, job.as_deref(), screen).await?;
+        }
     }
+    Ok(Exit::Success)
 }

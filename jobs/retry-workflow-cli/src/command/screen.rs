@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::outcome::CommandError;
 use super::recorders::Recorders;
+use crate::terminal::table::Table;
 use crate::terminal::text::lines;
 use retry_workflow::Timestamp;
 
@@ -74,11 +75,31 @@ impl Screen {
         lines.into_iter().try_for_each(|line| self.line(line))
     }
 
-    /// Prints a table; its first line is the heading.
-    pub(crate) fn table(
+    /// Prints a result: an object for programs, a line for people.
+    pub(crate) fn result(
         &mut self,
-        table: &crate::terminal::table::Table,
+        object: &impl Serialize,
+        line: impl fmt::Display,
     ) -> Result<(), CommandError> {
+        if self.json { self.object(object) } else { self.line(line) }
+    }
+
+    /// Prints entries: an object for each, or a table; `none` if it would be empty.
+    pub(crate) fn list<T, O: Serialize, R: IntoIterator<Item = String>>(
+        &mut self,
+        entries: &[T],
+        object: impl Fn(&T) -> O,
+        none: impl fmt::Display,
+        (headings, row): (&[&'static str], impl Fn(&T) -> R),
+    ) -> Result<(), CommandError> {
+        if self.json {
+            return entries.iter().try_for_each(|entry| self.object(&object(entry)));
+        }
+        if entries.is_empty() {
+            return self.line(none);
+        }
+        let mut table = Table::new(headings);
+        entries.iter().for_each(|entry| table.row(row(entry)));
         for (i, line) in table.lines(self.width).into_iter().enumerate() {
             let line = if i == 0 { self.paint(Tone::Heading, line) } else { line };
             self.line(line)?;

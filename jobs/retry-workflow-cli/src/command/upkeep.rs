@@ -20,7 +20,7 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     match what {
         Upkeep::Check => check(address, screen).await,
-        Upkeep::Migrate => migrate(address, screen).await,
+        Upkeep::Migrate => migrate(address, screen).await.map(|()| Exit::Success),
         Upkeep::Sql { role } => {
             let sql = address.sql(role.as_deref())?;
             std::io::Write::write_all(screen.writer(), sql.as_bytes())?;
@@ -32,7 +32,7 @@ pub(super) async fn run(
                 let why = format!("FROM and TO are the same store, {from}: name another one");
                 return Err(CommandError::Usage(why));
             }
-            copy(&from, &to, job.as_deref(), screen).await
+            copy(&from, &to, job.as_deref(), screen).await.map(|()| Exit::Success)
         }
     }
 }
@@ -77,14 +77,12 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
     Ok(exit)
 }
 
-async fn migrate(address: &Address, screen: &mut Screen) -> Result<Exit, CommandError> {
+async fn migrate(address: &Address, screen: &mut Screen) -> Result<(), CommandError> {
     let (before, now) = address.migrate().await?;
-    if screen.json {
-        screen.object(&json!({ "before": before, "layout": now }))?;
-    } else {
-        screen.line(format_args!("the store has layout {}", migrated_text(before, now)))?;
-    }
-    Ok(Exit::Success)
+    screen.result(
+        &json!({ "before": before, "layout": now }),
+        format_args!("the store has layout {}", migrated_text(before, now)),
+    )
 }
 
 /// A layout, and how to migrate it if it is not the newest.
@@ -110,7 +108,7 @@ async fn copy(
     to: &Address,
     job: Option<&str>,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let here = from.open_read_only().await?;
     let mut jobs = Job::all(&*here).await?;
     if let Some(id) = job {
@@ -121,30 +119,28 @@ async fn copy(
     }
     let there = to.open_or_create().await?;
     for job in jobs {
-        let copied = copy_job(&*here, &*there, &job).await?;
-        if screen.json {
-            let Copied { new, known, .. } = copied;
-            screen.object(&json!({ "job": job.id, "new": new, "known": known }))?;
-            continue;
-        }
-        let known = match copied.known {
+        let Copied { new, known, .. } = copy_job(&*here, &*there, &job).await?;
+        let existed = match known {
             0 => String::new(),
             known => format!("; {} already existed", thousands(known)),
         };
         let id = one_line(&job.id);
-        screen.line(format_args!("{id}: {} copied{known}", count(copied.new, "item")))?;
+        screen.result(
+            &json!({ "job": job.id, "new": new, "known": known }),
+            format_args!("{id}: {} copied{existed}", count(new, "item")),
+        )?;
         screen.flush()?;
     }
-    if !screen.json {
-        let id = job.map_or_else(String::new, |id| format!(" {}", argument(id)));
-        let (there, here) = (to.flag(), from.flag());
-        screen.line(format_args!("to inspect the copy: retry-workflow{there} status{id}"))?;
-        if !id.is_empty() {
-            let rm = format!("retry-workflow{here} jobs rm{id} --force");
-            screen.line(format_args!("then remove the original: {rm}"))?;
-        }
+    if screen.json {
+        return Ok(());
     }
-    Ok(Exit::Success)
+    let id = job.map_or_else(String::new, |id| format!(" {}", argument(id)));
+    let (there, here) = (to.flag(), from.flag());
+    screen.line(format_args!("to inspect the copy: retry-workflow{there} status{id}"))?;
+    if id.is_empty() {
+        return Ok(());
+    }
+    screen.line(format_args!("then remove the original: retry-workflow{here} jobs rm{id} --force"))
 }
 
 async fn copy_job(from: &dyn Store, to: &dyn Store, job: &Job) -> Result<Copied, CommandError> {

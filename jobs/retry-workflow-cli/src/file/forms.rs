@@ -9,6 +9,8 @@ mod limits;
 mod map;
 mod tasks;
 mod exit_codes;
+mod type_keys;
+mod form;
 mod keys;
 pub(super) mod schema;
 
@@ -20,6 +22,7 @@ use std::time::Duration;
 use retry_rules::suggest::{meant, nearest};
 use retry_runtime::file::Span;
 
+use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
 use super::{Schedule, WorkflowPlan};
 use crate::file::after::{AfterPlan, NameTemplate};
@@ -33,79 +36,6 @@ use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
-
-const STEP: &[&str] = &[
-    "name",
-    "exec",
-    "shell",
-    "claude",
-    "when",
-    "env",
-    "working_dir",
-    "timeout",
-    "max_retry_after",
-    "max_postponed",
-    "retry_config",
-    "capture",
-    "capture_output",
-    "capture_format",
-    "on_failure",
-    "on_success",
-];
-const MAP: &[&str] = &[
-    "input",
-    "json_path",
-    "filter",
-    "distinct",
-    "sort_by",
-    "offset",
-    "max_items",
-    "item_id",
-    "priority",
-    "agent_template",
-    "max_parallel",
-    "rate",
-    "concurrency",
-    "agent_timeout_secs",
-    "timeout_config",
-];
-const TOP: &[&str] = &[
-    "name",
-    "mode",
-    "agent",
-    "env",
-    "env_files",
-    "secrets",
-    "commands",
-    "setup",
-    "map",
-    "reduce",
-    "tasks",
-    "error_policy",
-    "handlers",
-    "on_finish",
-    "after",
-    "not_before",
-    "skip_after",
-];
-/// Those of them that could be looked for in `map` or in a step.
-const AT_THE_TOP: &[&str] = &["on_finish", "not_before", "skip_after"];
-const AGENT: &[&str] = &["program", "args"];
-const INPUT: &[&str] = &["file", "command", "format"];
-/// The keys of a limit for items that share a key.
-const LIMIT: &[&str] = &["per", "limit"];
-const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
-/// The keys of a variable in the file's `env`, unless its value is written alone.
-const VARIABLE: &[&str] = &["value", "secret"];
-const SECRET: &[&str] = &["env"];
-/// The keys of `after`, unless the job is written alone.
-const AFTER: &[&str] = &["job", "newer_than"];
-/// The modes, and the keys that only they have.
-const MODES: [(&str, &[&str]); 3] = [
-    ("standard", &["commands"]),
-    ("mapreduce", &["map", "setup", "reduce", "error_policy", "handlers"]),
-    ("graph", &["tasks"]),
-];
 
 /// The contents of a file, as far as they could be read.
 pub(super) struct FileContents {

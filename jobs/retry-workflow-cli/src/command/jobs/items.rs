@@ -7,11 +7,10 @@ use serde_json::json;
 use crate::command::arguments::{Items, PageArguments};
 use crate::command::audit;
 use crate::command::letters::{ListedItem, ShowCommand, run_later, show};
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
-use crate::terminal::table::Table;
 use crate::terminal::text::{age, count};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
@@ -19,7 +18,7 @@ pub(crate) async fn run(
     items: Items,
     store: &Arc<dyn Store>,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     screen.now = store.now();
     let letters = DeadLetters::new(Arc::clone(store));
     match items {
@@ -38,22 +37,21 @@ pub(crate) async fn make_due(
     store: &dyn Store,
     id: &str,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let job = find(store, id).await?;
     let begun = audit::begin(store, "make due", |entry| entry.job(&job.id)).await?;
     let due = runner::make_due(store, &job.id).await?;
     begun.done(store, due).await?;
-    if screen.json {
-        screen.object(&json!({ "job": job.id, "due": due }))?;
-        return Ok(Exit::Success);
-    }
     let are = if due == 1 { "is" } else { "are" };
-    screen.line(format_args!("{} {are} due now", count(due, "waiting item")))?;
-    if due > 0 {
+    screen.result(
+        &json!({ "job": job.id, "due": due }),
+        format_args!("{} {are} due now", count(due, "waiting item")),
+    )?;
+    if due > 0 && !screen.json {
         let text = run_later(store, &job.id, &screen.flag).await?;
         screen.line(text)?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 async fn list(
@@ -61,32 +59,26 @@ async fn list(
     filter: &Filter,
     shown: PageArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let page = letters.list(filter, shown.after, shown.most()).await?;
-    if screen.json {
-        return ListedItem::print(&page, screen);
-    }
-    if page.items.is_empty() {
-        screen.line("no items match")?;
-        return Ok(Exit::Success);
-    }
-    let mut table = Table::new(&["item", "job", "state", ">run", ">attempts", "when", "said"]);
-    for item in &page.items {
-        table.row([
+    let now = screen.now;
+    let row = |item: &ItemRecord| {
+        [
             item.id.clone(),
             item.job.clone(),
             item.state.to_string(),
             item.run.to_string(),
             item.attempt.to_string(),
-            when(item, screen.now),
+            when(item, now),
             outcome_text(item),
-        ]);
+        ]
+    };
+    let headings = &["item", "job", "state", ">run", ">attempts", "when", "said"];
+    ListedItem::print(&page, "no items match", (headings, row), screen)?;
+    match page.next.filter(|_| !screen.json) {
+        Some(next) => screen.line(format_args!("more: --after {next}")),
+        None => Ok(()),
     }
-    screen.table(&table)?;
-    if let Some(next) = page.next {
-        screen.line(format_args!("more: --after {next}"))?;
-    }
-    Ok(Exit::Success)
 }
 
 /// Returns how long ago the item ended, or how long until it is due or its lease expires.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::command::arguments::Jobs;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::command::store::Address;
@@ -15,7 +15,7 @@ pub(crate) async fn run(
     what: Jobs,
     store: &dyn Store,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     match what {
         Jobs::Rm { jobs, force } => {
             let mut found = Vec::new();
@@ -69,19 +69,15 @@ async fn why_kept(store: &dyn Store, job: &Job) -> Result<Option<String>, Comman
     })
 }
 
-fn list(jobs: &[Job], screen: &mut Screen) -> Result<Exit, CommandError> {
+fn list(jobs: &[Job], screen: &mut Screen) -> Result<(), CommandError> {
     for job in jobs {
-        if screen.json {
-            screen.object(&json!({ "dry_run": true, "job": job.id }))?;
-        } else {
-            screen.line(one_line(&job.id))?;
-        }
+        screen.result(&json!({ "dry_run": true, "job": job.id }), one_line(&job.id))?;
     }
-    if !screen.json {
-        let jobs = count(u64::try_from(jobs.len()).unwrap_or(u64::MAX), "job");
-        screen.line(format_args!("{jobs} would be removed"))?;
+    if screen.json {
+        return Ok(());
     }
-    Ok(Exit::Success)
+    let jobs = count(u64::try_from(jobs.len()).unwrap_or(u64::MAX), "job");
+    screen.line(format_args!("{jobs} would be removed"))
 }
 
 /// Removes each job, its `reduce`s first: once the job is gone, nothing would lead to them.
@@ -89,7 +85,7 @@ async fn remove_all(
     store: &dyn Store,
     jobs: Vec<Job>,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let all = Job::all(store).await?;
     for job in jobs {
         let reduces = |one: &&Job| {
@@ -99,23 +95,19 @@ async fn remove_all(
         for one in all.iter().filter(reduces).chain([&job]) {
             items = items.saturating_add(runner::remove(store, &one.id).await?);
         }
-        if screen.json {
-            screen.object(&json!({ "dry_run": false, "job": job.id, "items": items }))?;
-        } else {
-            let items = count(items, "item");
-            screen.line(format_args!("{} removed, with {items}", one_line(&job.id)))?;
-        }
+        screen.result(
+            &json!({ "dry_run": false, "job": job.id, "items": items }),
+            format_args!("{} removed, with {}", one_line(&job.id), count(items, "item")),
+        )?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
-pub(crate) async fn vacuum(address: &Address, screen: &mut Screen) -> Result<Exit, CommandError> {
+pub(crate) async fn vacuum(address: &Address, screen: &mut Screen) -> Result<(), CommandError> {
     let (before, after) = address.vacuum().await?;
-    if screen.json {
-        screen.object(&json!({ "before": before, "after": after }))?;
-    } else {
-        let kib = |bytes: u64| thousands(bytes.div_ceil(1024));
-        screen.line(format_args!("{} KiB before, {} KiB now", kib(before), kib(after)))?;
-    }
-    Ok(Exit::Success)
+    let kib = |bytes: u64| thousands(bytes.div_ceil(1024));
+    screen.result(
+        &json!({ "before": before, "after": after }),
+        format_args!("{} KiB before, {} KiB now", kib(before), kib(after)),
+    )
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::command::audit;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::Screen;
 use crate::runner;
@@ -20,32 +20,26 @@ pub(crate) async fn pause(
     store: &dyn Store,
     id: &str,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     unfinished(store, id).await?;
     let begun = audit::begin(store, "pause", |entry| entry.job(id)).await?;
     let is_heard = request(store, id, Request::Pause).await?;
     begun.done(store, 0).await?;
-    if screen.json {
-        screen.object(&json!({ "job": id, "requested": is_heard }))?;
-        return Ok(Exit::Success);
-    }
-    let resume = format!("retry-workflow{} resume {}", screen.flag, argument(id));
-    let id = one_line(id);
-    if is_heard {
-        screen.line(format_args!(
-            "{id} stops when its running items have finished; to resume: {resume}"
-        ))?;
+    let shown = one_line(id);
+    let what = if is_heard {
+        format!("{shown} stops when its running items have finished")
     } else {
-        screen.line(format_args!("no process works on {id}; to resume: {resume}"))?;
-    }
-    Ok(Exit::Success)
+        format!("no process works on {shown}")
+    };
+    let line = format!("{what}; to resume: retry-workflow{} resume {}", screen.flag, argument(id));
+    screen.result(&json!({ "job": id, "requested": is_heard }), line)
 }
 
 pub(crate) async fn cancel(
     store: &dyn Store,
     id: &str,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     unfinished(store, id).await?;
     let begun = audit::begin(store, "cancel", |entry| entry.job(id)).await?;
     let mut is_told = false;
@@ -60,13 +54,10 @@ pub(crate) async fn cancel(
     }
     let skipped = runner::cancel(store, id).await?;
     begun.done(store, skipped).await?;
-    if screen.json {
-        screen.object(&json!({ "job": id, "skipped": skipped }))?;
-    } else {
-        let skipped = count(skipped, "item");
-        screen.line(format_args!("{} is cancelled: {skipped} skipped", one_line(id)))?;
-    }
-    Ok(Exit::Success)
+    screen.result(
+        &json!({ "job": id, "skipped": skipped }),
+        format_args!("{} is cancelled: {} skipped", one_line(id), count(skipped, "item")),
+    )
 }
 
 /// Sends the request to the workers of the job and of its `reduce`; returns `false` if there are

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::JobSummary;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
@@ -15,7 +15,7 @@ use retry_workflow::words::total;
 use retry_workflow::{Counts, Job, Store};
 
 /// The refresh interval of `--watch`.
-pub(crate) const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A job, its latest `reduce`, and whether the job can be resumed.
 struct Status {
@@ -33,18 +33,20 @@ struct Status {
 pub(crate) async fn status(
     store: &dyn Store,
     id: Option<&str>,
-    watch: Option<Duration>,
+    watch: bool,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let id = match id {
         Some(id) => find(store, id).await?.id,
         None => latest(store, &screen.flag).await?.id,
     };
     loop {
         let is_running = once(store, &id, screen).await?;
-        let Some(each) = watch.filter(|_| is_running) else { return Ok(Exit::Success) };
+        if !(watch && is_running) {
+            return Ok(());
+        }
         screen.flush()?;
-        tokio::time::sleep(each).await;
+        tokio::time::sleep(WATCH_INTERVAL).await;
         screen.next()?;
     }
 }

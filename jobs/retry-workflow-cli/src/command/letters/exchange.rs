@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::screen::Screen;
 use crate::command::store::Address;
 use crate::terminal::text::{count, one_line, thousands};
@@ -18,10 +18,10 @@ pub(super) async fn export(
     filter: &Filter,
     output: Option<&Path>,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let Some(path) = output else {
         letters.export(filter, screen.writer()).await?;
-        return Ok(Exit::Success);
+        return Ok(());
     };
     // Never overwrite a file: it may be an export that is still needed.
     let file = File::create_new(path).map_err(|error| match error.kind() {
@@ -33,16 +33,11 @@ pub(super) async fn export(
     })?;
     let written = letters.export(filter, BufWriter::new(&file)).await?;
     file.sync_all()?;
-    if screen.json {
-        screen.object(&json!({ "exported": written }))?;
-    } else {
-        screen.line(format_args!(
-            "{} written to {}",
-            count(written, "dead letter"),
-            one_line(&path.display().to_string())
-        ))?;
-    }
-    Ok(Exit::Success)
+    let path = one_line(&path.display().to_string());
+    screen.result(
+        &json!({ "exported": written }),
+        format_args!("{} written to {path}", count(written, "dead letter")),
+    )
 }
 
 pub(super) async fn import(
@@ -50,7 +45,7 @@ pub(super) async fn import(
     file: &Path,
     job: Option<&str>,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let imported = if file == Path::new("-") {
         let letters = DeadLetters::new(address.open_or_create().await?);
         let input = BufReader::new(io::stdin());
@@ -62,16 +57,14 @@ pub(super) async fn import(
         let letters = DeadLetters::new(address.open_or_create().await?);
         letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
     };
-    if screen.json {
-        screen.object(&json!({ "new": imported.new, "known": imported.known }))?;
-        return Ok(Exit::Success);
-    }
     let known = match imported.known {
         0 => String::new(),
         known => format!("; {} already existed", thousands(known)),
     };
-    screen.line(format_args!("{} imported{known}", count(imported.new, "item")))?;
-    Ok(Exit::Success)
+    screen.result(
+        &json!({ "new": imported.new, "known": imported.known }),
+        format_args!("{} imported{known}", count(imported.new, "item")),
+    )
 }
 
 fn open(path: &Path) -> Result<BufReader<File>, CommandError> {

@@ -118,21 +118,20 @@ impl FilterArguments {
             && self.items.is_empty()
     }
 
-    /// Requires a condition or the flag for "all", but not both.
+    /// Requires a condition or `--all`, but not both.
     pub(super) fn require_condition_or_all(
         &self,
         all: bool,
         done: &str,
-        flag: &str,
     ) -> Result<(), CommandError> {
         match (self.is_empty(), all) {
             (true, false) => Err(CommandError::Usage(format!(
                 "which dead letters should be {done}? Name a job, --signature, --class, --since, \
-                 --until or --item, or write {flag}"
+                 --until or --item, or write --all"
             ))),
-            (false, true) => Err(CommandError::Usage(format!(
-                "{flag} means every dead letter, but there is also a condition: keep one"
-            ))),
+            (false, true) => Err(CommandError::Usage(
+                "--all means every dead letter, but there is also a condition: keep one".to_owned(),
+            )),
             _ => Ok(()),
         }
     }

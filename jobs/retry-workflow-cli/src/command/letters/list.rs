@@ -1,11 +1,13 @@
 //! `dlq list` and `dlq stats`.
 
+use std::fmt;
+
 use serde::Serialize;
+use serde_json::json;
 
 use crate::command::arguments::PageArguments;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::screen::Screen;
-use crate::terminal::table::Table;
 use crate::terminal::text::{age, count, one_line, thousands};
 use retry_workflow::store::{Cursor, Group, Page};
 use retry_workflow::{DeadLetters, Filter, ItemRecord, Signature, Timestamp};
@@ -15,36 +17,24 @@ pub(super) async fn list(
     filter: &Filter,
     shown: PageArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let after = shown.after;
     let page = letters.list(filter, after, shown.most()).await?;
-    if screen.json {
-        return ListedItem::print(&page, screen);
-    }
-    if page.items.is_empty() {
-        screen.line(none(filter, after))?;
-        return Ok(Exit::Success);
-    }
     // Show the job as a column only if the rows can differ in it.
-    let jobs = filter.job.is_none();
+    let (jobs, now) = (filter.job.is_none(), screen.now);
     let headings = ["item", "job", ">run", ">attempts", "class", ">age", "message"];
     let headings: Vec<_> = headings.into_iter().filter(|one| jobs || *one != "job").collect();
-    let mut table = Table::new(&headings);
-    for item in &page.items {
-        table.row(row(item, jobs, screen.now));
-    }
-    screen.table(&table)?;
-    if let Some(next) = page.next {
-        let total = letters.count(filter).await?;
-        let shown = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
-        let more = if after.is_none() {
-            format!("{} more", thousands(total.saturating_sub(shown)))
-        } else {
-            format!("more, of {} in all", thousands(total))
-        };
-        screen.line(format_args!("{more}: --after {next}"))?;
-    }
-    Ok(Exit::Success)
+    let row = |item: &ItemRecord| row(item, jobs, now);
+    ListedItem::print(&page, none(filter, after), (&headings, row), screen)?;
+    let Some(next) = page.next.filter(|_| !screen.json) else { return Ok(()) };
+    let total = letters.count(filter).await?;
+    let shown = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
+    let more = if after.is_none() {
+        format!("{} more", thousands(total.saturating_sub(shown)))
+    } else {
+        format!("more, of {} in all", thousands(total))
+    };
+    screen.line(format_args!("{more}: --after {next}"))
 }
 
 /// An item in machine-readable form, with the cursor of the next page.
@@ -56,15 +46,15 @@ pub(crate) struct ListedItem<'a> {
 }
 
 impl ListedItem<'_> {
-    /// Writes one object per line.
-    pub(crate) fn print(
+    /// Prints a page of items.
+    pub(crate) fn print<R: IntoIterator<Item = String>>(
         page: &Page<ItemRecord>,
+        none: impl fmt::Display,
+        table: (&[&'static str], impl Fn(&ItemRecord) -> R),
         screen: &mut Screen,
-    ) -> Result<Exit, CommandError> {
-        for item in &page.items {
-            screen.object(&ListedItem { item, next: page.next })?;
-        }
-        Ok(Exit::Success)
+    ) -> Result<(), CommandError> {
+        let object = |item: &ItemRecord| json!(ListedItem { item, next: page.next });
+        screen.list(&page.items, object, none, table)
     }
 }
 
@@ -109,36 +99,29 @@ pub(super) async fn stats(
     letters: &DeadLetters,
     filter: &Filter,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let groups = letters.stats(filter).await?;
-    if screen.json {
-        for group in &groups {
-            screen.object(&GroupLine { id: group.signature.id(), group })?;
-        }
-        return Ok(Exit::Success);
-    }
-    if groups.is_empty() {
-        screen.line(none(filter, None))?;
-        return Ok(Exit::Success);
-    }
-    let mut table =
-        Table::new(&["id", ">count", "class", ">first", ">last", "example", "signature"]);
-    for group in &groups {
-        table.row([
+    let now = screen.now;
+    let row = |group: &Group| {
+        [
             group.signature.id(),
             thousands(group.count),
             group.class.clone(),
-            age(screen.now, group.first),
-            age(screen.now, group.last),
+            age(now, group.first),
+            age(now, group.last),
             group.example.clone(),
             signature(&group.signature),
-        ]);
+        ]
+    };
+    let headings = &["id", ">count", "class", ">first", ">last", "example", "signature"];
+    let object = |group: &Group| json!(GroupLine { id: group.signature.id(), group });
+    screen.list(&groups, object, none(filter, None), (headings, row))?;
+    if groups.is_empty() || screen.json {
+        return Ok(());
     }
-    screen.table(&table)?;
     let total = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.count));
     let kinds = u64::try_from(groups.len()).unwrap_or(u64::MAX);
-    screen.line(format_args!("{} in {}", count(total, "dead letter"), count(kinds, "group")))?;
-    Ok(Exit::Success)
+    screen.line(format_args!("{} in {}", count(total, "dead letter"), count(kinds, "group")))
 }
 
 fn signature(signature: &Signature) -> String {

@@ -8,25 +8,18 @@ use serde_json::json;
 
 use crate::command::arguments::{RedriveArguments, RunArguments};
 use crate::command::audit;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::screen::Screen;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{DeadLetters, Filter, Redrive, Store};
 
-/// The action after items have been re-driven.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum AfterRedrive {
-    Nothing,
-    /// Run these jobs, which have pending items again.
-    Run(Vec<String>),
-}
-
+/// Re-drives dead letters; returns the jobs to run, which have pending items again.
 pub(super) async fn retry(
     letters: &DeadLetters,
     filter: &Filter,
     (arguments, how): (&RedriveArguments, &RunArguments),
     screen: &mut Screen,
-) -> Result<AfterRedrive, CommandError> {
+) -> Result<Vec<String>, CommandError> {
     let rate = how.rate;
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
@@ -37,14 +30,10 @@ pub(super) async fn retry(
     let redrive = Redrive::within(arguments.max, rate);
     if arguments.dry_run {
         let preview = letters.preview(&jobs.filters(filter), redrive).await?;
-        if screen.json {
-            screen.object(&json!({
-                "dry_run": true, "retried": preview.items(), "left_out": jobs.left_out(),
-            }))?;
-        } else {
-            screen.line(format_args!("{preview}"))?;
-        }
-        return Ok(AfterRedrive::Nothing);
+        let left_out = jobs.left_out();
+        let object = json!({ "dry_run": true, "retried": preview.items(), "left_out": left_out });
+        screen.result(&object, preview)?;
+        return Ok(Vec::new());
     }
     // Report whatever prevents the jobs from running before anything is changed.
     for job in &jobs.able {
@@ -84,7 +73,7 @@ pub(super) async fn retry(
     }
     // Let the reader see this before the work begins.
     screen.flush()?;
-    Ok(if runs_now { AfterRedrive::Run(jobs.able) } else { AfterRedrive::Nothing })
+    Ok(if runs_now { jobs.able } else { Vec::new() })
 }
 
 /// Returns a sentence that names the process that runs the pending items of a job, or the command
@@ -234,15 +223,11 @@ pub(super) async fn purge(
     filter: &Filter,
     consent: Consent,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let mut meant = letters.count(filter).await?;
     if consent.dry_run {
-        if screen.json {
-            screen.object(&json!({ "dry_run": true, "purged": meant }))?;
-        } else {
-            screen.line(format_args!("{} would be purged", count(meant, "dead letter")))?;
-        }
-        return Ok(Exit::Success);
+        let line = format!("{} would be purged", count(meant, "dead letter"));
+        return screen.result(&json!({ "dry_run": true, "purged": meant }), line);
     }
     if meant > 0 && !consent.yes && !agreed(meant)? {
         meant = 0;
@@ -257,12 +242,8 @@ pub(super) async fn purge(
     } else {
         0
     };
-    if screen.json {
-        screen.object(&json!({ "dry_run": false, "purged": purged }))?;
-    } else {
-        screen.line(format_args!("{} purged", count(purged, "dead letter")))?;
-    }
-    Ok(Exit::Success)
+    let line = format!("{} purged", count(purged, "dead letter"));
+    screen.result(&json!({ "dry_run": false, "purged": purged }), line)
 }
 
 /// Asks for confirmation on the terminal.

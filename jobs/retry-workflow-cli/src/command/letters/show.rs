@@ -1,7 +1,7 @@
 //! `dlq show`: an item in full, with all its runs and attempts, and their output.
 
 use crate::command::arguments::ShowArguments;
-use crate::command::outcome::{CommandError, Exit};
+use crate::command::outcome::CommandError;
 use crate::command::screen::{Screen, Tone};
 use crate::terminal::text::{duration, lines, moment, one_line, thousands};
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};
@@ -29,7 +29,7 @@ pub(crate) async fn show(
     letters: &DeadLetters,
     ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let job = match job {
         Some(job) => job.clone(),
         None => find_job(of, letters, id, &screen.flag).await?,
@@ -45,11 +45,10 @@ pub(crate) async fn show(
     if screen.json {
         let mut item = item;
         item.history.extend(work::postponed(&item));
-        screen.object(&item)?;
+        screen.object(&item)
     } else {
-        text(&item, screen)?;
+        text(&item, screen)
     }
-    Ok(Exit::Success)
 }
 
 /// Finds the job that has such an item with this id, if there is exactly one.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Forms, SECRET, VARIABLE};
+use super::Forms;
+use super::keys::{SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
 use crate::steps::environment::is_variable;
 use crate::template::available::AvailableValues;

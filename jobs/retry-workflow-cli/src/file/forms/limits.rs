@@ -4,7 +4,8 @@
 use std::num::NonZeroU32;
 
 use super::super::{KeyLimit, KeyLimitValue, Limits};
-use super::{Forms, LIMIT};
+use super::Forms;
+use super::keys::LIMIT;
 use crate::template::available::AvailableValues;
 use crate::template::text::Template;
 use crate::yaml::node::{Node, Value};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{ItemId, ItemPriority, MapPlan, WorkflowPlan};
-use super::{Forms, INPUT, MAP, TIMEOUT_CONFIG};
+use super::Forms;
+use super::keys::{INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};

@@ -3,14 +3,13 @@
 use retry_rules::suggest::nearest;
 use retry_runtime::OnFailure;
 
-use super::{Forms, STEP};
+use super::Forms;
+use super::keys::{REPAIR, STEP};
 use crate::steps::step::{AfterFailure, Repair, Steps};
 use crate::template::available::AvailableValues;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 
-/// The keys of a repair that a step does not have.
-pub(super) const REPAIR: [&str; 2] = ["max_attempts", "fail_workflow"];
 /// The keywords, which are not commands.
 const WORDS: [&str; 5] = ["stop", "continue", "fallback", "true", "false"];
 /// Keywords of other settings and other tools.
@@ -28,7 +27,7 @@ impl Forms<'_> {
             Value::Bool(true) => Some(AfterFailure::Continue),
             Value::Bool(false) => Some(AfterFailure::Stop),
             Value::Map(entries) => {
-                let known = || STEP.iter().chain(&REPAIR).copied();
+                let known = || STEP.iter().chain(REPAIR).copied();
                 if entries.iter().any(|(key, _)| nearest(&key.name, known()).is_some()) {
                     return self.repair(node, available);
                 }
@@ -56,7 +55,7 @@ impl Forms<'_> {
 
     /// A repair: a step, and how often it may run.
     fn repair(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
-        let known = [STEP, &REPAIR].concat();
+        let known = [STEP, REPAIR].concat();
         self.entries(node, "a step that repairs", &known);
         let rounds = match node.get("max_attempts") {
             Some(most) => {

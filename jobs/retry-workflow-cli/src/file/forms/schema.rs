@@ -4,37 +4,38 @@
 
 use std::iter::once;
 
-use serde_json::{Map, Value, json};
-
 use retry_runtime::file::CURVES;
 use retry_runtime::{Class, CommandConfigKeys};
 use retry_workflow::job::ErrorPolicyKeys;
+use serde_json::{Map, Value, json};
 
 use super::exit_codes::EXIT_CODE;
-use super::keys::keys_of;
-use super::on_failure::REPAIR;
-use super::tasks::TASK;
-use super::{AFTER, AGENT, INPUT, LIMIT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
-use crate::file::input::read::Format;
-use crate::steps::step::CaptureFormat;
+use super::form::{
+    bound, key, named, needing, object, one_or_more, reference, whole, with, words, yes_or_no,
+};
+use super::keys::{
+    MAP, MODES, REPAIR, STEP, TASK, TOP, end, file_key, map_key, repair_key, step_key, task_key,
+    variables_with,
+};
+use super::type_keys::keys_of;
 
 /// Returns the schema, in the draft that every editor supports.
 pub(crate) fn schema() -> Value {
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A workflow file of retry-workflow",
-        "anyOf": [{ "$ref": "#/definitions/file" }, { "$ref": "#/definitions/list" }],
+        "anyOf": [reference("file"), reference("list")],
         "definitions": {
             "file": file(),
-            "steps": { "anyOf": [{ "$ref": "#/definitions/step" }, { "$ref": "#/definitions/list" }] },
+            "steps": { "anyOf": [reference("step"), reference("list")] },
             "list": {
                 "description": "Steps, one after another",
-                "type": "array", "minItems": 1, "items": { "$ref": "#/definitions/step" },
+                "type": "array", "minItems": 1, "items": reference("step"),
             },
-            "step": step(object(STEP, step_key)),
-            "task": step(object(&[STEP, TASK].concat(), step_key)),
-            "repair": step(object(&[STEP, &REPAIR].concat(), step_key)),
-            "map": with(object(MAP, map_key), &json!({ "required": ["input", "agent_template"] })),
+            "step": step(json!({})),
+            "task": step(object(TASK, task_key)),
+            "repair": step(object(REPAIR, repair_key)),
+            "map": needing(&["input", "agent_template"], MAP, map_key),
             "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
             "retry_config": object(keys_of::<CommandConfigKeys>(&[]), retry_key),
             "item_retry_config": object(keys_of::<ErrorPolicyKeys>(&["retry_config"]), retry_key),
@@ -54,63 +55,14 @@ pub(crate) fn schema() -> Value {
                 ],
             },
             "timeout": {
-                "anyOf": [
-                    { "$ref": "#/definitions/duration" },
-                    { "type": "number", "exclusiveMinimum": 0 },
-                ],
+                "anyOf": [reference("duration"), { "type": "number", "exclusiveMinimum": 0 }],
             },
-            "variables": {
-                "type": "object",
-                "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
-                "additionalProperties": { "type": ["string", "number", "boolean"] },
-            },
+            "variables": variables_with(&json!({ "type": ["string", "number", "boolean"] })),
             "text": { "type": "string", "pattern": "\\S" },
             "texts": {
-                "anyOf": [
-                    { "$ref": "#/definitions/text" },
-                    { "type": "array", "items": { "$ref": "#/definitions/text" } },
-                ],
+                "anyOf": [reference("text"), { "type": "array", "items": reference("text") }],
             },
         },
-    })
-}
-
-/// The schema of a key's value, with a description.
-fn key(form: &Value, says: &str) -> Value {
-    with(form.clone(), &json!({ "description": says }))
-}
-
-/// The same for a form that has a name.
-fn named(form: &str, says: &str) -> Value {
-    key(&json!({ "$ref": format!("#/definitions/{form}") }), says)
-}
-
-fn words(names: impl IntoIterator<Item = &'static str>, says: &str) -> Value {
-    key(&json!({ "enum": names.into_iter().collect::<Vec<_>>() }), says)
-}
-
-fn whole(least: u32, says: &str) -> Value {
-    key(&json!({ "type": "integer", "minimum": least }), says)
-}
-
-fn yes_or_no(says: &str) -> Value {
-    key(&json!({ "type": "boolean" }), says)
-}
-
-/// Adds members to a schema.
-fn with(mut schema: Value, more: &Value) -> Value {
-    if let (Value::Object(schema), Value::Object(more)) = (&mut schema, more) {
-        schema.extend(more.clone());
-    }
-    schema
-}
-
-/// A map that has only these keys, and ignored ones.
-fn object(keys: &[&'static str], of: fn(&'static str) -> Value) -> Value {
-    let properties: Map<_, _> = keys.iter().map(|key| ((*key).to_owned(), of(key))).collect();
-    json!({
-        "type": "object", "properties": properties, "additionalProperties": false,
-        "patternProperties": { "^x-": true },
     })
 }
 
@@ -131,275 +83,16 @@ fn file() -> Value {
     with(object(TOP, file_key), &whole)
 }
 
-fn file_key(name: &'static str) -> Value {
-    match name {
-        "name" => {
-            named("text", "The name of its jobs: import-1, import-2, … [default: the file's name]")
-        }
-        "mode" => words(
-            MODES.map(|(mode, _)| mode),
-            "What kind of workflow this is [default: from the other keys]",
-        ),
-        "agent" => key(
-            &object(AGENT, agent_key),
-            "The program that receives the prompts of `claude` steps [default: claude -p]",
-        ),
-        "env" => key(&variables(), "Variables of all commands"),
-        "env_files" => named("texts", "Files with variables: lines of NAME=value"),
-        "secrets" => key(
-            &secrets(),
-            "Variables whose values are masked wherever they are shown or stored, also URL-encoded and JSON-escaped",
-        ),
-        "commands" => named("steps", "mode standard: steps, one after another"),
-        "setup" => named("steps", "mode mapreduce: steps that run once, before the items"),
-        "map" => named("map", "mode mapreduce: the steps for each item"),
-        "reduce" => {
-            named("steps", "mode mapreduce: steps that run once, when the items have ended")
-        }
-        "tasks" => {
-            key(&each("task"), "mode graph: steps by name, each after the ones it depends on")
-        }
-        "error_policy" => named("error_policy", "What happens to items that fail"),
-        "handlers" => {
-            key(&each("steps"), "Steps by name that decide what happens to an item that has failed")
-        }
-        "after" => key(
-            &json!({ "anyOf": [
-                { "$ref": "#/definitions/text" },
-                with(object(AFTER, after_key), &json!({ "required": ["job"] })),
-            ] }),
-            "Another job that has to succeed first: its id, or the workflow's name",
-        ),
-        "not_before" => {
-            named("text", "No item begins before: a time after the job's creation, or a fixed one")
-        }
-        "skip_after" => named("text", "Items that have not begun by then are skipped"),
-        "on_finish" => named("steps", "Steps that run once the job has ended or stopped"),
-        _ => Value::Bool(true),
-    }
-}
-
-fn after_key(name: &'static str) -> Value {
-    match name {
-        "job" => named("text", "Its id, or the workflow's name"),
-        "newer_than" => named(
-            "duration",
-            "Only a job that was created at most this long before this one counts",
-        ),
-        _ => Value::Bool(true),
-    }
-}
-
-/// A map whose keys are names that the author chooses.
-fn each(form: &str) -> Value {
-    json!({
-        "type": "object",
-        "additionalProperties": { "$ref": format!("#/definitions/{form}") },
-    })
-}
-
-fn agent_key(name: &'static str) -> Value {
-    match name {
-        "program" => named("text", "A program on the PATH"),
-        "args" => key(
-            &json!({ "type": "array", "items": { "type": "string" } }),
-            "Its arguments; the prompt comes after them",
-        ),
-        _ => Value::Bool(true),
-    }
-}
-
-fn variables() -> Value {
-    let with_secret = object(VARIABLE, |name| match name {
-        "value" => key(&json!({ "type": ["string", "number", "boolean"] }), "The value"),
-        "secret" => yes_or_no("Whether it is masked [default: false]"),
-        _ => Value::Bool(true),
-    });
-    let with_secret = with(with_secret, &json!({ "required": ["value"] }));
-    let value = json!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, with_secret] });
-    json!({
-        "type": "object",
-        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
-        "additionalProperties": value,
-    })
-}
-
-fn secrets() -> Value {
-    let from = object(SECRET, |name| match name {
-        "env" => named("text", "A variable of this process"),
-        _ => Value::Bool(true),
-    });
-    json!({
-        "type": "object",
-        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
-        "additionalProperties": with(from, &json!({ "required": ["env"] })),
-    })
-}
-
-/// A map of a step's keys, of which exactly one says what to run.
-fn step(keys: Value) -> Value {
+/// A map of a step's keys and `more`, of which exactly one says what to run.
+fn step(more: Value) -> Value {
     let one = ["exec", "shell", "claude"].map(|kind| json!({ "required": [kind] }));
-    with(keys, &json!({ "oneOf": one }))
-}
-
-fn step_key(name: &'static str) -> Value {
-    match name {
-        "name" => named("text", "Its name in histories and reports"),
-        "exec" => key(
-            &json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
-            "A program and its arguments, run without a shell",
-        ),
-        "shell" => named("text", "A command for sh"),
-        "claude" => named("text", "A prompt for the agent"),
-        "when" => key(
-            &json!({ "type": ["string", "boolean"] }),
-            "A condition: the step is skipped unless it holds [default: always]",
-        ),
-        "env" => named("variables", "Variables of this step; values may contain placeholders"),
-        "working_dir" => {
-            named("text", "A folder, relative to that of the file [default: that folder]")
-        }
-        "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds"),
-        "max_retry_after" => key(
-            &bound("duration"),
-            "If a server asks for a longer wait, the retries of the step end [default: 1h]",
-        ),
-        "max_postponed" => key(
-            &bound("duration"),
-            "How long an item may be postponed in a run, because this step exits with 75 and \
-             writes a wait [default: 24h]",
-        ),
-        "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
-        "capture" | "capture_output" => key(
-            &json!({ "type": ["string", "boolean"] }),
-            "The name of its output for later steps: lowercase letters, digits and _",
-        ),
-        "capture_format" => words(
-            CaptureFormat::NAMES.map(|(name, _)| name),
-            "The type of the captured output [default: string]",
-        ),
-        "on_failure" => key(&on_failure(), "What happens after its last attempt [default: stop]"),
-        "on_success" => key(
-            &json!({ "anyOf": [
-                { "$ref": "#/definitions/text" }, { "$ref": "#/definitions/steps" },
-            ] }),
-            "A command or steps to run after it has succeeded",
-        ),
-        "depends_on" => key(
-            &json!({ "anyOf": [
-                { "$ref": "#/definitions/text" },
-                { "type": "array", "items": { "type": "string" } },
-            ] }),
-            "Tasks that must succeed first",
-        ),
-        "max_retries" => whole(0, "Retries after the first call [default: 3]"),
-        "retry_delay" => key(&seconds(), "The first wait, in seconds [default: 1.0]"),
-        "max_retry_delay" => key(&seconds(), "The longest wait, in seconds [default: 300.0]"),
-        // Keys of a repair.
-        "max_attempts" => whole(1, "How often the repair runs [default: 1]"),
-        "fail_workflow" => {
-            yes_or_no("Whether the step fails if the repair did not help [default: true]")
-        }
-        _ => Value::Bool(true),
+    let mut form = with(object(STEP, step_key), &json!({ "oneOf": one }));
+    if let (Some(keys), Some(more)) =
+        (form["properties"].as_object_mut(), more["properties"].as_object())
+    {
+        keys.extend(more.clone());
     }
-}
-
-fn seconds() -> Value {
-    json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "$ref": "#/definitions/duration" }] })
-}
-
-/// A keyword, a fallback, a repair, or steps.
-fn on_failure() -> Value {
-    json!({ "anyOf": [
-        { "enum": ["stop", "continue"] },
-        { "type": "boolean" },
-        { "$ref": "#/definitions/text" },
-        { "$ref": "#/definitions/repair" },
-        { "$ref": "#/definitions/list" },
-        end(),
-    ] })
-}
-
-/// The forms of `on_failure` that contain no steps.
-fn end() -> Value {
-    let command = json!({
-        "type": "object", "required": ["command"], "additionalProperties": false,
-        "properties": { "command": named("text", "A command to run instead, once") },
-    });
-    json!({
-        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
-        "properties": {
-            "stop": { "type": "null" }, "continue": { "type": "null" }, "fallback": command,
-        },
-    })
-}
-
-fn map_key(name: &'static str) -> Value {
-    match name {
-        "input" => key(&input(), "Where items come from: a file, a command, or - for stdin"),
-        "json_path" => {
-            named("text", "Which parts of a JSON document are the items [default: $[*]]")
-        }
-        "filter" => named("text", "A condition over the item's fields"),
-        "distinct" => {
-            named("text", "A field: of the items with the same value in it, only the first is used")
-        }
-        "sort_by" => named("texts", "Fields, each ASC or DESC"),
-        "offset" => whole(0, "How many items to skip at the beginning [default: 0]"),
-        "max_items" => whole(1, "How many items to use at most [default: all]"),
-        "item_id" => {
-            named("text", "The id of an item [default: its field id, or else its position]")
-        }
-        "priority" => named(
-            "text",
-            "How urgent an item is, from -9 to 9, such as ${item.priority}: the higher, the sooner [default: 0]",
-        ),
-        "agent_template" => named("steps", "The steps for each item"),
-        "max_parallel" => whole(1, "How many items run at the same time [default: 10]"),
-        "rate" => key(
-            &one_or_more(&json!([rate(), limit_by_key(&rate())])),
-            "How many items start per unit of time, or how many of those that share a key",
-        ),
-        "concurrency" => key(
-            &one_or_more(&json!([limit_by_key(&json!({ "type": "integer", "minimum": 1 }))])),
-            "How many items that share a key run at the same time",
-        ),
-        "agent_timeout_secs" => {
-            named("timeout", "The time that all steps of an item together may take")
-        }
-        "timeout_config" => key(&object(TIMEOUT_CONFIG, map_key), "The same as agent_timeout_secs"),
-        _ => Value::Bool(true),
-    }
-}
-
-fn rate() -> Value {
-    json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s*/\\s*[smh]", "examples": ["10/s", "600/m"] })
-}
-
-/// A limit for items that share a key.
-fn limit_by_key(limit: &Value) -> Value {
-    let mut form = object(LIMIT, |_| named("text", "The key, such as ${item.host}"));
-    form["properties"]["limit"] = key(limit, "For all items that have the same key");
-    with(form, &json!({ "required": LIMIT }))
-}
-
-/// One of these forms, or a list of them.
-fn one_or_more(forms: &Value) -> Value {
-    json!({ "anyOf": [
-        { "anyOf": forms },
-        { "type": "array", "minItems": 1, "items": { "anyOf": forms } },
-    ] })
-}
-
-fn input() -> Value {
-    let keys = object(INPUT, |name| match name {
-        "file" => named("text", "A file, relative to the folder of the workflow file; - for stdin"),
-        "command" => named("text", "A command for sh, whose stdout is the input"),
-        "format" => words(Format::NAMES.map(|(name, _)| name), "What is in it"),
-        _ => Value::Bool(true),
-    });
-    let one = ["file", "command"].map(|key| json!({ "required": [key] }));
-    json!({ "anyOf": [{ "$ref": "#/definitions/text" }, with(keys, &json!({ "oneOf": one }))] })
+    form
 }
 
 fn retry_key(name: &'static str) -> Value {
@@ -472,10 +165,6 @@ fn matchers() -> Value {
     json!({ "type": "array", "minItems": 1, "items": items, "not": { "allOf": covers } })
 }
 
-fn bound(form: &str) -> Value {
-    json!({ "anyOf": [{ "$ref": format!("#/definitions/{form}") }, { "const": "unlimited" }] })
-}
-
 /// A name, a name with its settings, or settings with the name as their `type`.
 fn backoff() -> Value {
     let bare = CURVES.iter().filter(|(_, _, needed)| needed.is_empty());
@@ -503,10 +192,9 @@ fn curve_key(name: &'static str) -> Value {
         "base" | "multiplier" => {
             key(&json!({ "type": "number" }), "The factor by which waits grow [default: 2.0]")
         }
-        "delays" => key(
-            &json!({ "type": "array", "items": { "$ref": "#/definitions/duration" } }),
-            "The list of waits",
-        ),
+        "delays" => {
+            key(&json!({ "type": "array", "items": reference("duration") }), "The list of waits")
+        }
         _ => Value::Bool(true),
     }
 }
@@ -516,7 +204,7 @@ fn error_policy_key(name: &'static str) -> Value {
         "on_item_failure" => key(
             &json!({ "anyOf": [
                 { "enum": ["dlq", "retry", "skip", "stop"] },
-                { "$ref": "#/definitions/text" },
+                reference("text"),
                 {
                     "type": "object", "required": ["custom"], "additionalProperties": false,
                     "properties": { "custom": named("text", "The name of a handler") },

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::on_failure::REPAIR;
-use super::tasks::TASK;
+use super::keys::{REPAIR, TASK};
 use crate::steps::step::StepText;
 use crate::yaml::node::{Node, Value};
 use retry_workflow::Signature;
@@ -34,7 +33,7 @@ fn write_step(node: &Node, text: &mut String) {
         Value::Map(_) => {
             let is_beside = |key: &str| {
                 key == "on_success"
-                    || [&BESIDE[..], &REPAIR, TASK].iter().any(|keys| keys.contains(&key))
+                    || [&BESIDE[..], REPAIR, TASK].iter().any(|keys| keys.contains(&key))
             };
             write_entries(node, is_beside, text);
         }

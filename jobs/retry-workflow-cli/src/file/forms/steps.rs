@@ -7,8 +7,9 @@ use regex::Regex;
 use retry_runtime::file::{CommandKeys, Span};
 use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 
+use super::keys::STEP;
 use super::step_text::step_text;
-use super::{Forms, STEP, first_key_span, has_misspelt};
+use super::{Forms, first_key_span, has_misspelt};
 use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};

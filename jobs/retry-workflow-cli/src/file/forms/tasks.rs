@@ -3,7 +3,8 @@
 use retry_runtime::file::TaskKeys;
 
 use super::super::{TaskPlan, WorkflowPlan};
-use super::{Forms, STEP, first_key_span};
+use super::keys::{STEP, TASK};
+use super::{Forms, first_key_span};
 use crate::steps::exit_codes::CodeMatchers;
 use crate::steps::step::Steps;
 use crate::template::available::{A_TASK, AvailableValues};
@@ -11,7 +12,6 @@ use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_workflow::job::{Dependencies, InvalidGraph};
 
-pub(super) const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
 
 impl Forms<'_> {

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use retry_rules::suggest::{meant, nearest};
 use retry_runtime::file::Span;
+use serde::de::DeserializeOwned;
 
 use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
@@ -74,42 +75,56 @@ impl Forms<'_> {
         self.mistakes.push(Mistake { message: message.into(), span: Some(span) });
     }
 
+    /// Reports a mistake in place of a value.
+    fn refuse<T>(&mut self, span: SourceSpan, message: impl Into<String>) -> Option<T> {
+        self.wrong(span, message);
+        None
+    }
+
+    /// Reports a value that is not what is expected.
+    fn unexpected<T>(&mut self, node: &Node, expected: &str) -> Option<T> {
+        self.refuse(node.span, format!("this is {}: write {expected}", node.kind()))
+    }
+
     fn parsed<T>(&mut self, parsed: Result<T, Mistake>) -> Option<T> {
         parsed.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 
+    /// The entries of a map.
+    fn map<'a>(&mut self, node: &'a Node, expected: &str) -> Option<Entries<'a>> {
+        match &node.value {
+            Value::Map(entries) => Some(entries),
+            _ => self.unexpected(node, expected),
+        }
+    }
+
     /// The entries of a map that may have only these keys, and ignored ones such as `x-…`.
-    fn entries<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Option<Entries<'a>> {
-        let Value::Map(entries) = &node.value else {
-            self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
-            return None;
-        };
-        for (key, value) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
-            if let Some(hint) = foreign_key_hint(&key.name, known) {
-                self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
-            } else if STEP.contains(&key.name.as_str())
-                && known.contains(&"commands")
-                && !known.contains(&key.name.as_str())
-            {
-                let message = format!(
-                    "`{}` belongs to a step: move it there, beside the step's `shell`",
-                    key.name
-                );
-                self.wrong(key.span, message);
-            } else if MAP.contains(&key.name.as_str())
-                && known.contains(&"commands")
-                && !known.contains(&key.name.as_str())
-            {
-                let message = format!("`{}` belongs to `map`: move it there", key.name);
-                self.wrong(key.span, message);
-            } else if AT_THE_TOP.contains(&key.name.as_str()) && !known.contains(&key.name.as_str())
-            {
-                let message = format!("`{}` belongs to the file: move it to the top", key.name);
-                self.wrong(key.span, message);
-            } else if !known.contains(&key.name.as_str()) {
-                let meant = key_here(&key.name, &value.scalar().unwrap_or_default(), known);
-                self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
+    fn entries<'a>(
+        &mut self,
+        node: &'a Node,
+        expected: &str,
+        known: &[&str],
+    ) -> Option<Entries<'a>> {
+        let entries = self.map(node, expected)?;
+        let is_file = known.contains(&"commands");
+        for (key, value) in entries {
+            let name = key.name.as_str();
+            if known.contains(&name) || key.is_ignored() {
+                continue;
             }
+            let message = if let Some(hint) = foreign_key_hint(name, known) {
+                format!("`{name}` {hint}: remove the key")
+            } else if is_file && STEP.contains(&name) {
+                format!("`{name}` belongs to a step: move it there, beside the step's `shell`")
+            } else if is_file && MAP.contains(&name) {
+                format!("`{name}` belongs to `map`: move it there")
+            } else if AT_THE_TOP.contains(&name) {
+                format!("`{name}` belongs to the file: move it to the top")
+            } else {
+                let meant = key_here(name, &value.scalar().unwrap_or_default(), known);
+                format!("unknown key `{name}`{meant}")
+            };
+            self.wrong(key.span, message);
         }
         Some(entries)
     }
@@ -117,35 +132,56 @@ impl Forms<'_> {
     fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         match &node.value {
             Value::Text(text) if text.trim().is_empty() => {
-                self.wrong(node.span, "this text is empty: write a value");
-                None
+                self.refuse(node.span, "this text is empty: write a value")
             }
             Value::Text(text) => Some(text),
             Value::List(words) if words.iter().all(|word| word.scalar().is_some()) => {
                 let words: Vec<_> = words.iter().filter_map(Node::scalar).collect();
                 let text = words.join(" ");
-                self.wrong(node.span, format!("this is a list: write one text, `\"{text}\"`"));
-                None
+                self.refuse(node.span, format!("this is a list: write one text, `\"{text}\"`"))
             }
-            Value::List(_) | Value::Map(_) | Value::Null => {
-                self.wrong(node.span, format!("this is {}: write a text", node.kind()));
-                None
-            }
-            _ => {
-                let message = format!("this is {}: write a text, in quotes", node.kind());
-                self.wrong(node.span, message);
-                None
-            }
+            Value::List(_) | Value::Map(_) | Value::Null => self.unexpected(node, "a text"),
+            _ => self.unexpected(node, "a text, in quotes"),
         }
+    }
+
+    /// One of these words; `what` they are is the noun in the message.
+    fn choice<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+        let word = self.text(node)?;
+        if let Some((_, found)) = words.iter().find(|(name, _)| *name == word) {
+            return Some(*found);
+        }
+        let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
+        self.refuse(node.span, format!("unknown {what} `{word}`{}", known_here(word, &names)))
+    }
+
+    /// A whole number of items, of which 0 would be none.
+    fn positive<T: DeserializeOwned + Default + PartialEq>(
+        &mut self,
+        node: &Node,
+        key: &str,
+    ) -> Option<T> {
+        let number = self.parsed(node.parse::<T>())?;
+        if number == T::default() {
+            let message = format!("with `{key}: 0` nothing runs: write 1 or more");
+            self.wrong(node.span, message);
+        }
+        Some(number)
+    }
+
+    /// Rejects a text that cannot be passed to a command.
+    fn without_nul(&mut self, node: &Node, text: &str) -> Option<()> {
+        let Some(at) = text.find('\0') else { return Some(()) };
+        let span = node.span_within(&self.source.text, at, "");
+        self.refuse(span, "a command cannot contain a NUL character: remove it")
     }
 
     fn file(&mut self, root: &Node) -> Option<FileContents> {
         if matches!(root.value, Value::Null) {
-            self.wrong(
+            return self.refuse(
                 root.span,
                 "this file is empty: write `name`, `mode` and `commands`, `map` or `tasks`",
             );
-            return None;
         }
         if matches!(root.value, Value::List(_)) {
             return Some(FileContents {
@@ -243,20 +279,22 @@ impl Forms<'_> {
     ) -> Option<AfterPlan> {
         let (job, newer_than) = match &node.value {
             Value::List(_) => {
-                self.wrong(node.span, "this is a list: write the name or the id of one job");
-                return None;
+                return self
+                    .refuse(node.span, "this is a list: write the name or the id of one job");
             }
             Value::Map(_) => {
                 self.entries(node, "`job` and `newer_than`", AFTER)?;
-                let age = node.get("newer_than").map(|node| (node, node.parse::<Span>()));
-                let age =
-                    age.and_then(|(node, age)| Some((node, Duration::from(self.parsed(age)?))));
-                if let Some((node, Duration::ZERO)) = age {
-                    let message =
-                        "only a job that is created later would count: write one such as \"12h\"";
-                    self.wrong(node.span, message);
-                }
-                (self.needed(node, "job", "after")?, age.map(|(_, age)| age))
+                let age = node.get("newer_than").and_then(|node| {
+                    let age = Duration::from(self.parsed(node.parse::<Span>())?);
+                    if age.is_zero() {
+                        self.wrong(
+                            node.span,
+                            "only a job that is created later would count: write one such as \"12h\"",
+                        );
+                    }
+                    Some(age)
+                });
+                (self.needed(node, "job", "after")?, age)
             }
             _ => (node, None),
         };
@@ -267,8 +305,7 @@ impl Forms<'_> {
         let template = match NameTemplate::parse(text) {
             Ok(template) => template,
             Err((at, message)) => {
-                self.wrong(job.span_within(&self.source.text, at, "$"), message);
-                return None;
+                return self.refuse(job.span_within(&self.source.text, at, "$"), message);
             }
         };
         if let Some(secret) = template.variables().find(|name| environment.is_secret(name)) {
@@ -288,47 +325,32 @@ impl Forms<'_> {
             Value::Text(text) => text.as_str(),
             _ => "-",
         };
-        let checked = Job::check_name(text);
-        if checked == Err(InvalidName::Empty) {
-            self.wrong(
+        match Job::check_name(text) {
+            Err(InvalidName::Empty) => self.refuse(
                 node.span,
                 "this name is empty, but the ids of jobs are built from it: write one, or remove \
                  the key",
-            );
-            return None;
+            ),
+            Err(InvalidName::Control { at, found }) => {
+                let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
+                let found = found.escape_debug();
+                self.refuse(
+                    span,
+                    format!(
+                        "this name contains the control character `{found}`, but the ids of jobs \
+                         are built from it: remove the character"
+                    ),
+                )
+            }
+            Err(long) => self.refuse(node.span, format!("this name cannot be used: {long}")),
+            Ok(()) => self.text(node),
         }
-        let name = self.text(node)?;
-        if let Err(long @ InvalidName::Long { .. }) = checked {
-            self.wrong(node.span, format!("this name cannot be used: {long}"));
-            return None;
-        }
-        if let Err(InvalidName::Control { at, found }) = checked {
-            let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
-            let found = found.escape_debug();
-            self.wrong(
-                span,
-                format!(
-                    "this name contains the control character `{found}`, but the ids of jobs are \
-                     built from it: remove the character"
-                ),
-            );
-            return None;
-        }
-        Some(name)
     }
 
     /// The mode that the file sets, or that its keys imply.
     fn mode(&mut self, root: &Node, entries: Entries<'_>) -> Option<&'static str> {
-        const NAMES: [&str; 3] = [MODES[0].0, MODES[1].0, MODES[2].0];
-
         if let Some(node) = root.get("mode") {
-            let word = self.text(node)?;
-            let known = NAMES.into_iter().find(|name| *name == word);
-            if known.is_none() {
-                let meant = known_here(word, &NAMES);
-                self.wrong(node.span, format!("unknown mode `{word}`{meant}"));
-            }
-            return known;
+            return self.choice(node, "mode", &MODES.map(|(name, _)| (name, name)));
         }
         let of_key = |name: &str| MODES.iter().find(|(_, own)| own.contains(&name));
         let mode = entries.iter().find_map(|(key, _)| of_key(&key.name)).map(|(mode, _)| *mode);
@@ -381,11 +403,7 @@ impl Forms<'_> {
     /// Reads the handlers, which may use what `setup` captures.
     fn handlers(&mut self, root: &Node, captured: &[CapturedName]) -> BTreeMap<String, Steps> {
         let Some(node) = root.get("handlers") else { return BTreeMap::new() };
-        let Value::Map(entries) = &node.value else {
-            let message = format!("this is {}: write a map of names and their steps", node.kind());
-            self.wrong(node.span, message);
-            return BTreeMap::new();
-        };
+        let entries = self.map(node, "a map of names and their steps").unwrap_or_default();
         let available =
             AvailableValues { item: true, error: true, captured, ..AvailableValues::default() };
         let read = |(key, steps): &(Key, Node)| (key.name.clone(), self.steps(steps, available));

@@ -125,20 +125,6 @@ impl<R> Expression<R> {
             }
         }
     }
-
-    /// All references, to be changed.
-    pub(crate) fn references_mut(&mut self) -> Vec<&mut R> {
-        match self {
-            Self::Literal(_) => Vec::new(),
-            Self::Reference(reference) => vec![reference],
-            Self::Not(inner) | Self::Matches(inner, _) => inner.references_mut(),
-            Self::And(left, right) | Self::Or(left, right) | Self::Compare(left, _, right) => {
-                let mut all = left.references_mut();
-                all.extend(right.references_mut());
-                all
-            }
-        }
-    }
 }
 
 impl Comparison {

@@ -105,6 +105,14 @@ impl Node {
         }
     }
 
+    /// The entries of a list, or this value as the only one.
+    pub(crate) fn each(&self) -> &[Self] {
+        match &self.value {
+            Value::List(list) => list,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     /// The text of a scalar, as written in the file: a text, a number, `true` or `false`.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {

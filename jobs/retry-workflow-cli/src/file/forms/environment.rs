@@ -26,25 +26,15 @@ impl Forms<'_> {
     }
 
     fn env_files(&mut self, node: &Node) -> Vec<(PathBuf, SourceSpan)> {
-        let list = match &node.value {
-            Value::List(list) => list.as_slice(),
-            _ => std::slice::from_ref(node),
-        };
-        list.iter().filter_map(|node| Some((self.text(node)?.into(), node.span))).collect()
+        let files = node.each().iter();
+        files.filter_map(|node| Some((self.text(node)?.into(), node.span))).collect()
     }
 
     /// The entries of a map of variables.
     fn variables<'a>(&mut self, node: Option<&'a Node>, of_secrets: bool) -> &'a [(Key, Node)] {
         let Some(node) = node else { return &[] };
-        let Value::Map(entries) = &node.value else {
-            let message = format!(
-                "this is {}: write a map of variables{}",
-                node.kind(),
-                as_map(node, of_secrets)
-            );
-            self.wrong(node.span, message);
-            return &[];
-        };
+        let expected = format!("a map of variables{}", as_map(node, of_secrets));
+        let entries = self.map(node, &expected).unwrap_or_default();
         for (Key { name, span }, _) in entries {
             if !is_variable(name) {
                 let message = format!(
@@ -95,18 +85,11 @@ impl Forms<'_> {
     }
 
     fn variable_text(&mut self, node: &Node) -> Option<String> {
-        let text = node.scalar();
-        match &text {
-            None => {
-                let message = format!("this is {}: write a text or a number", node.kind());
-                self.wrong(node.span, message);
-            }
-            Some(text) if text.contains('\0') => {
-                self.wrong(node.span, "a variable cannot contain a NUL character: remove it");
-            }
-            Some(_) => {}
+        let Some(text) = node.scalar() else { return self.unexpected(node, "a text or a number") };
+        if text.contains('\0') {
+            self.wrong(node.span, "a variable cannot contain a NUL character: remove it");
         }
-        text
+        Some(text)
     }
 
     /// The variables of a step, whose values may hold placeholders.
@@ -119,7 +102,7 @@ impl Forms<'_> {
         for (key, value) in self.variables(Some(node), false) {
             let Some(text) = self.variable_text(value) else { continue };
             let parsed = Template::parse(&text, available);
-            let Some(template) = self.located(value, &text, parsed) else { continue };
+            let Some(template) = self.located(value, parsed) else { continue };
             let unescaped = text.matches("${").count() - text.matches("$${").count();
             if unescaped > template.placeholders().count() {
                 self.wrong(

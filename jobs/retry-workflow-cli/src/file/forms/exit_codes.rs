@@ -53,15 +53,10 @@ impl Forms<'_> {
 
     /// A code, a range of codes, or a list of them.
     fn codes(&mut self, node: &Node) -> Vec<RangeInclusive<u8>> {
-        let list = match &node.value {
-            Value::List(list) if list.is_empty() => {
-                self.wrong(node.span, "this list is empty: write exit codes, such as [75, 137]");
-                return Vec::new();
-            }
-            Value::List(list) => list.as_slice(),
-            _ => std::slice::from_ref(node),
-        };
-        list.iter().filter_map(|node| self.code(node)).collect()
+        if node.each().is_empty() {
+            self.wrong(node.span, "this list is empty: write exit codes, such as [75, 137]");
+        }
+        node.each().iter().filter_map(|node| self.code(node)).collect()
     }
 
     fn code(&mut self, node: &Node) -> Option<RangeInclusive<u8>> {
@@ -84,8 +79,7 @@ impl Forms<'_> {
                      of them"
             }
         };
-        self.wrong(node.span, message);
-        None
+        self.refuse(node.span, message)
     }
 }
 

@@ -18,7 +18,7 @@ impl Forms<'_> {
         for (key, example) in
             [("rate", "10/s"), ("concurrency", "{ per: \"${item.host}\", limit: 2 }")]
         {
-            if let Some(list) = node.get(key).filter(|node| each(node).is_empty()) {
+            if let Some(list) = node.get(key).filter(|node| node.each().is_empty()) {
                 self.wrong(
                     list.span,
                     format!(
@@ -27,7 +27,7 @@ impl Forms<'_> {
                 );
             }
         }
-        for limit in node.get("rate").map(each).unwrap_or_default() {
+        for limit in node.get("rate").map(Node::each).unwrap_or_default() {
             match &limit.value {
                 Value::Map(_) => {
                     let read =
@@ -43,7 +43,7 @@ impl Forms<'_> {
                 _ => limits.rate = self.rate(limit),
             }
         }
-        for limit in node.get("concurrency").map(each).unwrap_or_default() {
+        for limit in node.get("concurrency").map(Node::each).unwrap_or_default() {
             let Value::Map(_) = &limit.value else {
                 // Neither of them can be 0.
                 let most = limit.scalar().filter(|most| most != "0");
@@ -58,11 +58,7 @@ impl Forms<'_> {
                 continue;
             };
             let read = |forms: &mut Self, node: &Node| {
-                let most = forms.parsed(node.parse::<u32>())?;
-                if most == 0 {
-                    forms.wrong(node.span, "with `limit: 0` nothing runs: write 1 or more");
-                }
-                NonZeroU32::new(most).map(KeyLimitValue::Concurrency)
+                NonZeroU32::new(forms.positive(node, "limit")?).map(KeyLimitValue::Concurrency)
             };
             limits.by_key.extend(self.key_limit(limit, item, "2", read));
         }
@@ -71,8 +67,7 @@ impl Forms<'_> {
 
     fn rate(&mut self, node: &Node) -> Option<Rate> {
         let Some(text) = node.scalar() else {
-            self.wrong(node.span, format!("this is {}: write a rate, such as `10/s`", node.kind()));
-            return None;
+            return self.unexpected(node, "a rate, such as `10/s`");
         };
         let rate = text.parse::<Rate>();
         rate.map_err(|error| self.wrong(node.span, error.to_string())).ok()
@@ -109,13 +104,5 @@ impl Forms<'_> {
             Some(template)
         });
         Some(KeyLimit { per: per?, bound: bound? })
-    }
-}
-
-/// The entries of a list, or the one that is written without it.
-fn each(node: &Node) -> Vec<&Node> {
-    match &node.value {
-        Value::List(nodes) => nodes.iter().collect(),
-        _ => vec![node],
     }
 }

@@ -15,7 +15,11 @@ use crate::template::error::TemplateError;
 use crate::template::expression::Expression;
 use crate::template::path::{PathPart, item_path};
 use crate::template::placeholder::CapturedName;
-use crate::yaml::node::{Node, Value, known_here};
+use crate::yaml::node::{Node, Value};
+use crate::yaml::span::SourceSpan;
+
+const NULLS_FIRST: &str = "null and missing values always come last: remove `NULLS FIRST`";
+const NO_DIRECTION: &str = "write a field, then `ASC` or `DESC`; separate several with commas";
 
 impl Forms<'_> {
     /// Reads `map`; `captured` is what `setup` captures.
@@ -53,11 +57,7 @@ impl Forms<'_> {
         });
         let priority = node.get("priority").and_then(|priority| self.priority(priority, item));
         let max_parallel = match node.get("max_parallel") {
-            Some(most) => self.parsed(most.parse::<u32>()).inspect(|number| {
-                if *number == 0 {
-                    self.wrong(most.span, "with `max_parallel: 0` nothing runs: write 1 or more");
-                }
-            }),
+            Some(most) => self.positive::<u32>(most, "max_parallel"),
             None => Some(10),
         };
         Some(WorkflowPlan::MapReduce(Arc::new(MapPlan {
@@ -90,7 +90,7 @@ impl Forms<'_> {
             {
                 InputFrom::Command(Box::new(self.script(node, available)?))
             } else {
-                self.wrong(
+                return self.refuse(
                     node.span,
                     format!(
                         "is this a file or a command? Write `{{ file: \"{text}\" }}` or `{{ \
@@ -98,22 +98,13 @@ impl Forms<'_> {
                          .csv is taken as a file, and `-` as stdin"
                     ),
                 );
-                return None;
             };
             return Some(Input { from, format: None, span: node.span });
         };
         self.entries(node, "`file` or `command`", INPUT)?;
         let format = match node.get("format") {
             None => None,
-            Some(node) => {
-                let word = self.text(node)?;
-                let known = Format::NAMES.iter().find(|(name, _)| *name == word);
-                if known.is_none() {
-                    let meant = known_here(word, &Format::NAMES.map(|(name, _)| name));
-                    self.wrong(node.span, format!("unknown format `{word}`{meant}"));
-                }
-                Some(known?.1)
-            }
+            Some(node) => Some(self.choice(node, "format", &Format::NAMES)?),
         };
         let (from, span) = match (node.get("file"), node.get("command")) {
             (Some(file), None) => {
@@ -126,13 +117,13 @@ impl Forms<'_> {
                 (InputFrom::Command(Box::new(self.script(command, available)?)), command.span)
             }
             (Some(_), Some(second)) => {
-                self.wrong(second.span, "an input is either a `file` or a `command`: keep one");
-                return None;
+                let message = "an input is either a `file` or a `command`: keep one";
+                return self.refuse(second.span, message);
             }
             (None, None) if super::has_misspelt(node, &["file", "command"]) => return None,
             (None, None) => {
-                self.wrong(node.span, "this input has neither `file` nor `command`: write one");
-                return None;
+                let message = "this input has neither `file` nor `command`: write one";
+                return self.refuse(node.span, message);
             }
         };
         Some(Input { from, format, span })
@@ -148,27 +139,20 @@ impl Forms<'_> {
             match parsed {
                 Ok(parsed) => Some((parsed, filter.span)),
                 Err(TemplateError { at, part, message }) => {
-                    let span = filter.span_within(&self.source.text, at, &part);
-                    self.wrong(span, message);
-                    None
+                    self.refuse(filter.span_within(&self.source.text, at, &part), message)
                 }
             }
         });
         let sort = node.get("sort_by");
         let sort_by = sort.map(|sort| self.sort_by(sort)).unwrap_or_default();
-        let number = |forms: &mut Self, key| {
-            node.get(key).and_then(|node| forms.parsed(node.parse::<u64>()))
-        };
-        let max_items = number(self, "max_items");
-        if let (Some(0), Some(most)) = (max_items, node.get("max_items")) {
-            self.wrong(most.span, "with `max_items: 0` nothing runs: write 1 or more");
-        }
+        let max_items = node.get("max_items").and_then(|most| self.positive(most, "max_items"));
+        let offset = node.get("offset").and_then(|offset| self.parsed(offset.parse()));
         Selection {
             filter,
             distinct: node.get("distinct").and_then(|distinct| self.field(distinct)),
             sort_by,
             sort_span: sort.map(|sort| sort.span).unwrap_or_default(),
-            offset: number(self, "offset").unwrap_or_default(),
+            offset: offset.unwrap_or_default(),
             max_items,
         }
     }
@@ -188,24 +172,20 @@ impl Forms<'_> {
 
     fn field(&mut self, node: &Node) -> Option<Vec<PathPart>> {
         let text = self.text(node)?.trim();
-        let path = item_path(text);
-        if path.is_none() {
-            self.wrong(
-                node.span,
-                format!("`{text}` is not a field of an item: write one such as `owner.id`"),
-            );
-        }
-        path
+        self.field_path(text, node.span)
+    }
+
+    fn field_path(&mut self, text: &str, span: SourceSpan) -> Option<Vec<PathPart>> {
+        item_path(text).filter(|_| !text.is_empty()).or_else(|| {
+            let message = "is not a field of an item: write one such as `owner.id`";
+            self.refuse(span, format!("`{text}` {message}"))
+        })
     }
 
     /// `score DESC, path`, or a list of them.
     fn sort_by(&mut self, node: &Node) -> Vec<SortKey> {
-        let list = match &node.value {
-            Value::List(list) => list.as_slice(),
-            _ => std::slice::from_ref(node),
-        };
         let mut keys = Vec::new();
-        for node in list {
+        for node in node.each() {
             let Some(text) = self.text(node) else { continue };
             let mut at = 0;
             for part in text.split(',') {
@@ -219,27 +199,16 @@ impl Forms<'_> {
                     [] | ["ASC"] | ["ASC", "NULLS", "LAST"] => false,
                     ["DESC"] | ["DESC", "NULLS", "LAST"] => true,
                     [.., "NULLS", "FIRST"] => {
-                        self.wrong(
-                            span,
-                            "null and missing values always come last: remove `NULLS FIRST`",
-                        );
+                        self.wrong(span, NULLS_FIRST);
                         continue;
                     }
                     _ => {
-                        self.wrong(
-                            span,
-                            "write a field, then `ASC` or `DESC`; separate several with commas",
-                        );
+                        self.wrong(span, NO_DIRECTION);
                         continue;
                     }
                 };
-                match item_path(name).filter(|_| !name.is_empty()) {
-                    Some(path) => keys.push(SortKey { name: name.to_owned(), path, descends }),
-                    None => self.wrong(
-                        span,
-                        format!("`{name}` is not a field of an item: write one such as `owner.id`"),
-                    ),
-                }
+                let path = self.field_path(name, span);
+                keys.extend(path.map(|path| SortKey { name: name.to_owned(), path, descends }));
             }
         }
         keys

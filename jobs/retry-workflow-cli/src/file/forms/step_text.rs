@@ -43,11 +43,7 @@ fn write_step(node: &Node, text: &mut String) {
 
 /// Writes a command, a step or a list of steps, each with the steps that follow its success.
 fn write_steps(node: &Node, text: &mut String) {
-    let list = match &node.value {
-        Value::List(list) => list.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    for step in list {
+    for step in node.each() {
         write_step(step, text);
         if let Some(then) = step.get("on_success") {
             text.push('>');

@@ -20,7 +20,7 @@ use crate::template::parse::{Braced, braced, misnamed, named};
 use crate::template::placeholder::{CapturedName, Placeholder, Placeholders};
 use crate::template::shell::Script;
 use crate::template::text::Template;
-use crate::yaml::node::{Node, Value, known_here};
+use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 
 /// The key of a step that bounds the waits of servers.
@@ -77,13 +77,10 @@ impl Forms<'_> {
     /// A list of steps, or a single one.
     pub(super) fn steps(&mut self, node: &Node, available: AvailableValues<'_>) -> Steps {
         let list = match &node.value {
-            Value::List(list) => list.as_slice(),
-            Value::Map(_) => std::slice::from_ref(node),
+            Value::List(_) | Value::Map(_) => node.each(),
             _ => {
-                let message =
-                    format!("this is {}: write a list of steps, such as `- shell: …`", node.kind());
-                self.wrong(node.span, message);
-                &[]
+                let expected = "a list of steps, such as `- shell: …`";
+                self.unexpected::<&[Node]>(node, expected).unwrap_or_default()
             }
         };
         if list.is_empty() && matches!(node.value, Value::List(_)) {
@@ -105,12 +102,7 @@ impl Forms<'_> {
     }
 
     fn step(&mut self, node: &Node, label: String, available: AvailableValues<'_>) -> Option<Step> {
-        if !matches!(node.value, Value::Map(_)) {
-            let message = format!("this is {}: write a step, such as `shell: …`", node.kind());
-            self.wrong(node.span, message);
-            return None;
-        }
-        self.entries(node, "a step", STEP);
+        self.entries(node, "a step, such as `shell: …`", STEP)?;
         self.read_step(node, label, available)
     }
 
@@ -161,11 +153,8 @@ impl Forms<'_> {
         let beside = config.and_then(|config| config.get("on_failure"));
         step.after_failure = match (node.get("on_failure"), beside) {
             (Some(own), Some(_)) => {
-                self.wrong(
-                    own.span,
-                    "`on_failure` is set twice, here and in `retry_config`: keep one",
-                );
-                None
+                let message = "`on_failure` is set twice, here and in `retry_config`: keep one";
+                self.refuse(own.span, message)
             }
             (Some(own), None) => self.after_failure(own, inner),
             (None, Some(node)) => {
@@ -195,8 +184,7 @@ impl Forms<'_> {
         if let Some((_, second)) = kinds.next() {
             let message =
                 "a step has only one of `exec`, `shell` and `claude`: make this a separate step";
-            self.wrong(second.span, message);
-            return None;
+            return self.refuse(second.span, message);
         }
         match kind {
             "exec" => self.exec(what, available),
@@ -208,17 +196,13 @@ impl Forms<'_> {
     /// A program and its arguments.
     fn exec(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Run> {
         let Value::List(words) = &node.value else {
-            let message = format!(
-                "this is {}: write a list of the program and its arguments, such as \
-                 [\"./import.sh\", \"--id=${{item.id}}\"]",
-                node.kind()
-            );
-            self.wrong(node.span, message);
-            return None;
+            let expected = "a list of the program and its arguments, such as [\"./import.sh\", \
+                            \"--id=${item.id}\"]";
+            return self.unexpected(node, expected);
         };
         let Some((program, arguments)) = words.split_first() else {
-            self.wrong(node.span, "this list is empty: write the program and its arguments");
-            return None;
+            let message = "this list is empty: write the program and its arguments";
+            return self.refuse(node.span, message);
         };
         let arguments: Vec<_> =
             arguments.iter().map(|word| self.argument(word, available)).collect();
@@ -230,8 +214,7 @@ impl Forms<'_> {
                  of its name; write the name here",
                 placeholder.written
             );
-            self.wrong(placeholder.span, message);
-            return None;
+            return self.refuse(placeholder.span, message);
         }
         let arguments: Vec<_> = arguments.into_iter().collect::<Option<_>>()?;
         let code = code_of_shell(name, &words[1..]);
@@ -248,11 +231,7 @@ impl Forms<'_> {
             Value::Text(text) => text.as_str(),
             _ => self.text(node)?,
         };
-        if let Some(at) = text.find('\0') {
-            let span = node.span_within(&self.source.text, at, "");
-            self.wrong(span, "a command cannot contain a NUL character: remove it");
-            return None;
-        }
+        self.without_nul(node, text)?;
         for (at, _) in text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')) {
             let written = text[at..].find('}').map(|end| &text[at..=at + end]);
             if let Some(written) = written
@@ -268,7 +247,7 @@ impl Forms<'_> {
         }
         self.hint_at_other_placeholders(node, text);
         let template = Template::parse(text, available);
-        self.located(node, text, template)
+        self.located(node, template)
     }
 
     /// Reads the longest wait that a server may ask for, a key of the step.
@@ -284,12 +263,11 @@ impl Forms<'_> {
     /// Reads how long an item may be postponed, a key of the step.
     fn max_postponed(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Bound> {
         if !available.postpones {
-            self.wrong(
+            return self.refuse(
                 node.span,
                 "this step cannot be postponed, only steps of `commands`, `agent_template`, \
                  `reduce` and `tasks` can: remove `max_postponed`",
             );
-            return None;
         }
         if node.scalar().as_deref() == Some("unlimited") {
             return Some(Bound::Unlimited);
@@ -356,11 +334,10 @@ impl Forms<'_> {
         instead: &mut Vec<(&str, Node)>,
     ) -> (Option<ExitCodes>, bool) {
         let Some(node @ Node { value, span }) = config.get(key) else { return (None, false) };
-        let list = match value {
-            Value::List(list) => list.as_slice(),
-            Value::Map(_) => return (None, false),
-            _ => std::slice::from_ref(node),
-        };
+        if let Value::Map(_) = value {
+            return (None, false);
+        }
+        let list = node.each();
         let (others, codes) = self.exit_codes(list);
         if others.len() == list.len() {
             return (None, false);
@@ -432,12 +409,15 @@ impl Forms<'_> {
             return Some(Expression::Literal(holds.into()));
         }
         let text = self.text(node)?;
+        let source = &self.source.text;
         let parsed = Expression::parse(text, |name, at| {
             let inner = text[at..].starts_with("${");
             let written = if inner { format!("${{{name}}}") } else { name.to_owned() };
-            named(name, written, at, available)
+            let mut placeholder = named(name, written, at, available)?;
+            placeholder.span = node.span_within(source, at, &placeholder.written);
+            Ok(placeholder)
         });
-        self.located(node, text, parsed.map_err(|error| vec![error]))
+        self.valid(node, parsed.map_err(|error| vec![error]))
     }
 
     /// Reads the part of the output to keep. `true` keeps it for the next step only, which has it
@@ -462,16 +442,7 @@ impl Forms<'_> {
         }
         let format = match format {
             None => CaptureFormat::String,
-            Some(node) => {
-                let word = self.text(node)?;
-                let known = CaptureFormat::NAMES.iter().find(|(name, _)| *name == word);
-                if known.is_none() {
-                    let names = CaptureFormat::NAMES.map(|(name, _)| name);
-                    let meant = known_here(word, &names);
-                    self.wrong(node.span, format!("unknown format `{word}`{meant}"));
-                }
-                known?.1
-            }
+            Some(node) => self.choice(node, "format", &CaptureFormat::NAMES)?,
         };
         Some(Capture { name: name.to_owned(), format })
     }
@@ -508,18 +479,14 @@ impl Forms<'_> {
         let text = self.text(node)?;
         self.hint_at_other_placeholders(node, text);
         let template = Template::parse(text, available);
-        self.located(node, text, template)
+        self.located(node, template)
     }
 
     pub(super) fn script(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<Script> {
         let text = self.text(node)?;
-        if let Some(at) = text.find('\0') {
-            let span = node.span_within(&self.source.text, at, "");
-            self.wrong(span, "a command cannot contain a NUL character: remove it");
-            return None;
-        }
+        self.without_nul(node, text)?;
         let script = Script::parse(text, available);
-        let script = self.located(node, text, script)?;
+        let script = self.located(node, script)?;
         self.hint_at_other_placeholders(node, text);
         if !script.values.is_empty()
             && text.contains("sh")
@@ -550,20 +517,22 @@ impl Forms<'_> {
     pub(super) fn located<T: Placeholders>(
         &mut self,
         node: &Node,
-        text: &str,
         parsed: Result<T, Vec<TemplateError>>,
     ) -> Option<T> {
+        let mut parsed = self.valid(node, parsed)?;
+        for Placeholder { written, span, .. } in parsed.placeholders_mut() {
+            *span = node.span_within(&self.source.text, span.start, written);
+        }
+        Some(parsed)
+    }
+
+    /// Unwraps a parse result, or reports the mistakes.
+    fn valid<T>(&mut self, node: &Node, parsed: Result<T, Vec<TemplateError>>) -> Option<T> {
         let errors = match parsed {
-            Ok(mut parsed) => {
-                for Placeholder { written, span, .. } in parsed.placeholders_mut() {
-                    *span = node.span_within(&self.source.text, span.start, written);
-                }
-                return Some(parsed);
-            }
+            Ok(parsed) => return Some(parsed),
             Err(errors) => errors,
         };
         for TemplateError { at, part, message } in errors {
-            debug_assert!(text.is_char_boundary(at));
             let span = node.span_within(&self.source.text, at, &part);
             self.wrong(span, message);
         }
@@ -571,20 +540,9 @@ impl Forms<'_> {
     }
 }
 
-impl Placeholders for Expression<Placeholder> {
-    fn placeholders_mut(&mut self) -> impl Iterator<Item = &mut Placeholder> {
-        self.references_mut().into_iter()
-    }
-}
-
 /// The names under which steps capture their output, whatever else is wrong with them.
 pub(super) fn captured_names(steps: Option<&Node>) -> Vec<CapturedName> {
-    let list = match steps.map(|steps| (&steps.value, steps)) {
-        Some((Value::List(list), _)) => list.as_slice(),
-        Some((_, one)) => std::slice::from_ref(one),
-        None => &[],
-    };
-    list.iter().filter_map(captured_name).collect()
+    steps.iter().flat_map(|steps| steps.each()).filter_map(captured_name).collect()
 }
 
 /// The name under which later steps know an output, whatever else is wrong with the step.

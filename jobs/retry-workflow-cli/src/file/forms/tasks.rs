@@ -17,11 +17,7 @@ const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
 impl Forms<'_> {
     pub(super) fn graph(&mut self, root: &Node) -> Option<WorkflowPlan> {
         let node = self.needed(root, "tasks", "mode: graph")?;
-        let Value::Map(entries) = &node.value else {
-            let message = format!("this is {}: write a map of names and their tasks", node.kind());
-            self.wrong(node.span, message);
-            return None;
-        };
+        let entries = self.map(node, "a map of names and their tasks")?;
         let tasks: Vec<_> = entries.iter().filter_map(|(key, node)| self.task(key, node)).collect();
         let needs: Vec<_> =
             tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
@@ -43,8 +39,7 @@ impl Forms<'_> {
                 let name = self.text(one)?;
                 if name.contains(',') {
                     let message = format!("several tasks are a list: write `[{name}]`");
-                    self.wrong(one.span, message);
-                    return None;
+                    return self.refuse(one.span, message);
                 }
                 vec![name.to_owned()]
             }

@@ -2,26 +2,14 @@
 //!
 //! Start with [`policies`]. The options themselves are listed at [`retry`](macro@crate::retry).
 
-/// Creates a module for each page. The links of a page name files, and its last lines define them for
-/// readers of the repository. The definitions here come first, so rustdoc links to modules.
+/// Creates a module for each page. The links of a page name files, and its last lines define them
+/// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
+/// modules.
 macro_rules! pages {
     ($($(#[$about:meta])* $page:ident: $file:literal;)*) => {$(
         $(#[$about])*
         ///
-        /// [breakers.md]: crate::guide::breakers
-        /// [breakers.md#one-callers-retry-after-holds-all]: crate::guide::breakers#one-callers-retry-after-holds-all
-        /// [errors.md#certainly-not-sent]: crate::guide::errors#certainly-not-sent
-        /// [breakers.md#quotas]: crate::guide::breakers#quotas
-        /// [files.md]: crate::guide::files
-        /// [hedging.md]: crate::guide::hedging
-        /// [http.md]: crate::guide::http
-        /// [http.md#the-longest-wait]: crate::guide::http#the-longest-wait
-        /// [nested.md]: crate::guide::nested
-        /// [observing.md]: crate::guide::observing
-        /// [overrides.md]: crate::guide::overrides
-        /// [servers.md#headers]: crate::guide::servers#headers
-        /// [watching.md]: crate::guide::watching
-        /// [../testing.md]: crate::testing
+        #[doc = include_str!("guide/links.txt")]
         #[doc = concat!("[pictures/breaker.svg]: ", include_str!("guide/pictures/breaker.uri"))]
         #[doc = concat!("[pictures/decisions.svg]: ", include_str!("guide/pictures/decisions.uri"))]
         ///

@@ -6,6 +6,8 @@
 //! $ retry-workflow run import.yml
 //! ```
 //!
+//! The [`guide`] has a page for each subject of workflow files.
+//!
 //! As a library, this crate has [`main`], and the reader of workflow files for programs that check
 //! them: [`WorkflowFile`].
 
@@ -17,6 +19,9 @@ mod steps;
 mod file;
 mod runner;
 mod command;
+// Documentation only.
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 
 pub use command::main;
 pub use file::{FileError, WorkflowFile};

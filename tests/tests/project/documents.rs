@@ -233,6 +233,26 @@ fn links_of_the_guide_stay_in_the_documentation() {
     assert_none(&mistakes);
 }
 
+/// Rustdoc takes a link to a file for an address, unless a definition leads it to a module.
+#[test]
+fn links_between_pages_of_a_guide_lead_to_modules_in_the_documentation() {
+    let mut mistakes = Vec::new();
+    for (path, page) in pages() {
+        let Some(folder) = path.parent().filter(|folder| folder.ends_with("src/guide")) else {
+            continue;
+        };
+        let read = |file: PathBuf| fs::read_to_string(root().join(file)).unwrap_or_default();
+        let definitions = read(folder.with_extension("rs")) + &read(folder.join("links.txt"));
+        for (line, link) in page.links {
+            let is_page = !link.starts_with('#') && !link.contains("://");
+            if is_page && !definitions.contains(&format!("[{link}]: ")) {
+                mistakes.push(format!("{}:{line}: {link} is not defined", path.display()));
+            }
+        }
+    }
+    assert_none(&mistakes);
+}
+
 #[test]
 fn code_of_each_page_of_the_guide_is_compiled() {
     let compiled = fs::read_to_string(root().join("tests/src/lib.rs")).expect("the list of pages");

@@ -171,7 +171,7 @@ Examples:
     /// Check workflow files without running anything
     #[command(after_help = "\
 Each mistake is shown with its line and file:line:column. The exit code is 2 if there are any.
-The keys of workflow files: jobs/retry-workflow-cli/WORKFLOWS.md
+The keys of workflow files: https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/
 
 Examples:
   retry-workflow check jobs/*.yml

@@ -492,7 +492,7 @@ fn foreign_key_hint(key: &str, known: &[&str]) -> Option<&'static str> {
         {
             "says in other tools when a job starts, but this command does not schedule jobs: start \
              `retry-workflow run` by cron or a systemd timer, as \
-             jobs/retry-workflow-cli/WORKFLOWS.md#when-a-job-begins shows"
+             https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/schedule/ shows"
         }
         _ => return None,
     })

@@ -15,7 +15,7 @@ mod command_usage;
 mod file_bad;
 mod file_forms;
 mod file_input;
+mod guide;
 mod places;
 mod readme;
 mod schema;
-mod workflows_md;

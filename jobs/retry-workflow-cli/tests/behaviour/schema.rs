@@ -9,6 +9,7 @@ use retry_workflow_cli::WorkflowFile;
 use serde_json::Value;
 
 use super::command::run;
+use super::guide;
 use super::places::{PLACES, known};
 
 fn schema() -> Value {
@@ -80,10 +81,8 @@ fn what_the_reader_takes_is_right_by_the_schema() {
         let documents = text.split("\n---\n").map(str::to_owned);
         texts.extend(documents.map(|text| (path.display().to_string(), text)));
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("WORKFLOWS.md");
-    let page = fs::read_to_string(page).unwrap();
-    for block in page.split("\n```yaml\n").skip(1) {
-        texts.push(("WORKFLOWS.md".to_owned(), block.split("\n```").next().unwrap().to_owned()));
+    for (name, page) in guide::pages() {
+        texts.extend(guide::examples(&page).map(|text| (name.clone(), text.to_owned())));
     }
     let mut count = 0;
     for (name, text) in texts {

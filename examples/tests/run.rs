@@ -38,6 +38,22 @@ fn assert_in_order(output: &str, texts: &[&str]) {
     }
 }
 
+/// No server listens on port 1, so each attempt is refused.
+#[test]
+fn first() {
+    let output = Command::new(path_of("first")).output().expect("the example runs");
+    assert!(!output.status.success(), "{output:?}");
+    assert_in_order(
+        &String::from_utf8_lossy(&output.stderr),
+        &[
+            "first::connect: attempt 1 of 4 failed, next in ",
+            "first::connect: attempt 2 of 4 failed, next in ",
+            "first::connect: attempt 3 of 4 failed, next in ",
+            "Error: Os {",
+        ],
+    );
+}
+
 /// In real time, as a reader sees it.
 #[test]
 fn quickstart() {

@@ -48,4 +48,6 @@ pages! {
     /// Figures compared with hand-written loops and other libraries, and the build time of
     /// each feature.
     costs: "guide/costs.md";
+    /// Other libraries: backon, tower, tokio-retry2, resilience4j, tower-resilience, seatbelt.
+    comparison: "guide/comparison.md";
 }

@@ -153,6 +153,25 @@ fn the_readme_is_short() {
 }
 
 #[test]
+fn the_first_example_of_the_readme_is_the_one_of_the_quickstart() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect(path);
+    let (readme, example) = (read("README.md"), read("examples/quickstart/first.rs"));
+    let (_, shown) = readme.split_once("```rust,no_run\n").expect("a first example");
+    let (shown, _) = shown.split_once("```").expect("its end");
+    let (_, code) = example.split_once("\n\n").expect("a header");
+    assert_eq!(shown, code);
+}
+
+/// A phone shows three columns whole.
+#[test]
+fn tables_of_the_readme_fit_on_a_phone() {
+    let tables = &pages()[Path::new("README.md")].tables;
+    let wide = tables.iter().filter(|(_, columns)| *columns > 3);
+    let wide = wide.map(|(line, columns)| format!("README.md:{line}: {columns} columns"));
+    assert_none(&wide.collect::<Vec<_>>());
+}
+
+#[test]
 fn measured_tables_fit_on_a_screen() {
     let page = &pages()[Path::new("docs/BENCHMARKS.md")];
     assert!(!page.tables.is_empty());

@@ -293,10 +293,33 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Hint> {
     None
 }
 
+impl Interrupted {
+    /// Returns the interruption in the `source()` chain of an error.
+    ///
+    /// It is found in every error that is created from one, such as [`std::io::Error`] and the
+    /// errors of clients.
+    ///
+    /// ```
+    /// use retry_runtime::Interrupted;
+    /// use std::io;
+    /// use std::time::Duration;
+    ///
+    /// let cut = Interrupted::timeout(Duration::from_secs(2));
+    /// let error = io::Error::from(cut.clone());
+    /// assert_eq!(Interrupted::find_in(&error), Some(&cut));
+    ///
+    /// let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+    /// assert_eq!(Interrupted::find_in(&refused), None);
+    /// ```
+    pub fn find_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
+        links(error).find_map(known::held)
+    }
+}
+
 /// Returns whether the rejection by a breaker that holds calls is in the chain.
 pub(crate) fn is_held(error: &(dyn Error + 'static)) -> bool {
-    let is_held = |link| matches!(known::held(link), Some(Interrupted::Held { .. }));
-    registered::has_been_held() && links(error).any(is_held)
+    registered::has_been_held()
+        && matches!(Interrupted::find_in(error), Some(Interrupted::Held { .. }))
 }
 
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types
@@ -347,8 +370,10 @@ const LONGEST_CHAIN: usize = 64;
 pub(crate) fn links<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    core::iter::successors(Some(error), |&link| known::inside(link).or_else(|| link.source()))
-        .take(LONGEST_CHAIN)
+    core::iter::successors(Some(error), |&link| {
+        known::inside(link).or_else(|| link.source())
+    })
+    .take(LONGEST_CHAIN)
 }
 
 /// The link as one of the types whose meaning is known, if it is one.

@@ -102,11 +102,13 @@ impl<T> Outcome for Plain<T> {
     message = "`timeout`, `deadline` and `breaker` can end a call that has no error, and `{Self}` \
                cannot represent that",
     label = "this return type cannot hold an `Interrupted`",
-    note = "either write `impl From<retry_runtime::Interrupted> for` your error type",
-    note = "or return `Result<T, retry_runtime::RetryError<E>>`, which also holds the reason and \
-            the number of attempts",
-    note = "or use an error type that can hold it already: `anyhow::Error`, `Box<dyn Error + Send \
-            + Sync>` or `std::io::Error`"
+    note = "for your own error type, write `impl From<retry_runtime::Interrupted> for` it",
+    note = "for an error type of another crate, return `Result<T, retry_runtime::RetryError<E>>`, \
+            which also holds the reason and the number of attempts, or write `map_error = \
+            |error: RetryError<E>| …` and return your own error",
+    note = "`anyhow::Error`, `Box<dyn Error + Send + Sync>` and `std::io::Error` can hold it \
+            already, and so can the errors of tonic, sqlx, redis and tungstenite with the feature \
+            of that client, and `http::StatusCode` with the feature `http`"
 )]
 pub trait Interruptible {
     /// Creates the outcome of an attempt that was cut off.

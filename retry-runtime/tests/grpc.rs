@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use retry_runtime::durable::{CallState, Decision, Failed};
 use retry_runtime::{
-    Attempt, BreakerConfig, CircuitBreaker, Classify, Policy, Reason, Retrier, RetryError, State,
-    retry, retrying,
+    Attempt, BreakerConfig, CircuitBreaker, Class, Classify, Interrupted, Policy, Reason, Retrier,
+    RetryError, State, retry, retrying,
 };
 use tokio::time::Instant;
 use tonic::{Code, Status};
@@ -185,4 +185,29 @@ async fn a_hedge_that_must_not_be_repeated_ends_its_group() {
     let (begun, start) = (Cell::new(0), Instant::now());
     assert_eq!(ask(&begun).await.unwrap_err().reason(), Reason::NotRetryable);
     assert_eq!((begun.get(), start.elapsed()), (2, ms(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_holds_the_interruption_of_a_call() {
+    static USERS: CircuitBreaker =
+        CircuitBreaker::new("users", BreakerConfig::new().failure_threshold(1));
+
+    #[retry(attempts = 2, timeout = "2s", breaker = USERS, retry_on = [transient])]
+    async fn user() -> Result<u32, Status> {
+        std::future::pending().await
+    }
+
+    let late = user().await.unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded);
+    assert_eq!(late.message(), "the attempt timed out after 2s");
+    assert_eq!(Classify::class(&late), Class::TIMEOUT);
+
+    tokio::time::sleep(ms(10_000)).await;
+    let rejected = user().await.unwrap_err();
+    assert_eq!(rejected.code(), Code::Unavailable);
+    assert_eq!(Classify::class(&rejected), Class::empty());
+    let Some(Interrupted::CircuitOpen { remaining, .. }) = Interrupted::find_in(&rejected) else {
+        panic!("{rejected:?}")
+    };
+    assert_eq!(*remaining, ms(20_000));
 }

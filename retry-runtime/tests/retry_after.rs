@@ -12,7 +12,8 @@ use http::{Response, StatusCode};
 use retry_runtime::http::{StatusError, check};
 use retry_runtime::matchers::{rate_limit, server_error};
 use retry_runtime::{
-    Class, Classify, Interrupted, Policy, Reason, Retrier, RetryError, RetryEvent, classify, retry,
+    BreakerConfig, CircuitBreaker, Class, Classify, Interrupted, Policy, Reason, Retrier,
+    RetryError, RetryEvent, classify, retry,
 };
 use tokio::time::Instant;
 
@@ -320,4 +321,18 @@ async fn who_does_not_answer_at_all_is_a_network_failure() {
     let url = format!("http://{}/", support::NOWHERE);
     let error = get(&url).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_code_stands_for_the_interruption_of_a_call() {
+    static SHOP: CircuitBreaker =
+        CircuitBreaker::new("status codes", BreakerConfig::new().failure_threshold(1));
+
+    #[retry(attempts = 2, timeout = "2s", breaker = SHOP, retry_on = [timeout])]
+    async fn handler() -> Result<(), StatusCode> {
+        std::future::pending().await
+    }
+
+    assert_eq!(handler().await, Err(StatusCode::GATEWAY_TIMEOUT));
+    assert_eq!(handler().await, Err(StatusCode::SERVICE_UNAVAILABLE));
 }

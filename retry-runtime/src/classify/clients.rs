@@ -63,3 +63,52 @@ pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known
     for_each_client!(ask);
     None
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use core::time::Duration;
+
+    use crate::classify::{self, Class, Classify};
+    use crate::outcome::error::Interrupted;
+
+    /// Asserts that an error of a client that is created from an interruption keeps its class, its
+    /// wait and itself.
+    #[cfg_attr(
+        not(any(
+            feature = "redis",
+            feature = "sqlx-0_8",
+            feature = "sqlx-0_9",
+            feature = "tonic",
+            feature = "tungstenite"
+        )),
+        expect(dead_code, reason = "no such client")
+    )]
+    pub(in crate::classify) fn keeps_interruptions<
+        E: Classify + From<Interrupted> + core::error::Error + 'static,
+    >() {
+        let limit = Duration::from_secs(2);
+        let remaining = Duration::from_secs(7);
+        let breaker = crate::base::name::Name::from("shop");
+        for (interrupted, class, wait) in [
+            (Interrupted::Timeout { limit }, Class::TIMEOUT, None),
+            (Interrupted::Deadline { limit }, Class::TIMEOUT, None),
+            (
+                Interrupted::CircuitOpen { breaker: breaker.clone(), remaining },
+                Class::empty(),
+                None,
+            ),
+            (Interrupted::Held { breaker, remaining }, Class::RATE_LIMIT, Some(remaining)),
+            (Interrupted::Cancelled, Class::empty(), None),
+            (Interrupted::Value, Class::empty(), None),
+        ] {
+            crate::classify::registered::note_waits();
+            let error = E::from(interrupted.clone());
+            assert_eq!(Classify::class(&error), class, "{interrupted:?}");
+            assert_eq!(classify::error(&error), class, "{interrupted:?}");
+            assert_eq!(Classify::retry_after(&error), wait, "{interrupted:?}");
+            assert_eq!(Interrupted::find_in(&error), Some(&interrupted));
+            let boxed: Box<dyn core::error::Error> = Box::new(error);
+            assert_eq!(classify::error(&*boxed), class, "{interrupted:?}");
+        }
+    }
+}

@@ -121,8 +121,16 @@ impl fmt::Display for Reason {
 /// An attempt ended, or never began, without its own error.
 ///
 /// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way, so its
-/// error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. `anyhow::Error`,
-/// `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`] can already.
+/// error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. These can already:
+///
+/// - `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`]
+/// - `tonic::Status`, `sqlx::Error`, `redis::RedisError` and `tungstenite::Error`, with the feature
+///   of that client
+/// - `http::StatusCode`, with the feature `http`: 504 if a time limit passed, otherwise 503. The
+///   interruption itself is lost
+///
+/// A function with another error of another crate returns `Result<T, RetryError<E>>`, or has the
+/// option `map_error`. [`find_in`](Self::find_in) reads the interruption from an error.
 ///
 /// ```
 /// use retry_runtime::Interrupted;
@@ -240,6 +248,20 @@ impl From<Interrupted> for std::io::Error {
             | Interrupted::Value => std::io::ErrorKind::Other,
         };
         Self::new(kind, interrupted)
+    }
+}
+
+/// The status of a gateway that got no answer, for handlers that fail with one.
+#[cfg(feature = "http")]
+impl From<Interrupted> for ::http::StatusCode {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => Self::GATEWAY_TIMEOUT,
+            Interrupted::CircuitOpen { .. }
+            | Interrupted::Held { .. }
+            | Interrupted::Cancelled
+            | Interrupted::Value => Self::SERVICE_UNAVAILABLE,
+        }
     }
 }
 

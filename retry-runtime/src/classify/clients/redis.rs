@@ -3,6 +3,7 @@
 use ::redis::{ErrorKind, RedisError, RetryMethod, ServerErrorKind};
 
 use crate::classify::{Class, KnownError};
+use crate::outcome::error::Interrupted;
 
 impl KnownError for RedisError {
     fn known_class(&self) -> Option<Class> {
@@ -37,10 +38,21 @@ impl KnownError for RedisError {
     }
 }
 
+impl From<Interrupted> for RedisError {
+    fn from(interrupted: Interrupted) -> Self {
+        std::io::Error::from(interrupted).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::classify;
+
+    #[test]
+    fn an_interruption_survives_in_an_io_error_of_redis() {
+        classify::clients::tests::keeps_interruptions::<RedisError>();
+    }
 
     #[test]
     fn replies_are_known_by_their_kind() {

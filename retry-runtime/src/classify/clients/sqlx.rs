@@ -2,6 +2,7 @@
 //! of Postgres and `MySQL`, the result code of `SQLite`.
 
 use crate::classify::{Class, KnownError, sqlstate};
+use crate::outcome::error::Interrupted;
 
 macro_rules! known {
     ($core:ident) => {
@@ -16,6 +17,12 @@ macro_rules! known {
                     Error::PoolTimedOut => Some(Class::TIMEOUT | Class::NETWORK | Class::CONNECT),
                     _ => Some(Class::empty()),
                 }
+            }
+        }
+
+        impl From<Interrupted> for ::$core::Error {
+            fn from(interrupted: Interrupted) -> Self {
+                Self::Io(interrupted.into())
             }
         }
 
@@ -36,3 +43,16 @@ macro_rules! known {
 known!(sqlx_core_0_8);
 #[cfg(feature = "sqlx-0_9")]
 known!(sqlx_core_0_9);
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::clients::tests::keeps_interruptions;
+
+    #[test]
+    fn an_interruption_survives_in_an_io_error_of_sqlx() {
+        #[cfg(feature = "sqlx-0_8")]
+        keeps_interruptions::<sqlx_core_0_8::Error>();
+        #[cfg(feature = "sqlx-0_9")]
+        keeps_interruptions::<sqlx_core_0_9::Error>();
+    }
+}

@@ -4,10 +4,12 @@ mod retry_info;
 
 use core::error::Error;
 use core::time::Duration;
+use std::sync::Arc;
 
 use ::tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use crate::classify::{Class, Hint, KnownError, by_texts, by_types, links, text, text_of};
+use crate::outcome::error::Interrupted;
 
 impl KnownError for Status {
     fn known_class(&self) -> Option<Class> {
@@ -68,6 +70,22 @@ fn pushback(status: &Status) -> Option<Hint> {
     Some(wait.map_or(Hint::Never, |millis| Hint::Wait(Duration::from_millis(millis))))
 }
 
+/// The interruption is the source of the status, and its text the message.
+impl From<Interrupted> for Status {
+    fn from(interrupted: Interrupted) -> Self {
+        let code = match interrupted {
+            Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => Code::DeadlineExceeded,
+            Interrupted::CircuitOpen { .. } => Code::Unavailable,
+            Interrupted::Held { .. } => Code::ResourceExhausted,
+            Interrupted::Cancelled => Code::Cancelled,
+            Interrupted::Value => Code::Unknown,
+        };
+        let mut status = Self::new(code, interrupted.to_string());
+        status.set_source(Arc::new(interrupted));
+        status
+    }
+}
+
 impl KnownError for TimeoutExpired {
     fn known_class(&self) -> Option<Class> {
         Some(Class::TIMEOUT)
@@ -83,7 +101,6 @@ impl KnownError for ConnectError {
 #[cfg(test)]
 mod tests {
     use core::fmt;
-    use std::sync::Arc;
 
     use ::tonic::metadata::MetadataValue;
 
@@ -92,6 +109,11 @@ mod tests {
 
     fn class(error: impl core::error::Error + 'static) -> Class {
         classify::error(&error)
+    }
+
+    #[test]
+    fn an_interruption_survives_in_a_status() {
+        crate::classify::clients::tests::keeps_interruptions::<Status>();
     }
 
     #[test]

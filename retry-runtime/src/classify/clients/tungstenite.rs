@@ -5,6 +5,7 @@ use ::tungstenite::error::ProtocolError;
 
 use crate::classify::{Class, Classify as _, Hint, KnownError};
 use crate::http::{StatusError, retry_after};
+use crate::outcome::error::Interrupted;
 
 impl KnownError for Error {
     fn known_class(&self) -> Option<Class> {
@@ -33,12 +34,23 @@ impl KnownError for Error {
     }
 }
 
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Io(interrupted.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
     use super::*;
     use crate::classify::Classify;
+
+    #[test]
+    fn an_interruption_survives_in_an_io_error_of_tungstenite() {
+        crate::classify::clients::tests::keeps_interruptions::<Error>();
+    }
 
     #[test]
     fn a_refused_upgrade_is_its_status_and_its_wait() {

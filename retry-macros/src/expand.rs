@@ -54,7 +54,7 @@ use std::cell::LazyCell;
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use retry_rules::{Field, Policy};
-use syn::{Expr, Ident, ReturnType, Type};
+use syn::{Expr, Ident, Type};
 
 use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
@@ -67,7 +67,7 @@ use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::{SpanRange, quote};
 
 use crate::signature;
-use crate::value::mentions;
+use crate::tokens::search::mentions;
 use crate::value::runtime::Scope;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
@@ -130,12 +130,11 @@ fn expand(
     mut errors: Errors,
 ) -> TokenStream {
     signature::check(args, &function, arguments, &form, &mut errors);
-    let declared = match (&form, &function.sig.output) {
-        (Form::Boxed(boxed), _) => boxed.output.clone(),
-        (_, ReturnType::Type(_, ty)) => (**ty).clone(),
-        (_, ReturnType::Default) if args.has_ok() => syn::parse_quote!(()),
+    let declared = match function.returned(&form) {
+        Some(ty) => ty.clone(),
+        None if args.has_ok() => syn::parse_quote!(()),
         // The check has reported this; without a type, the loop cannot be built.
-        (_, ReturnType::Default) => return with_errors(args, function, errors),
+        None => return with_errors(args, function, errors),
     };
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);

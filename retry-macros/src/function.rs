@@ -13,6 +13,8 @@ use syn::{
     Type, Visibility,
 };
 
+use crate::tokens::search::{find, is_punct, is_word};
+
 /// A function with a body.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
@@ -79,9 +81,8 @@ fn peel(token: TokenTree) -> TokenTree {
 /// Moves the inner attributes of a body, `#![…]`, to the function, because the body is about to
 /// become a block inside another.
 fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Result<Group> {
-    let is_punct = |token: Option<TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let mut tokens = body.stream().into_iter();
-    if !is_punct(tokens.next(), '#') || !is_punct(tokens.next(), '!') {
+    if !is_punct(tokens.next().as_ref(), '#') || !is_punct(tokens.next().as_ref(), '!') {
         return Ok(body);
     }
     let split = |input: ParseStream| {
@@ -95,114 +96,72 @@ fn without_inner_attributes(body: Group, attrs: &mut Vec<Attribute>) -> syn::Res
     Ok(outer)
 }
 
-const FOR_CLOSURES: &str = "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a \
-     `Retrier`, whose policy may be known only at runtime";
-
-/// Returns whether a closure follows `async`.
-fn is_closure(tokens: &mut Tokens) -> bool {
-    match tokens.peek() {
-        Some(TokenTree::Ident(word)) => word == "move",
-        Some(TokenTree::Punct(punct)) => punct.as_char() == '|',
-        _ => false,
+/// The first two tokens behind the attributes and the visibility of an item.
+fn beginning(item: TokenStream) -> (Option<TokenTree>, Option<TokenTree>) {
+    let mut tokens = item.into_iter().peekable();
+    loop {
+        match tokens.next() {
+            Some(TokenTree::Punct(punct)) if punct.as_char() == '#' => drop(tokens.next()),
+            Some(TokenTree::Ident(word)) if word == "pub" => {
+                tokens.next_if(|next| matches!(next, TokenTree::Group(_)));
+            }
+            // The visibility of an item that a macro wrote.
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {}
+            first => return (first, tokens.next()),
+        }
     }
 }
 
-/// Returns whether the name of a constant or static follows `const` or `static`: not `fn`, `async`,
-/// `unsafe` or `extern`.
-fn is_value(tokens: &mut Tokens) -> bool {
-    const OF_FUNCTIONS: [&str; 4] = ["fn", "async", "unsafe", "extern"];
-    match tokens.peek() {
-        Some(TokenTree::Ident(word)) => OF_FUNCTIONS.iter().all(|known| word != known),
-        _ => false,
+/// A token as text; a block as its bracket.
+fn text(token: Option<&TokenTree>) -> String {
+    match token {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => "{".to_owned(),
+        token => token.map(ToString::to_string).unwrap_or_default(),
     }
 }
 
 /// Returns whether this is an expression or a statement. An error before it would be part of it,
 /// and a mistake of its own.
 pub(crate) fn is_inside_function(item: &TokenStream) -> bool {
-    let mut tokens = item.clone().into_iter().peekable();
-    while tokens
-        .next_if(|token| matches!(token, TokenTree::Punct(hash) if hash.as_char() == '#'))
-        .is_some()
-    {
-        tokens.next();
-    }
-    match tokens.next() {
-        Some(TokenTree::Punct(punct)) => punct.as_char() == '|',
-        Some(TokenTree::Group(group)) => group.delimiter() == Delimiter::Brace,
-        Some(TokenTree::Ident(word)) if word == "async" => is_closure(&mut tokens),
-        Some(TokenTree::Ident(word)) => word == "move" || word == "let",
-        _ => false,
-    }
+    let (first, second) = beginning(item.clone());
+    matches!(
+        (&*text(first.as_ref()), &*text(second.as_ref())),
+        ("|" | "{" | "move" | "let", _) | ("async", "|" | "move")
+    )
 }
-
-type Tokens = std::iter::Peekable<proc_macro2::token_stream::IntoIter>;
 
 /// Explains what is under the attribute instead of a function.
 fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
-    let mut tokens = item.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match &token {
-            // An attribute in front of the item.
-            TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                tokens.next();
-            }
-            // The visibility of an item that a macro wrote.
-            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {}
-            TokenTree::Ident(ident) => {
-                let advice = match ident.to_string().as_str() {
-                    "pub" => {
-                        tokens.next_if(|next| matches!(next, TokenTree::Group(_)));
-                        continue;
-                    }
-                    "async" if is_closure(&mut tokens) => FOR_CLOSURES,
-                    "move" => FOR_CLOSURES,
-                    "let" => {
-                        "retry the part that fails with `retrying!(name = \"…\", …, async { … })`"
-                    }
-                    "const" | "static" if is_value(&mut tokens) => {
-                        "put it on the function that computes this value; a value that is shared by \
-                         several functions is a `policy!( … )`"
-                    }
-                    "unsafe" | "async" | "const" | "extern" | "fn" => return error,
-                    "impl" => "put it on the methods of this impl that should be retried",
-                    "trait" => {
-                        "put it on the methods of the implementations, or on those with a default body"
-                    }
-                    "struct" | "enum" | "union" => "put it on the functions that should be retried",
-                    "mod" => "put it on the functions of this module that should be retried",
-                    _ => "put it on an `async fn` or a `fn` with a body",
-                };
-                return syn::Error::new(
-                    ident.span(),
-                    format!("`#[retry]` goes on a function: {advice}"),
-                );
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '|' => {
-                return syn::Error::new(
-                    punct.span(),
-                    format!("`#[retry]` goes on a function: {FOR_CLOSURES}"),
-                );
-            }
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                return syn::Error::new(
-                    group.span_open(),
-                    "`#[retry]` goes on a function: retry a block with \
-                     `retrying!(name = \"…\", …, async { … })`",
-                );
-            }
-            other => {
-                return syn::Error::new_spanned(
-                    other,
-                    "`#[retry]` goes on a function: put it on an `async fn` or a `fn` with a body",
-                );
-            }
+    let (first, second) = beginning(item);
+    let is_named = matches!(second, Some(TokenTree::Ident(_)));
+    let advice = match (&*text(first.as_ref()), &*text(second.as_ref())) {
+        ("async", "|" | "move") | ("|" | "move", _) => {
+            "a closure is retried by `retrying!(name = \"…\", …, || { … })`, or by a `Retrier`, \
+             whose policy may be known only at runtime"
         }
-    }
-    syn::Error::new(
-        error.span(),
-        "`#[retry]` goes on a function: put it on an `async fn` or a `fn` with a body",
-    )
+        ("{", _) => "retry a block with `retrying!(name = \"…\", …, async { … })`",
+        ("let", _) => "retry the part that fails with `retrying!(name = \"…\", …, async { … })`",
+        ("const" | "static", next)
+            if is_named && !matches!(next, "fn" | "async" | "unsafe" | "extern") =>
+        {
+            "put it on the function that computes this value; a value that is shared by several \
+             functions is a `policy!( … )`"
+        }
+        ("unsafe" | "async" | "const" | "extern" | "fn", _) => return error,
+        ("impl", _) => "put it on the methods of this impl that should be retried",
+        ("trait", _) => {
+            "put it on the methods of the implementations, or on those with a default body"
+        }
+        ("struct" | "enum" | "union", _) => "put it on the functions that should be retried",
+        ("mod", _) => "put it on the functions of this module that should be retried",
+        _ => "put it on an `async fn` or a `fn` with a body",
+    };
+    let place = match first {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group.span_open(),
+        Some(first) => first.span(),
+        None => error.span(),
+    };
+    syn::Error::new(place, format!("`#[retry]` goes on a function: {advice}"))
 }
 
 impl ToTokens for Function {
@@ -247,6 +206,15 @@ impl Function {
         }
     }
 
+    /// The type that an attempt returns, if one is written.
+    pub(crate) fn returned<'a>(&'a self, form: &'a Form) -> Option<&'a Type> {
+        match (form, &self.sig.output) {
+            (Form::Boxed(boxed), _) => Some(&boxed.output),
+            (_, ReturnType::Type(_, ty)) => Some(ty),
+            (_, ReturnType::Default) => None,
+        }
+    }
+
     /// Returns how the function runs, or why it cannot be retried.
     pub(crate) fn form(&self) -> syn::Result<Form> {
         let sig = &self.sig;
@@ -288,7 +256,7 @@ impl Function {
 /// The statements of a body, to be placed after others: in a block of their own if they begin with
 /// an item, because lints want items before statements.
 pub(crate) fn statements_of(body: &Group) -> TokenStream {
-    const ITEMS: [&str; 12] = [
+    const ITEMS: &[&str] = &[
         "async",
         "const",
         "enum",
@@ -300,21 +268,11 @@ pub(crate) fn statements_of(body: &Group) -> TokenStream {
         "static",
         "struct",
         "trait",
+        "type",
         "use",
     ];
-    let mut tokens = body.stream().into_iter().peekable();
-    // Skip attributes, which may precede an item.
-    while tokens
-        .next_if(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '#'))
-        .is_some()
-    {
-        tokens.next();
-    }
-    let is_item = match tokens.next() {
-        Some(TokenTree::Ident(word)) => ITEMS.iter().any(|item| word == item) || word == "type",
-        _ => false,
-    };
-    if !is_item {
+    let first = text(beginning(body.stream()).0.as_ref());
+    if !ITEMS.contains(&&*first) {
         return body.stream();
     }
     let mut block = Group::new(Delimiter::Brace, body.stream());
@@ -322,18 +280,9 @@ pub(crate) fn statements_of(body: &Group) -> TokenStream {
     TokenTree::Group(block).into()
 }
 
-/// Finds the identifier `name` in `tokens`, with the hygiene that it has there.
-pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
-    tokens.into_iter().find_map(|token| match token {
-        TokenTree::Ident(ident) if ident == name => Some(ident),
-        TokenTree::Group(group) => find(group.stream(), name),
-        _ => None,
-    })
-}
-
 /// Returns where `mut name` begins, if these tokens declare that.
 pub(crate) fn position_of_mut(tokens: &[TokenTree], name: &str) -> Option<usize> {
-    let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
+    let is = |at, word| is_word(tokens.get(at), word);
     (0..tokens.len()).find(|&at| is(at, "mut") && is(at + 1, name))
 }
 
@@ -361,14 +310,12 @@ fn replace_self(tokens: TokenStream, this: &Ident) -> TokenStream {
 fn unbox(body: &Group, output: Type) -> Option<Boxed> {
     let mut tokens: Vec<TokenTree> = body.stream().into_iter().collect();
     let TokenTree::Group(arguments) = tokens.pop()? else { return None };
-    let pinned = matches!(tokens.last(), Some(TokenTree::Ident(ident)) if ident == "pin");
-    if !pinned || arguments.delimiter() != Delimiter::Parenthesis {
+    if !is_word(tokens.last(), "pin") || arguments.delimiter() != Delimiter::Parenthesis {
         return None;
     }
     let mut inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
     let TokenTree::Group(block) = inside.pop()? else { return None };
-    let is_async = matches!(inside.first(), Some(TokenTree::Ident(ident)) if ident == "async");
-    if !is_async || block.delimiter() != Delimiter::Brace {
+    if !is_word(inside.first(), "async") || block.delimiter() != Delimiter::Brace {
         return None;
     }
     let (once, attempt) = split_block(&block);
@@ -385,7 +332,7 @@ fn unbox(body: &Group, output: Type) -> Option<Boxed> {
 /// };`: these run once, and only that block is retried. Any other block is retried as a whole.
 fn split_block(block: &Group) -> (TokenStream, Group) {
     let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
-    let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
+    let is = |at, word| is_word(tokens.get(at), word);
     let start = (0..tokens.len()).rev().find(|&at| is(at, "let") && is(at + 1, "__ret"));
     let Some(start) = start else { return (TokenStream::new(), block.clone()) };
     let attempt = tokens[start..].iter().find_map(|token| match token {

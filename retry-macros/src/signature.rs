@@ -4,13 +4,13 @@ mod by_value;
 
 use quote::ToTokens as _;
 use retry_rules::Field;
-use syn::{Expr, FnArg, Ident, PathArguments, ReceiverKind, ReturnType, Type};
+use syn::{Expr, FnArg, Ident, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::value::mentions;
+use crate::tokens::search::mentions;
 
 /// Checks the options against the function with these `arguments`.
 pub(crate) fn check(
@@ -50,7 +50,7 @@ pub(crate) fn check(
         );
     }
     if let ReturnType::Type(_, ty) = &sig.output {
-        if is_option(ty) {
+        if types::segment(ty, "Option").is_some_and(|option| !option.arguments.is_none()) {
             matchers_of_none(args, errors);
         }
     }
@@ -82,25 +82,19 @@ fn maps_error(args: &Args, function: &Function, form: &Form, errors: &mut Errors
     }
     let message = "`map_error` maps the error of a `Result`: write out `Result<T, F>`, with what \
                    `map_error` returns for `F`";
-    match (form, &function.sig.output) {
-        (Form::Boxed(boxed), _) if is_mapped(map, &boxed.output) => {}
-        (Form::Boxed(boxed), _) => errors.at(&boxed.output, message),
-        (_, ReturnType::Type(_, ty)) if is_mapped(map, ty) => {}
-        (_, ReturnType::Type(_, ty)) => errors.at(ty, message),
+    match function.returned(form) {
+        Some(ty) if is_mapped(map, ty) => {}
+        Some(ty) => errors.at(ty, message),
         // Unless values are retried, that nothing is returned is a mistake of its own.
-        (_, ReturnType::Default) if args.has_ok() => errors.at(name, message),
-        (_, ReturnType::Default) => {}
+        None if args.has_ok() => errors.at(name, message),
+        None => {}
     }
 }
 
 /// Reports a `history` whose error nothing receives.
 fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     let Some(name) = args.written("history") else { return };
-    let returned = match (form, &function.sig.output) {
-        (Form::Boxed(boxed), _) => Some(&boxed.output),
-        (_, ReturnType::Type(_, ty)) => Some(&**ty),
-        (_, ReturnType::Default) => None,
-    };
+    let is_returned = || function.returned(form).and_then(types::inside_retry_error).is_some();
     match args.on_failure {
         OnFailure::Fallback(_) => {}
         OnFailure::Continue => errors.at(
@@ -109,8 +103,7 @@ fn keeps_history(args: &Args, function: &Function, form: &Form, errors: &mut Err
              continue` returns a default value: remove it, or write `on_failure = \
              fallback(|error| …)`",
         ),
-        OnFailure::Stop if args.map_error.is_some() => {}
-        OnFailure::Stop if returned.is_some_and(|ty| types::inside_retry_error(ty).is_some()) => {}
+        OnFailure::Stop if args.map_error.is_some() || is_returned() => {}
         OnFailure::Stop => errors.at(
             name,
             "`history` is part of the `RetryError` of a call, which nothing receives here: return \
@@ -218,13 +211,6 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
         }
     }
     owned
-}
-
-fn is_option(ty: &Type) -> bool {
-    let Type::Path(path) = types::peel_type(ty) else { return false };
-    path.path.segments.last().is_some_and(|segment| {
-        segment.ident == "Option" && matches!(segment.arguments, PathArguments::AngleBracketed(_))
-    })
 }
 
 /// Reports options that have an effect only with a breaker.

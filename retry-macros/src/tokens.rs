@@ -3,4 +3,5 @@
 pub(crate) mod errors;
 pub(crate) mod grammar;
 pub(crate) mod hygiene;
+pub(crate) mod search;
 pub(crate) mod text;

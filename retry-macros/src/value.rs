@@ -6,12 +6,14 @@ pub(crate) mod runtime;
 use core::fmt::Display;
 use core::time::Duration;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::ToTokens;
+use retry_rules::foreign_names::word_here;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::tokens::hygiene::quote;
+use crate::tokens::search::mentions;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 
 /// A value as written, and its parsed form if it is known.
@@ -148,12 +150,10 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
                 "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
             ),
         }),
-        _ => match word(&expr).as_deref() {
-            Some("forever" | "infinite" | "infinity" | "endless" | "inf") => {
-                Err(wrong(&expr, "write `attempts = unlimited`"))
-            }
-            _ => Ok(Value::constant(expr)),
-        },
+        _ if word(&expr).and_then(|word| word_here(&word, &["unlimited"])).is_some() => {
+            Err(wrong(&expr, "write `attempts = unlimited`"))
+        }
+        _ => Ok(Value::constant(expr)),
     }
 }
 
@@ -250,66 +250,42 @@ fn wrong(tokens: impl ToTokens, message: impl Display) -> syn::Error {
     syn::Error::new_spanned(tokens, message)
 }
 
-impl ToTokens for Tokens<'_, Duration> {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        match self.0.known {
-            Some(duration) => {
-                let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-                tokens.extend(quote!(__retry::time(#secs, #nanos)));
-            }
-            None => match &self.0.runtime {
-                Some(runtime) => tokens.extend(runtime.evaluated()),
-                None => self.0.expr.to_tokens(tokens),
-            },
-        }
-    }
-}
-
-impl ToTokens for Tokens<'_, f64> {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        match self.0.known {
-            // Not representable as a token, such as `1e400`. Either it breaks a
-            // rule, or the compiler rejects it.
-            Some(number) if !number.is_finite() => self.0.expr.to_tokens(tokens),
-            // An integer is accepted where a float is meant: `base = 2`.
-            Some(number) if number >= 0.0 => quote!(#number).to_tokens(tokens),
-            Some(number) => {
-                let number = -number;
-                quote!(-#number).to_tokens(tokens);
-            }
-            None => match &self.0.runtime {
-                Some(runtime) => tokens.extend(runtime.evaluated()),
-                None => self.0.expr.to_tokens(tokens),
-            },
-        }
-    }
-}
-
-impl ToTokens for Tokens<'_, u32> {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        match self.0.known {
-            Some(number) => quote!(#number).to_tokens(tokens),
-            None => self.0.expr.to_tokens(tokens),
-        }
-    }
-}
-
 /// A value as tokens of the right type, however it was written.
 pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
 
-/// Returns whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as
-/// `{identifier}` in a string, where a formatting macro would find it.
-pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => is_wanted(&ident.to_string()),
-        TokenTree::Group(group) => mentions(group.stream(), is_wanted),
-        TokenTree::Literal(literal) => {
-            let text = literal.to_string();
-            text.split('{').skip(1).any(|rest| {
-                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-                is_wanted(&rest[..end.unwrap_or(rest.len())])
-            })
+/// A type of values that can be written as tokens.
+pub(crate) trait Literal: Copy {
+    fn literal(self) -> Option<TokenStream>;
+}
+
+impl Literal for Duration {
+    fn literal(self) -> Option<TokenStream> {
+        let (secs, nanos) = (self.as_secs(), self.subsec_nanos());
+        Some(quote!(__retry::time(#secs, #nanos)))
+    }
+}
+
+impl Literal for f64 {
+    fn literal(self) -> Option<TokenStream> {
+        let (sign, number) = ((self < 0.0).then(|| quote!(-)), self.abs());
+        // What is not representable, such as `1e400`, breaks a rule, or the compiler rejects it.
+        number.is_finite().then(|| quote!(#sign #number))
+    }
+}
+
+impl Literal for u32 {
+    fn literal(self) -> Option<TokenStream> {
+        Some(quote!(#self))
+    }
+}
+
+impl<T: Literal> ToTokens for Tokens<'_, T> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Value { expr, known, runtime } = self.0;
+        match (known.and_then(Literal::literal), runtime) {
+            (Some(literal), _) => tokens.extend(literal),
+            (None, Some(runtime)) => tokens.extend(runtime.evaluated()),
+            (None, None) => expr.to_tokens(tokens),
         }
-        TokenTree::Punct(_) => false,
-    })
+    }
 }

@@ -7,7 +7,7 @@ use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 use super::{Expansion, TimeoutMode};
 use crate::function::{self, Boxed, types};
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::value::mentions;
+use crate::tokens::search::{any_token, find, is_punct, mentions};
 
 /// Arguments that the attempt captures by mutable reference.
 ///
@@ -75,7 +75,7 @@ impl Expansion<'_> {
     /// Returns whether the returned value may borrow from a `&mut` argument that the body only
     /// reads: a unique borrow of that argument would end with the attempt.
     fn may_lend(&self) -> bool {
-        types::may_borrow(&self.declared)
+        types::borrows(self.declared.to_token_stream())
     }
 
     /// Removes `mut` from the arguments that are cloned for each attempt, and returns those that
@@ -112,8 +112,7 @@ impl Expansion<'_> {
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
             {
                 let this = Ident::new("__self", boxed.attempt.span());
-                let this =
-                    function::find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
+                let this = find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
                 rebound.captures.0.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
@@ -123,7 +122,7 @@ impl Expansion<'_> {
                 continue;
             }
             if let Pat::Ident(pat) = &*argument.pat {
-                if let Some(name) = function::find(boxed.attempt.stream(), &pat.ident.to_string()) {
+                if let Some(name) = find(boxed.attempt.stream(), &pat.ident.to_string()) {
                     if self.cancel_borrows(&pat.ident) {
                         continue;
                     }
@@ -314,18 +313,15 @@ pub(super) fn may_be_in_place(body: &Group, owned: &[String]) -> bool {
 /// Returns whether anything in a body may exit it, judging by its tokens: a macro or an attribute
 /// may expand to such code, and a loop may never end.
 fn may_leave(body: TokenStream) -> bool {
-    let tokens: Vec<TokenTree> = body.into_iter().collect();
-    let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
-    let is_bang = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
-    (0..tokens.len()).any(|at| match &tokens[at] {
+    any_token(body, &|tokens, at| match &tokens[at] {
         TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '#'),
         TokenTree::Ident(ident) => {
+            let is_macro = is_punct(tokens.get(at + 1), '!')
+                && matches!(tokens.get(at + 2), Some(TokenTree::Group(_)));
             let word = ident.to_string();
-            matches!(&*word, "return" | "break" | "continue" | "loop" | "yield")
-                || is_bang(at + 1) && is_group(at + 2)
+            is_macro || matches!(&*word, "return" | "break" | "continue" | "loop" | "yield")
         }
-        TokenTree::Group(group) => may_leave(group.stream()),
-        TokenTree::Literal(_) => false,
+        _ => false,
     })
 }
 

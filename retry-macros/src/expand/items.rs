@@ -11,7 +11,7 @@ use super::policy;
 use crate::args::{Breaker, OnFailure};
 use crate::options::hedge::HedgeDelay;
 use crate::tokens::hygiene::{SpanRange, quote};
-use crate::value::mentions;
+use crate::tokens::search::mentions;
 
 impl Expansion<'_> {
     /// The items of the function: its policy, its site, its own breaker, and the assertions for

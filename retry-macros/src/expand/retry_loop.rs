@@ -91,7 +91,9 @@ impl Expansion<'_> {
     /// by its name: no trait has to be asked.
     fn failure(&self) -> TokenStream {
         let outcome = self.return_place.locate(quote!(&outcome));
-        if self.returns_retry_error() || !self.args.has_ok() && types::is_result(&self.declared) {
+        if self.returns_retry_error()
+            || !self.args.has_ok() && types::segment(&self.declared, "Result").is_some()
+        {
             return outcome;
         }
         self.on_return_type(&quote!(Outcome::failure), &outcome)

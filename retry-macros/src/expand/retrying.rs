@@ -1,6 +1,6 @@
 //! `retrying!(…)`: the loop around a block of a function instead of around all of it.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use syn::ReturnType;
 
 use super::Expansion;
@@ -11,7 +11,7 @@ use crate::function::block::{self, Block};
 use crate::signature;
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::quote;
-use crate::value::mentions;
+use crate::tokens::search::{any_token, is_punct, mentions};
 use crate::value::runtime::Scope;
 
 /// Expands `retrying!(…)`.
@@ -66,31 +66,28 @@ impl Args {
                  `name = \"shop.connect\"`",
             ));
         }
-        if let Some(clone) = self.written("clone") {
-            return Err(syn::Error::new(
-                clone.span(),
+        let of_functions = [
+            (
+                "clone",
                 "`clone` is for the arguments of a function: in a block, clone what an attempt \
                  consumes at its beginning, as in `let body = body.clone();`",
-            ));
-        }
-        if let Some(carry) = self.written("carry") {
-            return Err(syn::Error::new(
-                carry.span(),
+            ),
+            (
+                "carry",
                 "`carry` is for the arguments of a function: remove it, because the attempts of a \
                  block share its variables anyway",
-            ));
-        }
-        if let Some(docs) = self.written("docs") {
-            return Err(syn::Error::new(
-                docs.span(),
-                "`docs` is for functions: a block has no documentation of its own",
-            ));
+            ),
+            ("docs", "`docs` is for functions: a block has no documentation of its own"),
+        ];
+        for (option, message) in of_functions {
+            if let Some(written) = self.written(option) {
+                return Err(syn::Error::new(written.span(), message));
+            }
         }
         let body = block.body.stream();
-        let leaves = |word: &str| word == "return";
-        let blamed = if has_question_mark(body.clone()) {
+        let blamed = if any_token(body.clone(), &|tokens, at| is_punct(tokens.get(at), '?')) {
             "`?`"
-        } else if mentions(body, &leaves) {
+        } else if mentions(body, &|word| word == "return") {
             "`return`"
         } else if matches!(self.on_failure, OnFailure::Fallback(_)) {
             "`fallback`"
@@ -109,12 +106,4 @@ impl Args {
             ),
         ))
     }
-}
-
-fn has_question_mark(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Punct(punct) => punct.as_char() == '?',
-        TokenTree::Group(group) => has_question_mark(group.stream()),
-        _ => false,
-    })
 }

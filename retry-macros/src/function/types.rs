@@ -2,7 +2,11 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Expr, GenericArgument, Pat, Path, PathArguments, Token, Type, TypeParamBound};
+use syn::{
+    Expr, GenericArgument, Pat, Path, PathArguments, PathSegment, Token, Type, TypeParamBound,
+};
+
+use crate::tokens::search::{any_token, is_punct, is_word};
 
 type Bounds = syn::punctuated::Punctuated<TypeParamBound, Token![+]>;
 
@@ -34,27 +38,36 @@ pub(super) fn boxed_output(ty: &Type) -> Option<Type> {
     }
 }
 
-fn only_argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+/// The last segment of a type's path, if it has this name.
+pub(crate) fn segment<'a>(ty: &'a Type, name: &str) -> Option<&'a PathSegment> {
     let Type::Path(path) = peel_type(ty) else { return None };
-    let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-    let mut types = arguments.args.iter().filter_map(|argument| match argument {
+    path.path.segments.last().filter(|segment| segment.ident == name)
+}
+
+fn arguments(segment: &PathSegment) -> impl Iterator<Item = &GenericArgument> {
+    let arguments = match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+        _ => None,
+    };
+    arguments.into_iter().flatten()
+}
+
+/// The types among the arguments of a segment.
+pub(crate) fn type_arguments(segment: &PathSegment) -> impl Iterator<Item = &Type> {
+    arguments(segment).filter_map(|argument| match argument {
         GenericArgument::Type(ty) => Some(ty),
         _ => None,
-    });
+    })
+}
+
+fn only_argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let mut types = type_arguments(segment(ty, name)?);
     types.next().filter(|_| types.next().is_none())
 }
 
 /// `E` of a declared `Result<T, E>`.
 pub(crate) fn error_of(ty: &Type) -> Option<&Type> {
-    let Type::Path(path) = peel_type(ty) else { return None };
-    let segment = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-    let types = arguments.args.iter().filter_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    });
-    types.skip(1).last()
+    type_arguments(segment(ty, "Result")?).skip(1).last()
 }
 
 /// The tokens that name the error of this return type: the whole type if it is not a `Result`, and
@@ -63,50 +76,34 @@ pub(crate) fn error_tokens(ty: &Type) -> TokenStream {
     if let Some(error) = error_of(ty) {
         return error.to_token_stream();
     }
-    let segment = match peel_type(ty) {
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    };
-    let Some(segment) =
-        segment.filter(|segment| segment.ident == "Result" || segment.ident == "Option")
-    else {
-        return ty.to_token_stream();
-    };
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
-        return TokenStream::new();
-    };
-    // An alias, such as `io::Result<T>`. A borrow in `T` does not concern the error.
-    let lifetimes =
-        arguments.args.iter().filter(|argument| matches!(argument, GenericArgument::Lifetime(_)));
-    lifetimes.map(ToTokens::to_token_stream).collect()
+    match segment(ty, "Result").or_else(|| segment(ty, "Option")) {
+        // An alias, such as `io::Result<T>`. A borrow in `T` does not concern the error.
+        Some(segment) => arguments(segment)
+            .filter(|argument| matches!(argument, GenericArgument::Lifetime(_)))
+            .map(ToTokens::to_token_stream)
+            .collect(),
+        None => ty.to_token_stream(),
+    }
 }
 
 /// Returns whether a type borrows, judging by its tokens: it contains a lifetime other than
 /// `'static`, or a reference without one.
 pub(crate) fn borrows(ty: TokenStream) -> bool {
-    let tokens: Vec<TokenTree> = ty.into_iter().collect();
-    let is_quote = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == '\'');
-    let is_static =
-        |at: usize| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == "static");
-    (0..tokens.len()).any(|at| match &tokens[at] {
-        TokenTree::Punct(punct) if punct.as_char() == '&' => !is_quote(at + 1),
-        TokenTree::Punct(_) => is_quote(at) && !is_static(at + 1),
-        TokenTree::Group(group) => borrows(group.stream()),
-        _ => false,
+    any_token(ty, &|tokens, at| {
+        let (this, next) = (tokens.get(at), tokens.get(at + 1));
+        is_punct(this, '&') && !is_punct(next, '\'')
+            || is_punct(this, '\'') && !is_word(next, "static")
     })
 }
 
 /// Returns whether a type in a method may refer to a parameter of the impl, judging by its tokens:
 /// `Box<Failure>`, `Service::Error`. `Box<dyn …>` and `io::Error` do not.
 pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
-    let tokens: Vec<TokenTree> = ty.into_iter().collect();
-    let is_punct = |at: usize, char: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == char);
-    let is_dyn =
-        |at: usize| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == "dyn");
-    (0..tokens.len()).any(|at| match &tokens[at] {
-        TokenTree::Punct(punct) if punct.as_char() == '<' => !is_dyn(at + 1),
-        TokenTree::Ident(ident) if is_punct(at + 1, ':') && is_punct(at + 2, ':') => {
-            ident.to_string().starts_with(char::is_uppercase)
+    any_token(ty, &|tokens, at| match &tokens[at] {
+        TokenTree::Punct(punct) if punct.as_char() == '<' => !is_word(tokens.get(at + 1), "dyn"),
+        TokenTree::Ident(ident) => {
+            let in_path = is_punct(tokens.get(at + 1), ':') && is_punct(tokens.get(at + 2), ':');
+            in_path && ident.to_string().starts_with(char::is_uppercase)
         }
         _ => false,
     })
@@ -141,29 +138,10 @@ pub(crate) fn mapped_error(map: &Expr) -> Option<&Type> {
 /// `Result<T, error>` for a declared `Result<T, F>`, or for one that is left to the compiler.
 pub(crate) fn with_error(ty: &Type, error: &Type) -> Option<Type> {
     let value = match peel_type(ty) {
-        Type::Infer(value) => value.to_token_stream(),
-        Type::Path(path) => {
-            let segment = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
-            let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-            let mut types = arguments.args.iter().filter_map(|argument| match argument {
-                GenericArgument::Type(ty) => Some(ty.to_token_stream()),
-                _ => None,
-            });
-            types.next()?
-        }
-        _ => return None,
+        value @ Type::Infer(_) => value,
+        ty => type_arguments(segment(ty, "Result")?).next()?,
     };
     Some(Type::Verbatim(quote!(::core::result::Result<#value, #error>)))
-}
-
-/// Returns whether the type is a `Result`, or an alias of that name, judging by its tokens.
-pub(crate) fn is_result(ty: &Type) -> bool {
-    match peel_type(ty) {
-        Type::Path(path) => {
-            path.path.segments.last().is_some_and(|segment| segment.ident == "Result")
-        }
-        _ => false,
-    }
 }
 
 /// The type without surrounding parentheses and invisible groups.
@@ -204,22 +182,12 @@ fn erase_in_path(path: &mut Path) {
 
 /// Returns whether the type is a `&T`, judging by its tokens.
 pub(crate) fn is_shared_reference(ty: &Type) -> bool {
-    match ty {
-        Type::Reference(reference) => reference.mutability.is_none(),
-        Type::Group(group) => is_shared_reference(&group.elem),
-        Type::Paren(paren) => is_shared_reference(&paren.elem),
-        _ => false,
-    }
+    matches!(peel_type(ty), Type::Reference(reference) if reference.mutability.is_none())
 }
 
 /// Returns whether the type is a `&mut T`, judging by its tokens.
 pub(crate) fn is_mut_reference(ty: &Type) -> bool {
-    match ty {
-        Type::Reference(reference) => reference.mutability.is_some(),
-        Type::Group(group) => is_mut_reference(&group.elem),
-        Type::Paren(paren) => is_mut_reference(&paren.elem),
-        _ => false,
-    }
+    matches!(peel_type(ty), Type::Reference(reference) if reference.mutability.is_some())
 }
 
 /// Returns whether using a value of this type does not move it, judging by its tokens: a reference,
@@ -236,26 +204,4 @@ pub(crate) fn is_copied(ty: &Type) -> bool {
         }
         _ => false,
     }
-}
-
-/// Returns whether a type may borrow: it contains a reference or a lifetime other than `'static`.
-pub(crate) fn may_borrow(ty: &Type) -> bool {
-    fn any(tokens: TokenStream) -> bool {
-        let mut tokens = tokens.into_iter().peekable();
-        while let Some(token) = tokens.next() {
-            let next = tokens.peek();
-            let is_static = matches!(next, Some(TokenTree::Ident(name)) if name == "static");
-            // For `&'a`, the lifetime decides.
-            let is_lifetime =
-                matches!(next, Some(TokenTree::Punct(next)) if next.as_char() == '\'');
-            match token {
-                TokenTree::Punct(punct) if punct.as_char() == '\'' && !is_static => return true,
-                TokenTree::Punct(punct) if punct.as_char() == '&' && !is_lifetime => return true,
-                TokenTree::Group(group) if any(group.stream()) => return true,
-                _ => {}
-            }
-        }
-        false
-    }
-    any(ty.to_token_stream())
 }

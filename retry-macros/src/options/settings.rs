@@ -292,8 +292,7 @@ impl<C: 'static> Written<C> {
 fn literal<C, T>(value: &Value<T>, set: fn(C, T) -> C) -> Written<C>
 where
     C: 'static,
-    T: Copy + 'static,
-    for<'a> Tokens<'a, T>: ToTokens,
+    T: value::Literal + 'static,
 {
     Written::new(value, known(value.known, set), Call::Value(Tokens(value).to_token_stream()))
 }

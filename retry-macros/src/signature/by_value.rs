@@ -4,8 +4,8 @@
 use retry_rules::Field;
 use syn::punctuated::Punctuated;
 use syn::{
-    FnArg, GenericArgument, Generics, Ident, LitInt, Pat, PathArguments, Receiver, ReceiverKind,
-    Token, Type, TypeParamBound, WherePredicate,
+    FnArg, Generics, Ident, LitInt, Pat, Receiver, ReceiverKind, Token, Type, TypeParamBound,
+    WherePredicate,
 };
 
 use crate::args::Args;
@@ -137,13 +137,9 @@ fn shared(binding: &Binding<'_>, is_hedged: bool, errors: &mut Errors) {
 
 /// Reports names in `clone` that are no arguments, or cannot be consumed.
 fn cloned(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
+    let of_self = "`self` cannot be cloned here: take `&self`, and clone what the body consumes";
     for name in &args.clone {
-        let Some(binding) = bindings.iter().find(|binding| binding.name == *name) else {
-            let of_self = "`self` cannot be cloned here: take `&self`, and clone what the body \
-                           consumes";
-            errors.at(name, unknown(name, of_self, bindings));
-            continue;
-        };
+        let Some(binding) = binding_of(name, bindings, of_self, errors) else { continue };
         if binding.by_ref {
             let mutability = if binding.is_mut { "mut " } else { "" };
             errors.at(
@@ -168,13 +164,10 @@ fn cloned(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
 /// Reports names in `carry` that are no arguments, or of which an attempt leaves nothing to the
 /// next one.
 fn carried(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
+    let of_self = "`self` cannot be carried: take `&mut self`, and the next attempt goes on with \
+                   what this one has changed";
     for name in &args.carry {
-        let Some(binding) = bindings.iter().find(|binding| binding.name == *name) else {
-            let of_self = "`self` cannot be carried: take `&mut self`, and the next attempt goes \
-                           on with what this one has changed";
-            errors.at(name, unknown(name, of_self, bindings));
-            continue;
-        };
+        let Some(binding) = binding_of(name, bindings, of_self, errors) else { continue };
         let message = if args.hedges() {
             format!(
                 "attempts of `hedge` run at once, so that none of them goes on with what another \
@@ -202,17 +195,28 @@ fn carried(args: &Args, bindings: &[Binding<'_>], errors: &mut Errors) {
     }
 }
 
-/// The message about a name in `clone` or `carry` that is not an argument.
-fn unknown(name: &Ident, of_self: &str, bindings: &[Binding<'_>]) -> String {
-    let listed: Vec<String> =
-        bindings.iter().map(|binding| format!("`{}`", binding.name)).collect();
-    if name == "self" || name == "__self" {
-        of_self.to_owned()
-    } else if listed.is_empty() {
-        format!("`{name}` is not an argument: this function has none")
-    } else {
-        format!("`{name}` is not an argument of this function; it has {}", listed.join(", "))
+/// Returns the binding of a name in `clone` or `carry`. Reports a name that is not an argument,
+/// with the message `of_self` about `self`.
+fn binding_of<'a>(
+    name: &Ident,
+    bindings: &'a [Binding<'_>],
+    of_self: &str,
+    errors: &mut Errors,
+) -> Option<&'a Binding<'a>> {
+    let found = bindings.iter().find(|binding| binding.name == *name);
+    if found.is_none() {
+        let listed: Vec<String> =
+            bindings.iter().map(|binding| format!("`{}`", binding.name)).collect();
+        let message = if name == "self" || name == "__self" {
+            of_self.to_owned()
+        } else if listed.is_empty() {
+            format!("`{name}` is not an argument: this function has none")
+        } else {
+            format!("`{name}` is not an argument of this function; it has {}", listed.join(", "))
+        };
+        errors.at(name, message);
     }
+    found
 }
 
 /// Returns whether `attempts = 1` is written and no hedge may join that attempt.
@@ -238,8 +242,7 @@ fn changes(receiver: &Receiver, function: &Function) -> bool {
 
 /// Returns whether the type is a `Pin`: it is `mut` because `pinned.as_mut()` needs that.
 fn is_pin(ty: &Type) -> bool {
-    let Type::Path(path) = types::peel_type(ty) else { return false };
-    path.path.segments.last().is_some_and(|segment| segment.ident == "Pin")
+    types::segment(ty, "Pin").is_some()
 }
 
 /// Returns whether the type is one that is called, judging by its tokens: `impl FnMut()`, `Box<dyn
@@ -248,22 +251,16 @@ fn is_called(ty: &Type, generics: &Generics) -> bool {
     match types::peel_type(ty) {
         Type::ImplTrait(imp) => any_calls(&imp.bounds),
         Type::TraitObject(object) => any_calls(&object.bounds),
-        Type::Path(path) => {
-            let Some(last) = path.path.segments.last() else { return false };
-            if let (true, PathArguments::AngleBracketed(boxed)) =
-                (last.ident == "Box", &last.arguments)
-            {
-                let is_boxed = |argument: &GenericArgument| matches!(argument, GenericArgument::Type(ty) if is_called(ty, generics));
-                return boxed.args.iter().any(is_boxed);
-            }
-            path.path.get_ident().is_some_and(|name| is_callable_parameter(name, generics))
-        }
+        Type::Path(path) => match types::segment(ty, "Box") {
+            Some(boxed) => types::type_arguments(boxed).any(|ty| is_called(ty, generics)),
+            None => path.path.get_ident().is_some_and(|name| is_callable(name, generics)),
+        },
         _ => false,
     }
 }
 
 /// Returns whether the bounds of a type parameter say that it is called.
-fn is_callable_parameter(name: &Ident, generics: &Generics) -> bool {
+fn is_callable(name: &Ident, generics: &Generics) -> bool {
     let mut declared = generics.type_params().filter(|parameter| parameter.ident == *name);
     let mut required = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     declared.any(|parameter| any_calls(&parameter.bounds))
@@ -280,12 +277,9 @@ fn is_callable_parameter(name: &Ident, generics: &Generics) -> bool {
 /// Returns whether one of the bounds is a trait of callable types.
 fn any_calls(bounds: &Punctuated<TypeParamBound, Token![+]>) -> bool {
     const CALLED: [&str; 4] = ["FnMut", "AsyncFnMut", "Fn", "AsyncFn"];
-    bounds.iter().any(|bound| match bound {
-        TypeParamBound::Trait(bound) => bound
-            .path
-            .segments
-            .last()
-            .is_some_and(|segment| CALLED.iter().any(|name| segment.ident == name)),
-        _ => false,
+    bounds.iter().any(|bound| {
+        let TypeParamBound::Trait(bound) = bound else { return false };
+        let last = bound.path.segments.last();
+        last.is_some_and(|last| CALLED.iter().any(|name| last.ident == name))
     })
 }

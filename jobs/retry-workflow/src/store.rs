@@ -14,6 +14,8 @@ pub mod codes;
 mod error;
 mod imported;
 mod memory;
+#[doc(hidden)]
+pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tally;
@@ -24,6 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::changes::Changes;
+#[doc(hidden)]
+pub use self::check::Comparison;
 pub use self::check::{Disagreement, StoreCheck, Summary};
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;

@@ -10,23 +10,16 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_core::Stream as _;
-use retry_workflow::store::{Group, HourCount, Minute};
+use retry_workflow::store::{Group, HourCount, Minute, sql};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
 use super::layout::SHARDS;
 use super::shared::{Shared, Values};
-use crate::server::columns::{column, read_json, text, unsigned};
+use crate::server::columns::{column, columns, read_json, text, unsigned};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-
-/// The hour of a time. `-9223372033254775808` is an hour after the beginning of time, so that no
-/// hour begins before that.
-pub(crate) fn hour(time: &str) -> String {
-    let time = format!("greatest({time}, -9223372033254775808)");
-    format!("({time} - mod(mod({time}, 3600000000) + 3600000000, 3600000000))")
-}
 
 /// Parts of a `WITH` that add the failures of `source` to the groups: `job`, `state`, `class`,
 /// `signature`, `ended`, `item`. The key has a digest of class and signature, because a class may
@@ -50,7 +43,7 @@ pub(crate) fn remove_from_groups_sql(source: &str) -> String {
 const ADDED: &str = "min(w.ended) AS first, max(w.ended) AS last, min(w.item) AS item";
 
 fn changed(source: &str, count: &str, rest: &str, shard: &str) -> String {
-    let hour = hour("w.ended");
+    let hour = sql::hour("w.ended");
     format!(
         "kinds AS MATERIALIZED (\
              SELECT w.job, {ALIKE} AS alike, {hour} AS hour, w.state, w.class, w.signature, \
@@ -78,16 +71,13 @@ const ALIKE: &str = "md5(octet_length(w.class) || ':' || w.class || w.signature)
 /// `attempts`, `failed`, one for each job and minute.
 pub(crate) fn add_to_minutes_sql(source: &str) -> String {
     format!(
-        "INSERT INTO @minutes AS m \
-             (job, minute, shard, succeeded, dead, skipped, attempts, failed) \
-         SELECT w.job, w.minute, mod(pg_backend_pid(), 16)::smallint, w.succeeded, w.dead, \
-             w.skipped, w.attempts, w.failed \
+        "INSERT INTO @minutes AS m (job, minute, shard, {}) \
+         SELECT w.job, w.minute, mod(pg_backend_pid(), 16)::smallint, {} \
          FROM {source} w WHERE w.succeeded + w.dead + w.skipped + w.attempts > 0 \
-         ORDER BY 1, 2 \
-         ON CONFLICT (job, minute, shard) DO UPDATE SET \
-             succeeded = m.succeeded + excluded.succeeded, dead = m.dead + excluded.dead, \
-             skipped = m.skipped + excluded.skipped, attempts = m.attempts + excluded.attempts, \
-             failed = m.failed + excluded.failed"
+         ORDER BY 1, 2 ON CONFLICT (job, minute, shard) DO UPDATE SET {}",
+        sql::MINUTE.join(", "),
+        sql::each(&sql::MINUTE, |column| format!("w.{column}")),
+        sql::each(&sql::MINUTE, |column| format!("{column} = m.{column} + excluded.{column}")),
     )
 }
 
@@ -309,21 +299,13 @@ pub(crate) async fn minutes(
     since: Timestamp,
 ) -> Result<Vec<Minute>, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
-    let sql = "SELECT minute, sum(succeeded)::bigint, sum(dead)::bigint, sum(skipped)::bigint, \
-                   sum(attempts)::bigint, sum(failed)::bigint \
-               FROM @minutes WHERE job = $1 AND minute >= $2 GROUP BY minute ORDER BY minute";
-    let rows = shared.query(client, sql, &[&job, &since.minute().as_micros()]).await?;
-    rows.iter()
-        .map(|row| {
-            let mut minute = Minute::new(Timestamp::from_micros(column(row, 0)?));
-            minute.succeeded = unsigned(row, 1)?;
-            minute.dead = unsigned(row, 2)?;
-            minute.skipped = unsigned(row, 3)?;
-            minute.attempts = unsigned(row, 4)?;
-            minute.failed = unsigned(row, 5)?;
-            Ok(minute)
-        })
-        .collect()
+    let sql = format!(
+        "SELECT minute, {} FROM @minutes WHERE job = $1 AND minute >= $2 \
+         GROUP BY minute ORDER BY minute",
+        sql::each(&sql::MINUTE, |column| format!("sum({column})::bigint"))
+    );
+    let rows = shared.query(client, &sql, &[&job, &since.minute().as_micros()]).await?;
+    rows.iter().map(|row| sql::minute(&mut columns(row, 0))).collect()
 }
 
 /// The minutes of imported items.
@@ -354,21 +336,22 @@ impl Minutes {
         if self.0.is_empty() {
             return Ok(());
         }
-        let column = |value: fn(&Minute) -> u64| -> Vec<i64> {
-            self.0.values().map(|minute| i64::try_from(value(minute)).unwrap_or(i64::MAX)).collect()
-        };
         let jobs: Vec<_> = self.0.keys().map(|(job, _)| *job).collect();
         let minutes: Vec<_> = self.0.keys().map(|(_, minute)| minute.as_micros()).collect();
-        let (succeeded, dead, skipped) =
-            (column(|one| one.succeeded), column(|one| one.dead), column(|one| one.skipped));
-        let (attempts, failed) = (column(|one| one.attempts), column(|one| one.failed));
-        let sql = add_to_minutes_sql(
-            "(SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
-             $5::bigint[], $6::bigint[], $7::bigint[]) \
-             AS u(job, minute, succeeded, dead, skipped, attempts, failed))",
-        );
-        let values: [&(dyn ToSql + Sync); 7] =
-            [&jobs, &minutes, &succeeded, &dead, &skipped, &attempts, &failed];
+        let mut counts: [Vec<i64>; sql::MINUTE.len()] = Default::default();
+        for minute in self.0.values() {
+            for (column, count) in counts.iter_mut().zip(sql::values_of_minute(minute)) {
+                column.push(count);
+            }
+        }
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![&jobs, &minutes];
+        values.extend(counts.iter().map(|column| column as &(dyn ToSql + Sync)));
+        let arrays: Vec<_> = (1..=values.len()).map(|at| format!("${at}::bigint[]")).collect();
+        let sql = add_to_minutes_sql(&format!(
+            "(SELECT * FROM unnest({}) AS u(job, minute, {}))",
+            arrays.join(", "),
+            sql::MINUTE.join(", "),
+        ));
         shared.execute(client, &sql, &values).await?;
         Ok(())
     }

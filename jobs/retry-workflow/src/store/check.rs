@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::sql::{self, Columns, SqlRow};
 use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
 
@@ -75,27 +76,18 @@ impl StoreCheck {
         Self { layout, newest, bytes, items: 0, disagreements: Vec::new(), damage: Vec::new() }
     }
 
-    /// Compares the number of items of a job that are counted in a state with the number found.
-    pub fn compare(&mut self, job: &str, state: ItemState, counted: u64, found: u64) {
-        self.items = self.items.saturating_add(found);
-        if counted != found {
-            let job = job.to_owned();
-            self.disagreements.push(Disagreement { job, state, summary: None, counted, found });
-        }
-    }
-
-    /// Compares the number of items of a job in a summary with the number found; the job is empty
-    /// for a summary over all of them.
-    pub fn compare_summary(
+    /// Compares the number of items of a job in a state, in its counts or in a summary, with the
+    /// number found; the job is empty for a summary over all of them.
+    fn compare(
         &mut self,
-        job: &str,
-        state: ItemState,
-        summary: Summary,
-        counted: u64,
-        found: u64,
+        (job, state): (String, ItemState),
+        summary: Option<Summary>,
+        (counted, found): (u64, u64),
     ) {
+        if summary.is_none() {
+            self.items = self.items.saturating_add(found);
+        }
         if counted != found {
-            let (job, summary) = (job.to_owned(), Some(summary));
             self.disagreements.push(Disagreement { job, state, summary, counted, found });
         }
     }
@@ -103,5 +95,102 @@ impl StoreCheck {
     /// Returns `true` if no problem was found.
     pub fn is_sound(&self) -> bool {
         self.disagreements.is_empty() && self.damage.is_empty()
+    }
+}
+
+/// A comparison of the counts or the summaries of a store in SQL with its items, in one statement.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Comparison {
+    /// The counts of each job, whether they differ or not.
+    Counts,
+    /// The groups that differ from the failures.
+    Groups,
+    /// The roll-ups that are not the sum of their groups.
+    Rollup,
+    /// The minutes that differ from the items that succeeded in them.
+    Minutes,
+}
+
+impl Comparison {
+    /// All comparisons.
+    pub const ALL: [Self; 4] = [Self::Counts, Self::Groups, Self::Rollup, Self::Minutes];
+
+    /// Returns the statement. `counts` selects the job and the counts by state.
+    pub fn sql(self, counts: &str) -> String {
+        let states = &sql::COUNTS[..ItemState::ALL.len()];
+        let hour = sql::hour("s.ended");
+        match self {
+            Self::Counts => format!(
+                "SELECT j.name, {}, {} FROM @jobs j LEFT JOIN ({counts}) c USING (job) \
+                 LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS pending, \
+                     count(*) FILTER (WHERE state = 1) AS leased, \
+                     count(*) FILTER (WHERE state = 2) AS succeeded, \
+                     count(*) FILTER (WHERE state = 3) AS dead, \
+                     count(*) FILTER (WHERE state >= 4) AS skipped \
+                     FROM @states GROUP BY job) s USING (job) ORDER BY j.name",
+                sql::each(states, |state| format!("coalesce(c.{state}, 0)")),
+                sql::each(states, |state| format!("coalesce(s.{state}, 0)")),
+            ),
+            Self::Groups => format!(
+                "SELECT j.name, state, coalesce(g.count, 0), coalesce(f.count, 0), hour, class, \
+                     signature \
+                 FROM (SELECT job, state, class, signature, hour, \
+                     CAST(sum(count) AS bigint) AS count FROM @groups GROUP BY 1, 2, 3, 4, 5) g \
+                 FULL JOIN (SELECT s.job, s.state, f.class, f.signature, {hour} AS hour, \
+                     count(*) AS count FROM @failures f JOIN @states s ON s.item = f.item \
+                     WHERE s.ended IS NOT NULL GROUP BY 1, 2, 3, 4, 5) f \
+                     USING (job, state, class, signature, hour) \
+                 JOIN @jobs j USING (job) \
+                 WHERE coalesce(g.count, 0) <> coalesce(f.count, 0) ORDER BY 1, 2, 6, 7, 5",
+            ),
+            Self::Rollup => "SELECT '', state, CAST(sum(rolled) AS bigint), \
+                     CAST(sum(grouped) AS bigint), hour, class, signature \
+                 FROM (SELECT state, class, signature, hour, count AS rolled, 0 AS grouped \
+                         FROM @rollup \
+                     UNION ALL SELECT state, class, signature, hour, 0, count FROM @groups) r \
+                 GROUP BY state, class, signature, hour HAVING sum(rolled) <> sum(grouped) \
+                 ORDER BY 2, 6, 7, 5"
+                .to_owned(),
+            Self::Minutes => format!(
+                "SELECT j.name, 2, coalesce(m.succeeded, 0), coalesce(s.count, 0), minute \
+                 FROM (SELECT job, minute, CAST(sum(succeeded) AS bigint) AS succeeded \
+                     FROM @minutes GROUP BY 1, 2) m \
+                 FULL JOIN (SELECT job, {} AS minute, count(*) AS count FROM @states \
+                     WHERE state = 2 AND ended IS NOT NULL GROUP BY 1, 2) s USING (job, minute) \
+                 JOIN @jobs j USING (job) \
+                 WHERE coalesce(m.succeeded, 0) <> coalesce(s.count, 0) ORDER BY 1, 5",
+                sql::minute_of("ended")
+            ),
+        }
+    }
+
+    /// Reads a row of the statement.
+    pub fn read<R: SqlRow>(
+        self,
+        columns: &mut Columns<R>,
+        check: &mut StoreCheck,
+    ) -> Result<(), R::Error> {
+        let job = columns.text()?;
+        if let Self::Counts = self {
+            let mut read = || ItemState::ALL.map(|_| columns.count());
+            for ((state, counted), found) in ItemState::ALL.into_iter().zip(read()).zip(read()) {
+                check.compare((job.clone(), state), None, (counted?, found?));
+            }
+            return Ok(());
+        }
+        let state = columns.state()?;
+        let (counted, found, time) = (columns.count()?, columns.count()?, columns.time()?);
+        let summary = match self {
+            Self::Rollup => {
+                Summary::AllJobs { class: columns.text()?, signature: columns.text()?, hour: time }
+            }
+            Self::Minutes => Summary::Minute(time),
+            Self::Groups | Self::Counts => {
+                Summary::Group { class: columns.text()?, signature: columns.text()?, hour: time }
+            }
+        };
+        check.compare((job, state), Some(summary), (counted, found));
+        Ok(())
     }
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use retry_workflow::Timestamp;
-use retry_workflow::store::{Lease, LeaseKey, MAX_CLAIM_BYTES, Selection};
+use retry_workflow::store::{Lease, MAX_CLAIM_BYTES, Selection, sql};
 use tokio_postgres::Row;
 
-use crate::server::columns::{column, limit, small, text, text_opt, unsigned};
+use crate::server::columns::{column, columns, limit};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 use crate::store::cursors::{ClaimCursor, LevelCursors, Position};
@@ -74,7 +74,7 @@ WITH @LEVELS, @QUEUES, sized AS (
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint
         AND (n.pending > 0 OR n.lost > 0)
 )
-SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropped::bigint,
+SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost, dropped,
     checkpoint, id, correlation, payload, due, turn, level
 FROM taken ORDER BY place";
 
@@ -133,7 +133,7 @@ static CLAIMED: LazyLock<String> =
     LazyLock::new(|| CLAIMED_AT.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 const CLAIMED_AT: &str = "\
-SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
+SELECT s.item, s.token, s.run, s.attempt, s.lost, s.dropped, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
 FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
 WHERE s.job = $1 AND s.claim_rank = ANY (@CLAIM_RANKS) AND s.due = $2 AND s.worker = $3 AND s.state = 1
@@ -303,15 +303,7 @@ pub(crate) async fn claim(
 }
 
 fn leased(row: &Row) -> Result<Lease, PostgresError> {
-    let key = LeaseKey { item: column(row, 0)?, token: unsigned(row, 1)? };
-    let mut lease = Lease::new(key, text(row, 7)?, text(row, 9)?);
-    lease.run = small(row, 2)?;
-    lease.attempt = small(row, 3)?;
-    lease.lost = small(row, 4)?;
-    lease.dropped = small(row, 5)?;
-    lease.checkpoint = text_opt(row, 6)?;
-    lease.correlation = text_opt(row, 8)?;
-    Ok(lease)
+    sql::lease(&mut columns(row, 0))
 }
 
 pub(crate) async fn expire(

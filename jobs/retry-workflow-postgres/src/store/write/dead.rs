@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use retry_workflow::store::{Group, Waiting};
+use retry_workflow::store::{Group, Waiting, sql};
 use retry_workflow::{Failure, Filter, Timestamp};
 
 use super::settle::{counted, json};
@@ -41,7 +41,7 @@ pub(crate) async fn stats(
          SELECT g.count, g.first, g.last, i.id, f.failure, g.hours, g.counts FROM groups g \
          JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
          ORDER BY g.count DESC, g.class, g.signature",
-        summary::hour("s.ended"),
+        sql::hour("s.ended"),
         selection.clauses()
     );
     let rows = shared.query(client, &sql, &selection.values()).await?;

@@ -1,5 +1,7 @@
 //! Removing a job, item by item.
 
+use retry_workflow::store::sql;
+
 use crate::server::columns::limit;
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
@@ -19,8 +21,7 @@ WITH gone AS MATERIALIZED (
 ), failures AS (
     DELETE FROM @failures f USING gone g WHERE f.item = g.item
 ), counted AS (
-    UPDATE @counts c SET pending = 0, leased = 0, succeeded = 0, dead = 0, skipped = 0,
-        attempts = 0, lost = 0, worked = 0, waited = 0
+    UPDATE @counts c SET @ZEROS
     WHERE c.job = $1 AND (SELECT count(*) FROM gone) < $2
 ), groups AS (
     DELETE FROM @groups g WHERE g.job = $1 AND (SELECT count(*) FROM gone) < $2
@@ -48,5 +49,6 @@ pub(crate) async fn remove(
 ) -> Result<u64, PostgresError> {
     let job = shared.find_job(client, job).await?.unwrap_or(NO_JOB);
     let keys: Vec<_> = keys.iter().map(|key| encode(key)).collect();
-    shared.count(client, REMOVE, &[&job, &limit(max), &keys]).await
+    let zeros = sql::each(&sql::COUNTS, |column| format!("{column} = 0"));
+    shared.count(client, &REMOVE.replace("@ZEROS", &zeros), &[&job, &limit(max), &keys]).await
 }

@@ -6,7 +6,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use retry_workflow::store::codes::{PENDING, outcome_code, state_code};
-use retry_workflow::store::{AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start};
+use retry_workflow::store::{
+    AttemptOutcome, AttemptRecord, LeaseKey, Settled, Settlement, Start, sql,
+};
 use retry_workflow::{Failure, Timestamp};
 
 use tokio_postgres::Row;
@@ -120,15 +122,10 @@ fn written((items, texts): (usize, Option<usize>), condition: &str) -> String {
 }
 
 /// Expands `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in this connection's shard.
-pub(crate) fn counted(sql: &str) -> String {
-    sql.replace(
-        "@COUNTED",
-        "UPDATE @counts c SET pending = c.pending + n.pending, leased = c.leased + n.leased, \
-         succeeded = c.succeeded + n.succeeded, dead = c.dead + n.dead, \
-         skipped = c.skipped + n.skipped, attempts = c.attempts + n.attempts, \
-         lost = c.lost + n.lost, worked = c.worked + n.worked, waited = c.waited + n.waited",
-    )
-    .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
+pub(crate) fn counted(text: &str) -> String {
+    let sums = sql::each(&sql::COUNTS, |column| format!("{column} = c.{column} + n.{column}"));
+    text.replace("@COUNTED", &format!("UPDATE @counts c SET {sums}"))
+        .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
 }
 
 /// Returns the numbers that rows of history add to the counts: attempts, losses, time worked and

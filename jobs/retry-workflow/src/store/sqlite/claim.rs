@@ -5,9 +5,10 @@ use rusqlite::{OptionalExtension, Result, Row};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::priority::Priorities;
-use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER, Selection};
+use crate::item::record::{AttemptOutcome, ItemState, Lease, SUSPECT_AFTER, Selection};
 use crate::store::MAX_CLAIM_BYTES;
-use crate::store::codes::{BEGUN, LEASED, NEW, SUSPECT, claim_rank, outcome_code};
+use crate::store::codes::{BEGUN, NEW, SUSPECT, claim_rank, outcome_code};
+use crate::store::sql::{self, Columns};
 use crate::store::tally::count_move;
 
 /// An item that is leased now, and its previous lease if that has expired.
@@ -20,7 +21,6 @@ struct Claimed {
 
 /// A lease that has expired unsettled.
 struct Before {
-    token: u64,
     attempt: u32,
     worker: i64,
     /// The time at which the item was started; `None` if it never was.
@@ -88,8 +88,11 @@ fn find_due(
 ) -> Result<Vec<Claimed>> {
     // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
-        "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.started, s.due, \
-                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped, s.claim_rank \
+        "SELECT s.item, s.token + 1, s.run, min(s.attempt + 1, 4294967295), \
+             s.lost + (s.state = 1 AND s.started IS NOT NULL AND s.lost < 4294967295), \
+             s.dropped + (s.state = 1 AND s.started IS NULL AND s.dropped < 4294967295), \
+             s.checkpoint, i.id, i.correlation, i.payload, s.claim_rank, s.state, s.attempt, \
+             s.worker, s.started, s.due \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
          WHERE s.job = ?1 AND s.claim_rank = ?2 AND s.due <= ?3 \
          ORDER BY s.due, s.item LIMIT ?4 OFFSET ?5",
@@ -137,34 +140,19 @@ fn find_due(
 }
 
 fn claimed(row: &Row<'_>) -> Result<Claimed> {
-    let was_leased = row.get::<_, i16>(1)? == LEASED;
-    let token: u64 = row.get(2)?;
-    let attempt: u32 = row.get(3)?;
-    let before = if was_leased {
-        Some(Before {
-            token,
-            attempt,
-            worker: row.get(5)?,
-            started: row.get::<_, Option<_>>(6)?.map(Timestamp::from_micros),
-            ended: Timestamp::from_micros(row.get(7)?),
-        })
-    } else {
-        None
+    let mut columns = Columns::new(row);
+    let lease = sql::lease(&mut columns)?;
+    let place = columns.number()?;
+    if columns.state()? != ItemState::Leased {
+        return Ok(Claimed { lease, place, before: None });
+    }
+    let before = Before {
+        attempt: columns.number()?,
+        worker: columns.integer()?,
+        started: columns.time_opt()?,
+        ended: columns.time()?,
     };
-    let was_started = before.as_ref().is_some_and(|before| before.started.is_some());
-    let was_dropped = was_leased && !was_started;
-    let lease = Lease {
-        key: LeaseKey { item: row.get(0)?, token: token.saturating_add(1) },
-        id: row.get(10)?,
-        payload: row.get(12)?,
-        correlation: row.get(11)?,
-        run: row.get(8)?,
-        attempt: attempt.saturating_add(1),
-        lost: row.get::<_, u32>(4)?.saturating_add(was_started.into()),
-        dropped: row.get::<_, u32>(13)?.saturating_add(was_dropped.into()),
-        checkpoint: row.get(9)?,
-    };
-    Ok(Claimed { lease, place: row.get(14)?, before })
+    Ok(Claimed { lease, place, before: Some(before) })
 }
 
 /// Writes the lost attempt, if the previous lease had started one.
@@ -178,7 +166,7 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
     )?
     .execute((
         lease.key.item,
-        before.token,
+        lease.key.token - 1,
         lease.run,
         before.attempt,
         started.as_micros(),

@@ -1,7 +1,5 @@
 //! Dead letters: grouped, re-driven, purged; and pending items: made due, skipped.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -9,14 +7,14 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::selection::{Selection, Summed};
 use super::settle::write_failure;
-use super::summary;
+use super::summary::{self, Groups};
 use super::transaction::Transaction;
-use super::transaction::columns::{Json, state};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{Filter, ItemState, Waiting};
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
+use crate::store::sql::Columns;
 use crate::store::tally::count_move;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
@@ -24,50 +22,23 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
         let meant = Summed::resolve(tx, filter)?;
         return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
     }
-    // By class, then by signature; each with the number of its example.
-    let mut groups = BTreeMap::<String, BTreeMap<String, (i64, Group)>>::new();
+    let mut groups = Groups::default();
     let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(Vec::new()) };
     selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
-        // Most rows belong to a known group, so their texts are not copied.
-        let (Some(ended), Some(class), Some(signature)) = (
+        if let (Some(ended), Some(class), Some(signature)) = (
             row.get::<_, Option<i64>>(1)?.map(Timestamp::from_micros),
             row.get_ref(2)?.as_str_or_null()?,
             row.get_ref(3)?.as_str_or_null()?,
-        ) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        if let Some((_, group)) = groups.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
-            group.add(ended);
-            return Ok(ControlFlow::Continue(()));
+        ) {
+            let hour = HourCount::new(ended.hour(), 1);
+            groups.add((class, signature), hour, (ended, ended), row.get(0)?);
         }
-        let group = Group {
-            class: class.to_owned(),
-            signature: signature.to_owned().into(),
-            count: 1,
-            first: ended,
-            last: ended,
-            example: String::new(),
-            message: String::new(),
-            hours: vec![HourCount::new(ended.hour(), 1)],
-        };
-        let alike = groups.entry(class.to_owned()).or_default();
-        alike.insert(signature.to_owned(), (row.get(0)?, group));
         Ok(ControlFlow::Continue(()))
     })?;
     let mut example = tx.prepare(
         "SELECT i.id, f.failure FROM items i JOIN failures f ON f.item = i.item WHERE i.item = ?1",
     )?;
-    let mut complete = |(item, group): (i64, Group)| {
-        let (example, Json(failure)) =
-            example.query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let Failure { message, .. } = failure;
-        Ok(Group { example, message, ..group })
-    };
-    let groups = groups.into_values().flat_map(BTreeMap::into_values);
-    let mut groups = groups.map(&mut complete).collect::<Result<Vec<_>>>()?;
-    // A stable sort: groups of equal size stay in the order of their names.
-    groups.sort_by_key(|group| Reverse(group.count));
-    Ok(groups)
+    groups.complete(|_, item| example.query_row((item,), summary::id_and_message).optional())
 }
 
 pub(super) fn redrive(
@@ -185,13 +156,16 @@ pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str)
 fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
     let (job, from, ended) = tx
         .prepare("SELECT job, state, ended FROM states WHERE item = ?1")?
-        .query_row((item,), |row| Ok((row.get(0)?, state(row, 1)?, row.get::<_, Option<_>>(2)?)))?;
+        .query_row((item,), |row| {
+            let mut columns = Columns::new(row);
+            Ok((columns.integer()?, columns.state()?, columns.time_opt()?))
+        })?;
     let gone = tx
         .prepare("DELETE FROM failures WHERE item = ?1 RETURNING class, signature")?
         .query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let (Some(alike), Some(ended)) = (gone, ended) {
-        tx.summaries().forgotten((job, from), alike, Timestamp::from_micros(ended));
+        tx.summaries().forgotten((job, from), alike, ended);
     }
     count_move(tx.counts(job)?, Some(from), to);
     tx.touch(job);

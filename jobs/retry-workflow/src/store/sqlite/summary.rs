@@ -4,22 +4,71 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, Result, params_from_iter};
+use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
 
 use super::selection::Summed;
 use super::transaction::Transaction;
-use super::transaction::columns::Json;
 use crate::item::clock::Timestamp;
 use crate::item::durations::Durations;
-use crate::item::failure::Failure;
 use crate::item::signature::Signature;
 use crate::item::summary::{Group, HourCount, Minute};
+use crate::store::sql::{self, Columns};
 
-/// A group while its rows are read.
-struct Found {
-    group: Group,
-    /// The example of the last hour, in a group of one job.
-    example: Option<i64>,
+/// Groups by class and then by signature, while their rows are read, each with the number of an
+/// example: of the last hour, in groups of one job.
+#[derive(Default)]
+pub(super) struct Groups(BTreeMap<String, BTreeMap<String, (Group, Option<i64>)>>);
+
+impl Groups {
+    /// Adds the items of a group that ended in an hour, between these times.
+    pub(super) fn add(
+        &mut self,
+        (class, signature): (&str, &str),
+        hour: HourCount,
+        (first, last): (Timestamp, Timestamp),
+        item: Option<i64>,
+    ) {
+        // Most rows belong to a known group, so their texts are not copied.
+        if let Some((group, example)) =
+            self.0.get_mut(class).and_then(|alike| alike.get_mut(signature))
+        {
+            if group.hours.last().is_none_or(|known| known.hour <= hour.hour) {
+                *example = item;
+            }
+            group.add_hour(hour, first, last);
+            return;
+        }
+        let group = Group {
+            class: class.to_owned(),
+            signature: Signature::from(signature.to_owned()),
+            count: hour.count,
+            first,
+            last,
+            example: String::new(),
+            message: String::new(),
+            hours: vec![hour],
+        };
+        let alike = self.0.entry(class.to_owned()).or_default();
+        alike.insert(signature.to_owned(), (group, item));
+    }
+
+    /// Finds the example of each group, and its message, and returns the groups, the largest first.
+    /// A group whose items are being removed has no example any more.
+    pub(super) fn complete(
+        self,
+        mut example: impl FnMut(&Group, Option<i64>) -> Result<Option<(String, String)>>,
+    ) -> Result<Vec<Group>> {
+        let mut groups = Vec::new();
+        for (mut group, item) in self.0.into_values().flat_map(BTreeMap::into_values) {
+            if let Some(found) = example(&group, item)? {
+                (group.example, group.message) = found;
+                groups.push(group);
+            }
+        }
+        // A stable sort: groups of equal size stay in the order of their names.
+        groups.sort_by_key(|group| Reverse(group.count));
+        Ok(groups)
+    }
 }
 
 /// The groups that a filter selects, the largest first.
@@ -35,49 +84,24 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
     );
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query(params_from_iter(&meant.values))?;
-    // By class, then by signature.
-    let mut found = BTreeMap::<String, BTreeMap<String, Found>>::new();
+    let mut groups = Groups::default();
     while let Some(row) = rows.next()? {
         let time = |column| row.get(column).map(Timestamp::from_micros);
+        let kind = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         let hour = HourCount::new(time(2)?, row.get(3)?);
-        let (first, last) = (time(4)?, time(5)?);
-        let (class, signature) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
-        if let Some(found) = found.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
-            if found.group.hours.last().is_none_or(|known| known.hour <= hour.hour) {
-                found.example = row.get(6)?;
-            }
-            found.group.add_hour(hour, first, last);
-            continue;
-        }
-        let group = Group {
-            class: class.to_owned(),
-            signature: Signature::from(signature.to_owned()),
-            count: hour.count,
-            first,
-            last,
-            example: String::new(),
-            message: String::new(),
-            hours: vec![hour],
-        };
-        let one = Found { group, example: row.get(6)? };
-        found.entry(class.to_owned()).or_default().insert(signature.to_owned(), one);
+        groups.add(kind, hour, (time(4)?, time(5)?), row.get(6)?);
     }
-    let found = found.into_values().flat_map(BTreeMap::into_values);
-    let mut groups = Vec::new();
-    for Found { mut group, example } in found {
-        let example = match meant.job {
-            Some(job) => self::example(tx, meant, &group, job, example)?,
-            None => example_of_any(tx, meant, &group)?,
-        };
-        // A group whose items are being removed has no example any more.
-        if let Some((id, message)) = example {
-            (group.example, group.message) = (id, message);
-            groups.push(group);
-        }
-    }
-    // A stable sort: groups of equal size stay in the order of their names.
-    groups.sort_by_key(|group| Reverse(group.count));
-    Ok(groups)
+    groups.complete(|group, item| match meant.job {
+        Some(job) => example_of_job(tx, meant, group, job, item),
+        None => example_of_any(tx, meant, group),
+    })
+}
+
+/// Reads the id of an item and the message of its failure.
+pub(super) fn id_and_message(row: &Row<'_>) -> Result<(String, String)> {
+    let mut columns = Columns::new(row);
+    let id = columns.text()?;
+    Ok((id, columns.failure()?.map(|failure| failure.message).unwrap_or_default()))
 }
 
 /// An item of a group over all jobs, and its message: one that ended in the last hour, if possible.
@@ -100,7 +124,7 @@ fn example_of_any(
         if before.replace(job) == Some(job) {
             continue;
         }
-        if let Some(found) = example(tx, meant, group, job, row.get(1)?)? {
+        if let Some(found) = example_of_job(tx, meant, group, job, row.get(1)?)? {
             return Ok(Some(found));
         }
     }
@@ -109,7 +133,7 @@ fn example_of_any(
 
 /// An item of a group in a job, and its message: the known example, or, if that was re-driven, any
 /// other item.
-fn example(
+fn example_of_job(
     tx: &Transaction<'_>,
     meant: &Summed,
     group: &Group,
@@ -125,10 +149,7 @@ fn example(
             meant.states
         );
         tx.prepare(&sql)?
-            .query_row((&group.class, group.signature.as_str(), job, item), |row| {
-                let Json(Failure { message, .. }) = row.get(1)?;
-                Ok((row.get(0)?, message))
-            })
+            .query_row((&group.class, group.signature.as_str(), job, item), id_and_message)
             .optional()
     };
     if let Some(found) = find("NOT INDEXED", "f.item = ?4")? {
@@ -144,21 +165,13 @@ pub(super) fn minutes(
     since: Timestamp,
 ) -> Result<Vec<Minute>> {
     let Some(job) = tx.find_job(job)? else { return Ok(Vec::new()) };
-    tx.prepare(
-        "SELECT minute, succeeded, dead, skipped, attempts, failed FROM minutes \
-         WHERE job = ?1 AND minute >= ?2 ORDER BY minute",
-    )?
-    .query_map((job, since.minute().as_micros()), |row| {
-        Ok(Minute {
-            minute: Timestamp::from_micros(row.get(0)?),
-            succeeded: row.get(1)?,
-            dead: row.get(2)?,
-            skipped: row.get(3)?,
-            attempts: row.get(4)?,
-            failed: row.get(5)?,
-        })
-    })?
-    .collect()
+    let sql = format!(
+        "SELECT minute, {} FROM minutes WHERE job = ?1 AND minute >= ?2 ORDER BY minute",
+        sql::MINUTE.join(", ")
+    );
+    tx.prepare(&sql)?
+        .query_map((job, since.minute().as_micros()), |row| sql::minute(&mut Columns::new(row)))?
+        .collect()
 }
 
 /// Returns how long attempts of a job took, from the minute of `since` on.

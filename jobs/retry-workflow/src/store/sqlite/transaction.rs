@@ -6,15 +6,15 @@ mod durations;
 mod summaries;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Result};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, params_from_iter};
 
-use self::columns::counts;
 use self::summaries::Summaries;
-use crate::item::clock::micros;
 use crate::item::priority::Priorities;
 use crate::item::record::Counts;
 use crate::store::Changes;
+use crate::store::sql::{self, Columns};
 
 /// The use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,22 +100,8 @@ impl<'a> Transaction<'a> {
             touched.names.push(name);
         }
         for (job, counts) in &self.counts {
-            self.prepare(
-                "UPDATE jobs SET pending = ?2, leased = ?3, succeeded = ?4, dead = ?5, \
-                 skipped = ?6, attempts = ?7, lost = ?8, worked = ?9, waited = ?10 WHERE job = ?1",
-            )?
-            .execute((
-                job,
-                counts.pending,
-                counts.leased,
-                counts.succeeded,
-                counts.dead,
-                counts.skipped,
-                counts.attempts,
-                counts.lost,
-                micros(counts.worked),
-                micros(counts.waited),
-            ))?;
+            let values = std::iter::once(*job).chain(sql::values_of_counts(counts));
+            self.prepare(&UPDATE_COUNTS)?.execute(params_from_iter(values))?;
         }
         self.summaries.write(self.connection)?;
         self.prepare("COMMIT")?.execute(())?;
@@ -229,9 +215,15 @@ impl<'a> Transaction<'a> {
 
 fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
     connection
-        .prepare_cached(
-            "SELECT pending, leased, succeeded, dead, skipped, attempts, lost, worked, waited \
-             FROM jobs WHERE job = ?1",
-        )?
-        .query_row((job,), |row| counts(row, 0))
+        .prepare_cached(&SELECT_COUNTS)?
+        .query_row((job,), |row| sql::counts(&mut Columns::new(row)))
 }
+
+static SELECT_COUNTS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM jobs WHERE job = ?1", sql::COUNTS.join(", ")));
+
+/// The job comes first, and then the counts.
+static UPDATE_COUNTS: LazyLock<String> = LazyLock::new(|| {
+    let counts = sql::each(&sql::COUNTS, |column| format!("{column} = ?"));
+    format!("UPDATE jobs SET job = ?, {counts} WHERE job = ?1")
+});

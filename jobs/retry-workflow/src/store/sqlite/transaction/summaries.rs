@@ -2,8 +2,9 @@
 //! the transaction ends.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, Result, params_from_iter};
 
 use super::durations;
 use crate::item::clock::Timestamp;
@@ -12,6 +13,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, ItemState, StepTime};
 use crate::item::summary::Minute;
 use crate::store::codes::state_code;
+use crate::store::sql;
 
 /// The changes of one transaction.
 #[derive(Debug, Default)]
@@ -165,17 +167,9 @@ impl Summaries {
             }
         }
         for ((job, _), minute) in self.minutes.iter().filter(|(_, minute)| !minute.is_empty()) {
-            let Minute { minute, succeeded, dead, skipped, attempts, failed } = minute;
-            connection
-                .prepare_cached(
-                    "INSERT INTO minutes \
-                     (job, minute, succeeded, dead, skipped, attempts, failed) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
-                     ON CONFLICT DO UPDATE SET succeeded = succeeded + excluded.succeeded, \
-                     dead = dead + excluded.dead, skipped = skipped + excluded.skipped, \
-                     attempts = attempts + excluded.attempts, failed = failed + excluded.failed",
-                )?
-                .execute((job, minute.as_micros(), succeeded, dead, skipped, attempts, failed))?;
+            let counts = sql::values_of_minute(minute);
+            let values = [*job, minute.minute.as_micros()].into_iter().chain(counts);
+            connection.prepare_cached(&ADD_MINUTE)?.execute(params_from_iter(values))?;
         }
         for (&(job, minute), durations) in &self.durations {
             // Minutes of imported rows do not tidy: they may be by another clock.
@@ -185,3 +179,13 @@ impl Summaries {
         Ok(())
     }
 }
+
+/// The job and the minute come first, and then the counts.
+static ADD_MINUTE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO minutes (job, minute, {}) VALUES (?, ?, {}) ON CONFLICT DO UPDATE SET {}",
+        sql::MINUTE.join(", "),
+        sql::each(&sql::MINUTE, |_| "?".to_owned()),
+        sql::each(&sql::MINUTE, |column| format!("{column} = {column} + excluded.{column}")),
+    )
+});

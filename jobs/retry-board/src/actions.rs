@@ -13,13 +13,13 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
+use serde_json::Value;
 
 use self::once::{Done, Once};
+use crate::request::RequestContext;
 use crate::request::problem::Problem;
 use crate::request::query::Address;
-use crate::request::{RequestContext, Wants, json};
 
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {
@@ -35,9 +35,8 @@ impl<S: Sync> FromRequestParts<S> for Actor {
 
     /// Checked before the body is read, so that a forbidden action is refused whatever the body
     /// says.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let context =
-            parts.extensions.get::<RequestContext>().cloned().ok_or_else(Problem::no_page)?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let context = RequestContext::from_request_parts(parts, state).await?;
         context.is_actor()?;
         let text = |headers: &HeaderMap, name: &str| {
             headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
@@ -93,81 +92,31 @@ impl Actor {
         // Scope the key to the visitor, so that visitors cannot collide.
         let key = key.map(|key| format!("{}/{}/{key}", self.who(), self.context.csrf()));
         let done = once.run(key.as_deref(), (&self.action, form), work).await?;
-        Ok(match self.context.wants {
-            Wants::Json => json(&done.json),
-            Wants::Html => {
-                let number = done.number.to_string();
-                let to = back.with("done", &number).text();
-                (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
-            }
-        })
+        Ok(self.context.answer(&done.json, || {
+            let to = back.with("done", &done.number.to_string()).text();
+            (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+        }))
     }
 }
 
-/// Deserializes a text, a number or a boolean as a text, because form fields are always texts.
-pub(crate) fn loose<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    struct Loose;
-
-    impl<'de> Visitor<'de> for Loose {
-        type Value = Option<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a text, a number or a truth value")
-        }
-
-        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
-        }
-
-        fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-            Ok(Some(number.to_string()))
-        }
-
-        fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-            Ok(Some(number.to_string()))
-        }
-
-        fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-            Ok(Some(number.to_string()))
-        }
-
-        /// A number, if the program keeps all digits (`arbitrary_precision` of `serde_json`).
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            let number = serde_json::Number::deserialize(MapAccessDeserializer::new(map));
-            number
-                .map(|number| Some(number.to_string()))
-                .map_err(|_| A::Error::invalid_type(Unexpected::Map, &self))
-        }
-
-        fn visit_bool<E: Error>(self, truth: bool) -> Result<Self::Value, E> {
-            Ok(Some(truth.to_string()))
-        }
-
-        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
-            inner.deserialize_any(self)
-        }
-    }
-
-    deserializer.deserialize_any(Loose)
-}
-
-/// A field that is read with [`loose`].
+/// A field of a form. In JSON, it may be a number or a boolean as well as a text.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Field(pub(crate) Option<String>);
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        loose(deserializer).map(Self)
+        let unexpected = match Value::deserialize(deserializer)? {
+            Value::Null => return Ok(Self(None)),
+            Value::String(text) => {
+                return Ok(Self(Some(text.trim().to_owned()).filter(|text| !text.is_empty())));
+            }
+            value @ (Value::Number(_) | Value::Bool(_)) => {
+                return Ok(Self(Some(value.to_string())));
+            }
+            Value::Array(_) => Unexpected::Seq,
+            Value::Object(_) => Unexpected::Map,
+        };
+        Err(D::Error::invalid_type(unexpected, &"a text, a number or a truth value"))
     }
 }
 

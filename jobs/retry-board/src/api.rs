@@ -4,11 +4,21 @@ use serde_json::{Map, Value, json};
 
 use crate::page_group::PageGroup;
 
-/// An operation: its group of pages, path, method and summary, and its parameters or body fields.
-type Row =
-    (PageGroup, &'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+/// Fields of an operation, each with its description.
+type Fields = &'static [(&'static str, &'static str)];
 
-const FILTER: &[(&str, &str)] = &[
+/// An operation: its path, method and summary, and its parameters or body fields.
+type Row = (&'static str, &'static str, &'static str, Fields);
+
+const fn get(path: &'static str, summary: &'static str, fields: Fields) -> Row {
+    (path, "get", summary, fields)
+}
+
+const fn post(path: &'static str, summary: &'static str, fields: Fields) -> Row {
+    (path, "post", summary, fields)
+}
+
+const FILTER: Fields = &[
     ("job", "The id of the job"),
     ("item", "The id of one item of that job"),
     ("items", "The ids of several, as a JSON list"),
@@ -22,128 +32,74 @@ const FILTER: &[(&str, &str)] = &[
     ),
     ("state", "dead (the default), skipped, pending, leased, succeeded or all"),
 ];
-const JOB: &[(&str, &str)] = &[("job", "The id of the job")];
-const OVERRIDE: &[(&str, &str)] = &[
+const JOB: Fields = &[("job", "The id of the job")];
+const OVERRIDE: Fields = &[
     ("name", "The function, or `*` for all"),
     ("key", "Such as attempts or initial_delay"),
     ("value", "Such as 2, 500ms or linear(increment = 2s)"),
 ];
 
-const ROWS: &[Row] = &[
-    (
-        PageGroup::Jobs,
-        "/api/jobs",
-        "get",
-        "All jobs, the newest first, page by page",
-        &[("after", "Where the page begins: `next` of the one before")],
-    ),
-    (
-        PageGroup::Jobs,
+const AFTER: Fields = &[("after", "The beginning of the page: `next` of the one before")];
+const JOB_PAGE: Fields =
+    &[("id", "The id of the job"), ("span", "The period of the minutes: 1h, 6h, 24h or 7d")];
+const ITEM: Fields = &[("job", "The id of the job"), ("id", "The id of the item")];
+const NAME: Fields = &[("name", "The function; all, if it is not given")];
+
+const JOBS: &[Row] = &[
+    get("/api/jobs", "All jobs, the newest first, page by page", AFTER),
+    get(
         "/api/job",
-        "get",
         "A job: what it waits for, its minutes, how long its steps took in the last ten minutes \
          (`took`, in seconds), failures and tasks",
-        &[("id", "The id of the job"), ("span", "How far back minutes go: 1h, 6h, 24h or 7d")],
+        JOB_PAGE,
     ),
-    (
-        PageGroup::Jobs,
+    get(
         "/api/dead-letters",
-        "get",
         "Dead letters in groups, which count whole hours, and one by one; where `is_partial`, \
          `after=next` continues the search",
         FILTER,
     ),
-    (
-        PageGroup::Jobs,
-        "/api/item",
-        "get",
-        "An item with all its attempts, as far as it is shown",
-        &[("job", "The id of the job"), ("id", "The id of the item")],
-    ),
-    (
-        PageGroup::Jobs,
+    get("/api/item", "An item with all its attempts, as far as it is shown", ITEM),
+    get(
         "/api/audit",
-        "get",
         "Who has changed what, the newest first; `items` is null if it is not known to have ended",
         &[],
     ),
-    (
-        PageGroup::Jobs,
-        "/api/export",
-        "get",
-        "Items with their histories, whole, an object a line",
-        FILTER,
-    ),
-    (PageGroup::Jobs, "/api/re-drive", "get", "How many dead letters would be re-driven", FILTER),
-    (
-        PageGroup::Jobs,
-        "/api/re-drive",
-        "post",
-        "Re-drives dead letters; also rate, max, dry_run, all",
-        FILTER,
-    ),
-    (PageGroup::Jobs, "/api/purge", "get", "How many dead letters would be purged", FILTER),
-    (
-        PageGroup::Jobs,
+    get("/api/export", "Items with their histories, whole, an object a line", FILTER),
+    get("/api/re-drive", "How many dead letters would be re-driven", FILTER),
+    post("/api/re-drive", "Re-drives dead letters; also rate, max, dry_run, all", FILTER),
+    get("/api/purge", "How many dead letters would be purged", FILTER),
+    post(
         "/api/purge",
-        "post",
         "Purges dead letters for good; confirm is `purge N`; also dry_run, all",
         FILTER,
     ),
-    (
-        PageGroup::Jobs,
-        "/api/pause",
-        "post",
-        "Asks the workers of a job to stop, so that it can be resumed",
-        JOB,
-    ),
-    (
-        PageGroup::Jobs,
-        "/api/due",
-        "post",
-        "Makes the items of a job due now that wait for their next attempt",
-        JOB,
-    ),
-    (PageGroup::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
-    (PageGroup::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
-    (PageGroup::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),
-    (
-        PageGroup::Policies,
-        "/api/policies",
-        "get",
-        "Functions, breakers, quotas and overrides of the process",
-        &[],
-    ),
-    (
-        PageGroup::Policies,
+    post("/api/pause", "Asks the workers of a job to stop, so that it can be resumed", JOB),
+    post("/api/due", "Makes the items of a job due now that wait for their next attempt", JOB),
+    get("/api/cancel", "How many items have not ended", JOB),
+    post("/api/cancel", "Ends a job: what is left of it is skipped", JOB),
+    get("/api/jobs/session", "The token of forms, and its cookie", &[]),
+];
+
+const POLICIES: &[Row] = &[
+    get("/api/policies", "Functions, breakers, quotas and overrides of the process", &[]),
+    post(
         "/api/override",
-        "post",
         "Overrides a policy, on top of what the program itself has set",
         OVERRIDE,
     ),
-    (
-        PageGroup::Policies,
-        "/api/override-reset",
-        "post",
-        "Removes the overrides set here for a function, or for all",
-        &[("name", "The function; all, if it is not given")],
-    ),
-    (
-        PageGroup::Policies,
-        "/api/policies/session",
-        "get",
-        "The token of forms, and its cookie",
-        &[],
-    ),
+    post("/api/override-reset", "Removes the overrides set here for a function, or for all", NAME),
+    get("/api/policies/session", "The token of forms, and its cookie", &[]),
 ];
 
 /// The description of the mounted groups.
 pub(crate) fn openapi(groups: &[PageGroup]) -> Value {
     let mut paths = Map::new();
-    for (page_group, path, method, summary, fields) in ROWS {
-        if !groups.contains(page_group) {
-            continue;
-        }
+    let rows = groups.iter().flat_map(|group| match group {
+        PageGroup::Jobs => JOBS,
+        PageGroup::Policies => POLICIES,
+    });
+    for (path, method, summary, fields) in rows {
         let entry = paths.entry(*path).or_insert_with(|| json!({}));
         entry[*method] = operation(method, summary, fields);
     }

@@ -17,7 +17,7 @@ use axum::response::sse::Event;
 use futures_util::Stream;
 use futures_util::future::select_all;
 use futures_util::stream::unfold;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -119,7 +119,7 @@ impl Live {
 
     /// The topic with this name, which is polled from now on.
     fn topic(&self, name: String) -> Arc<Topic> {
-        let mut topics = self.topics();
+        let mut topics = self.0.topics.lock();
         if let Some(topic) = topics.get(&name) {
             return Arc::clone(topic);
         }
@@ -130,13 +130,9 @@ impl Live {
         topic
     }
 
-    fn topics(&self) -> MutexGuard<'_, HashMap<String, Arc<Topic>>> {
-        self.0.topics.lock()
-    }
-
     /// Ends a topic without watchers; returns `false` if it has some.
     fn end(&self, name: &str, topic: &Topic) -> bool {
-        let mut topics = self.topics();
+        let mut topics = self.0.topics.lock();
         let is_watched =
             topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < READ_TIMEOUT;
         if !is_watched {
@@ -152,7 +148,7 @@ async fn poll_topic(live: Live, name: String, topic: Arc<Topic>) {
     while !live.end(&name, &topic) {
         let poll = (live.0.poll)(name.clone()).await;
         if poll == Err(PollError::Gone) {
-            live.topics().remove(&name);
+            live.0.topics.lock().remove(&name);
             topic.seen.send_modify(|seen| seen.is_gone = true);
             return;
         }
@@ -312,7 +308,7 @@ mod tests {
         drop(events);
         sleep(Duration::from_secs(1)).await;
         let looks = watched.looks.swap(0, Ordering::Relaxed);
-        assert!(looks > 0 && watched.live.topics().is_empty());
+        assert!(looks > 0 && watched.live.0.topics.lock().is_empty());
         sleep(Duration::from_secs(60)).await;
         assert_eq!(watched.looks.load(Ordering::Relaxed), 0);
     }
@@ -327,7 +323,7 @@ mod tests {
         watched.value.store(1, Ordering::Relaxed);
         sleep(Duration::from_secs(60)).await;
         assert_eq!(watched.looks.load(Ordering::Relaxed), looks, "nobody reads");
-        assert!(watched.live.topics().is_empty());
+        assert!(watched.live.0.topics.lock().is_empty());
         assert!(stuck.next().await.is_none(), "it is to ask again");
     }
 
@@ -381,6 +377,6 @@ mod tests {
         }
         drop(events);
         sleep(POLL_INTERVAL * 2).await;
-        assert!(live.topics().is_empty(), "nothing is polled any more");
+        assert!(live.0.topics.lock().is_empty(), "nothing is polled any more");
     }
 }

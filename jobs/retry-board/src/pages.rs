@@ -13,7 +13,7 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::parts::layout::{self, Page};
-use crate::request::{RequestContext, Wants, json};
+use crate::request::RequestContext;
 
 /// Renders the view in the form that the visitor wants.
 pub(crate) fn answer<'a>(
@@ -21,8 +21,5 @@ pub(crate) fn answer<'a>(
     view: &impl Serialize,
     page: impl FnOnce() -> Page<'a>,
 ) -> Response {
-    match context.wants {
-        Wants::Json => json(view),
-        Wants::Html => layout::page(context, &page()),
-    }
+    context.answer(view, || layout::page(context, &page()))
 }

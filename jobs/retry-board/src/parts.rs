@@ -8,4 +8,5 @@ pub(crate) mod waits;
 pub(crate) mod graph;
 pub(crate) mod timeline;
 pub(crate) mod form;
+pub(crate) mod table;
 pub(crate) mod layout;

@@ -129,6 +129,18 @@ impl RequestContext {
         Ok(context)
     }
 
+    /// Answers in the form that the visitor wants.
+    pub(crate) fn answer(
+        &self,
+        object: &impl Serialize,
+        page: impl FnOnce() -> Response,
+    ) -> Response {
+        match self.wants {
+            Wants::Json => json(object),
+            Wants::Html => page(),
+        }
+    }
+
     /// Returns whether this request may change something; `csrf` is the form's token.
     pub(crate) fn may_act(&self, csrf: Option<&str>) -> Result<(), Problem> {
         self.is_actor()?;
@@ -209,6 +221,14 @@ impl RequestContext {
     /// Returns whether forms are shown.
     pub(crate) fn shows_forms(&self) -> bool {
         self.board.allows_actions && self.identity.acts
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestContext {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().ok_or_else(Problem::no_page)
     }
 }
 

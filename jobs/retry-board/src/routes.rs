@@ -19,7 +19,6 @@ use crate::page_group::PageGroup;
 use crate::pages::sign_in::{SignInForm, SignOutForm, sign_in, sign_out};
 use crate::request::RequestContext;
 use crate::request::query::Sent;
-use axum::Extension;
 
 /// The board that the two functions below share.
 static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
@@ -80,34 +79,27 @@ impl Board {
 
 /// The routes that each group of pages has for itself: assets, sign-in, and the form token.
 fn common(page_group: PageGroup) -> Router {
-    let mut router =
-        Router::new()
-            .route(
-                &format!("/{page_group}-sign-in"),
-                post(
-                    move |Extension(context): Extension<RequestContext>,
-                          Sent(form): Sent<SignInForm>| async move {
-                        sign_in(&context, &form)
-                    },
-                ),
-            )
-            .route(
-                &format!("/{page_group}-sign-out"),
-                post(
-                    |Extension(context): Extension<RequestContext>,
-                     Sent(form): Sent<SignOutForm>| async move {
-                        sign_out(&context, &form)
-                    },
-                ),
-            )
-            .route(
-                &format!("/api/{page_group}/session"),
-                get(|Extension(context): Extension<RequestContext>| async move {
-                    let csrf = context.session.as_ref().map(|session| &session.csrf);
-                    let actions = context.shows_forms();
-                    crate::request::json(&json!({ "actions": actions, "csrf": csrf }))
-                }),
-            );
+    let mut router = Router::new()
+        .route(
+            &format!("/{page_group}-sign-in"),
+            post(move |context: RequestContext, Sent(form): Sent<SignInForm>| async move {
+                sign_in(&context, &form)
+            }),
+        )
+        .route(
+            &format!("/{page_group}-sign-out"),
+            post(|context: RequestContext, Sent(form): Sent<SignOutForm>| async move {
+                sign_out(&context, &form)
+            }),
+        )
+        .route(
+            &format!("/api/{page_group}/session"),
+            get(|context: RequestContext| async move {
+                let csrf = context.session.as_ref().map(|session| &session.csrf);
+                let actions = context.shows_forms();
+                crate::request::json(&json!({ "actions": actions, "csrf": csrf }))
+            }),
+        );
     for asset in assets::ALL {
         let path = format!("/{}", asset.path(page_group));
         router = router.route(&path, get(|| async { asset.response() }));

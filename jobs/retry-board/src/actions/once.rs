@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -72,7 +72,7 @@ impl Once {
     }
 
     fn cell(&self, key: Option<&str>) -> Arc<Performed> {
-        let mut sent = self.sent();
+        let mut sent = self.sent.lock();
         let known = sent.iter().find(|(known, _)| key.is_some() && known.as_deref() == key);
         if let Some((_, cell)) = known {
             return Arc::clone(cell);
@@ -87,13 +87,9 @@ impl Once {
 
     /// The sentence of the action with this number.
     pub(crate) fn message(&self, number: u64) -> Option<String> {
-        let sent = self.sent();
+        let sent = self.sent.lock();
         let mut done = sent.iter().filter_map(|(_, cell)| cell.get());
         done.find(|(_, done)| done.number == number).map(|(_, done)| done.message.clone())
-    }
-
-    fn sent(&self) -> MutexGuard<'_, Remembered> {
-        self.sent.lock()
     }
 }
 
@@ -155,6 +151,6 @@ mod tests {
             let key = n.to_string();
             once.run(Some(&key), n, || async { Ok(Done::new("", json!(0))) }).await.unwrap();
         }
-        assert_eq!(once.sent().len(), REMEMBERED);
+        assert_eq!(once.sent.lock().len(), REMEMBERED);
     }
 }

@@ -1,6 +1,6 @@
 //! Changes policies at runtime: on top of the program's own overrides, and with the same rules.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use retry_runtime::{Overrides, OverridesError};
 use serde::Deserialize;
 use serde_json::json;
@@ -20,6 +20,13 @@ pub(crate) struct OverrideForm {
     pub(crate) value: Field,
     #[serde(flatten)]
     pub(crate) proof: Proof,
+}
+
+impl OverrideForm {
+    /// The function, the key and the value; empty if they are missing.
+    pub(crate) fn texts(&self) -> [&str; 3] {
+        [&self.name, &self.key, &self.value].map(|field| field.text().unwrap_or_default())
+    }
 }
 
 impl ActionForm for OverrideForm {
@@ -63,21 +70,19 @@ impl Changed {
 impl Changes {
     /// Returns the changes made on the board: function, key and value.
     pub(crate) fn pairs(&self) -> Pairs {
-        self.changed().pairs.clone()
+        self.0.lock().pairs.clone()
     }
 
     /// Checks a change without making it.
     pub(crate) fn check(form: &OverrideForm) -> Result<(), OverridesError> {
-        let [name, key, value] =
-            [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
+        let [name, key, value] = form.texts();
         Overrides::from_pairs([(name, key, value)]).map(drop)
     }
 
     /// Sets a key; the error is worded by the rule that rejects the value.
     pub(crate) fn set(&self, form: &OverrideForm) -> Result<Done, OverridesError> {
-        let [name, key, value] = [&form.name, &form.key, &form.value]
-            .map(|field| field.text().unwrap_or_default().to_owned());
-        let mut changed = self.changed();
+        let [name, key, value] = form.texts().map(str::to_owned);
+        let mut changed = self.0.lock();
         let mut pairs = changed.pairs.clone();
         pairs.retain(|(other, same, _)| (other, same) != (&name, &key));
         pairs.push((name.clone(), key.clone(), value.clone()));
@@ -90,7 +95,7 @@ impl Changes {
 
     /// Reverts the changes to one function, or all changes.
     pub(crate) fn reset(&self, form: &OverrideForm) -> Result<Done, Problem> {
-        let mut changed = self.changed();
+        let mut changed = self.0.lock();
         let mut pairs = changed.pairs.clone();
         let before = pairs.len();
         match form.name.text() {
@@ -104,9 +109,5 @@ impl Changes {
             None => "All overrides set here are removed".to_owned(),
         };
         Ok(Done::new(said, json!({ "taken_back": taken })))
-    }
-
-    fn changed(&self) -> MutexGuard<'_, Changed> {
-        self.0.lock()
     }
 }

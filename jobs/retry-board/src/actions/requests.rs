@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::once::Done;
 use super::{ActionForm, Proof};
-use crate::parts::text::{how_to_resume, line};
-use crate::request::problem::Problem;
-use retry_workflow::words::cut;
+use crate::parts::text::how_to_resume;
+use crate::request::problem::{Problem, short};
+use crate::request::query::Address;
 
 #[derive(Clone, Debug, Default, Deserialize, Hash)]
 #[serde(default)]
@@ -36,12 +36,17 @@ impl ActionForm for JobForm {
 }
 
 impl JobForm {
+    /// The address of the job's page.
+    pub(crate) fn page(&self) -> Address {
+        Address::new("job").with("id", &self.job)
+    }
+
     async fn unfinished(&self, store: &dyn Store) -> Result<Job, Problem> {
         let Some(job) = Job::find(store, &self.job).await? else {
             return Err(Problem::no_job(&self.job));
         };
         if job.status == JobStatus::Finished && store.counts(&job.id).await?.unfinished() == 0 {
-            return Err(Problem::changed(format!("{} has ended", cut(&line(&job.id), 200))));
+            return Err(Problem::changed(format!("{} has ended", short(&job.id))));
         }
         Ok(job)
     }
@@ -53,7 +58,7 @@ impl JobForm {
         command: &str,
     ) -> Result<Done, Problem> {
         let job = self.unfinished(store).await?;
-        let id = cut(&line(&job.id), 200);
+        let id = short(&job.id);
         let how = how_to_resume(command, &job);
         let begun = Entry::new(who, "pause").job(&self.job).begin(store).await?;
         let is_heard = Job::request(store, &self.job, Request::Pause).await?;
@@ -82,7 +87,7 @@ impl JobForm {
         let next = if is_live {
             "a worker of the job picks them up".to_owned()
         } else {
-            let id = cut(&line(&job.id), 200);
+            let id = short(&job.id);
             format!("no process is working on {id}; to run them: {}", how_to_resume(command, &job))
         };
         let are = if due == 1 { "is" } else { "are" };
@@ -91,7 +96,7 @@ impl JobForm {
     }
 
     pub(crate) async fn cancel(&self, store: &Arc<dyn Store>, who: &str) -> Result<Done, Problem> {
-        let id = cut(&line(&self.unfinished(&**store).await?.id), 200);
+        let id = short(&self.unfinished(&**store).await?.id);
         let begun = Entry::new(who, "cancel").job(&self.job).begin(&**store).await?;
         if Job::request(&**store, &self.job, Request::Cancel).await? {
             tokio::spawn(cancel_later(Arc::clone(store), self.job.clone(), begun));

@@ -131,16 +131,8 @@ impl FilterFields {
 
     /// The address of a page with this filter.
     pub(crate) fn address(&self, page: &str) -> Address {
-        Address::new(page)
-            .and("job", self.job.as_deref())
-            .and("item", self.item.as_deref())
-            .and("items", self.items.as_deref())
-            .and("class", self.class.as_deref())
-            .and("signature", self.signature.as_deref())
-            .and("since", self.since.as_deref())
-            .and("until", self.until.as_deref())
-            .and("text", self.text.as_deref())
-            .and("state", self.state.as_deref())
+        let set = self.set().into_iter();
+        set.fold(Address::new(page), |address, (name, value)| address.with(name, value))
     }
 
     /// The fields that are set, by name.

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use retry_runtime::{
-    CircuitBreaker, Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot,
-    on_event, sites,
+    Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot, on_event, sites,
 };
 use retry_workflow::Timestamp;
 use retry_workflow::words::cut;
@@ -98,7 +97,7 @@ impl SiteLine {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct BreakerLine {
     pub(crate) name: String,
     pub(crate) state: &'static str,
@@ -191,7 +190,7 @@ impl Watch {
         let inbox = Arc::clone(&log);
         let listening = on_event(move |event| {
             if let Some(entry) = entry(event) {
-                lock(&inbox).add(entry, event);
+                inbox.lock().add(entry, event);
             }
         });
         Self { log, listening: Some(listening) }
@@ -204,10 +203,6 @@ impl Drop for Watch {
             listening.stop();
         }
     }
-}
-
-fn lock(log: &Mutex<EventLog>) -> MutexGuard<'_, EventLog> {
-    log.lock()
 }
 
 fn entry(event: &Event<'_>) -> Option<HistoryEntry> {
@@ -251,27 +246,17 @@ impl Policies {
     ) -> Self {
         let is_shown = |site: &&Site| !board.hidden.iter().any(|name| name == site.name());
         let sites: Vec<_> = sites().into_iter().filter(is_shown).collect();
-        let log = lock(&watch.log);
+        let log = watch.log.lock();
         let mut breakers: Vec<_> =
-            board.breakers.iter().map(|it| BreakerLine::new(&shared(it).snapshot())).collect();
+            board.breakers.iter().map(|it| BreakerLine::new(&it.as_ref().snapshot())).collect();
         for (_, members) in &board.families {
             breakers.extend(members().iter().take(MEMBERS).map(BreakerLine::new));
         }
         let is_known = |all: &[BreakerLine], name: &str| all.iter().any(|one| one.name == name);
         for (name, (state, opened_by)) in &log.states {
             if !is_known(&breakers, name) {
-                breakers.push(BreakerLine {
-                    name: name.clone(),
-                    state,
-                    forced: false,
-                    led: false,
-                    open_for: None,
-                    held_for: None,
-                    consecutive_failures: None,
-                    failures: None,
-                    rejected: None,
-                    opened_by: opened_by.clone(),
-                });
+                let (name, opened_by) = (name.clone(), opened_by.clone());
+                breakers.push(BreakerLine { name, state, opened_by, ..BreakerLine::default() });
             }
         }
         let mut quotas: Vec<_> = board.quotas.iter().map(quota).collect();
@@ -292,10 +277,6 @@ impl Policies {
             history: log.history.iter().cloned().collect(),
         }
     }
-}
-
-fn shared(breaker: &Shared<CircuitBreaker>) -> &CircuitBreaker {
-    breaker.as_ref()
 }
 
 fn quota(quota: &Shared<RetryQuota>) -> QuotaLine {

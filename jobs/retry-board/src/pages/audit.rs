@@ -8,7 +8,7 @@ use super::answer;
 use crate::data::audit::{AuditLine, AuditPage};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
-use crate::parts::time;
+use crate::parts::{table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
@@ -32,16 +32,7 @@ fn main(audit: &AuditPage) -> Markup {
             }
         } @else {
             table.cards #audit {
-                thead {
-                    tr {
-                        th scope="col" { "When" }
-                        th scope="col" { "Who" }
-                        th scope="col" { "Action" }
-                        th scope="col" { "Job" }
-                        th.wide scope="col" { "What" }
-                        th.number scope="col" { "Items" }
-                    }
-                }
+                (table::head(&["When", "Who", "Action", "Job", "+What", ">Items"]))
                 tbody {
                     @for entry in &audit.entries { (row(entry)) }
                 }

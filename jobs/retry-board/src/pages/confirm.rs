@@ -78,8 +78,7 @@ pub(crate) fn purge(context: &RequestContext, filter: &FilterFields, number: u64
 }
 
 pub(crate) fn overriding(context: &RequestContext, change: &OverrideForm) -> Response {
-    let [name, key, value] =
-        [&change.name, &change.key, &change.value].map(|field| field.text().unwrap_or_default());
+    let [name, key, value] = change.texts();
     let function = if name == "*" { "all functions" } else { name };
     let main = html! {
         h1 { "Override " (line(function)) }

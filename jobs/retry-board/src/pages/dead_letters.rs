@@ -9,7 +9,7 @@ use super::answer;
 use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
-use crate::parts::{badge, chart, form, time};
+use crate::parts::{badge, chart, form, table, time};
 use crate::request::RequestContext;
 use crate::request::query::{Address, PICK, PICKED};
 
@@ -115,16 +115,7 @@ fn filter_form(filter: &FilterFields) -> Markup {
 pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) -> Markup {
     html! {
         table.cards.groups {
-            thead {
-                tr {
-                    th.number scope="col" { "Count" }
-                    th.wide scope="col" { "Signature" }
-                    th scope="col" { "Last 24 hours" }
-                    th.number scope="col" { "First" }
-                    th.number scope="col" { "Last" }
-                    th scope="col" { "Example" }
-                }
-            }
+            (table::head(&[">Count", "+Signature", "Last 24 hours", ">First", ">Last", "Example"]))
             tbody {
                 @for group in groups {
                     @let address = Address::new("dead-letters").and("job", job).with("signature", &group.id);

@@ -14,7 +14,7 @@ use crate::data::job::{JobPage, SPANS, Tasks};
 use crate::data::steps::StepTable;
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::{how_to_resume, line};
-use crate::parts::{badge, chart, form, graph, time};
+use crate::parts::{badge, chart, form, graph, table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
@@ -171,15 +171,7 @@ fn step_section(page: &JobPage, steps: &StepTable) -> Markup {
                     @if page.end() < page.now { " before the job did" }
                     "; estimates, at most 23 % off"
                 }
-                thead {
-                    tr {
-                        th scope="col" { "Step" }
-                        th.number scope="col" { "Attempts" }
-                        th.number scope="col" { "Median" }
-                        th.number scope="col" { "95th percentile" }
-                        th.number scope="col" { "99th percentile" }
-                    }
-                }
+                (table::head(&["Step", ">Attempts", ">Median", ">95th percentile", ">99th percentile"]))
                 tbody {
                     @for one in &steps.steps {
                         tr data-step=(one.step.as_deref().map(line).unwrap_or_default()) {
@@ -213,7 +205,7 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
             h2 #tasks-heading { "Tasks" }
             @if let Some(picture) = graph::picture(tasks) { (picture) }
             table.cards {
-                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Needs" } th scope="col" { "Skipped because of" } } }
+                (table::head(&["Task", "State", "Needs", "Skipped because of"]))
                 tbody {
                     @for task in &tasks.tasks {
                         tr data-task=(line(&task.name)) {

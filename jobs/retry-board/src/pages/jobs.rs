@@ -10,7 +10,7 @@ use super::answer;
 use crate::data::jobs::{JobLine, Jobs};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
-use crate::parts::{badge, chart, time};
+use crate::parts::{badge, chart, table, time};
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
@@ -40,20 +40,7 @@ fn main(context: &RequestContext, jobs: &Jobs) -> Markup {
             }
         } @else {
             table.cards #jobs {
-                thead {
-                    tr {
-                        th scope="col" { "Job" }
-                        th scope="col" { "Status" }
-                        th.wide scope="col" { "Progress" }
-                        th.number scope="col" { "Succeeded" }
-                        th.number scope="col" { "Dead" }
-                        th.number scope="col" { "Skipped" }
-                        th.number scope="col" { "Remaining" }
-                        th.number scope="col" { "Rate" }
-                        th.number scope="col" { "Time left" }
-                        th.number scope="col" { "Started" }
-                    }
-                }
+                (table::head(&["Job", "Status", "+Progress", ">Succeeded", ">Dead", ">Skipped", ">Remaining", ">Rate", ">Time left", ">Started"]))
                 tbody {
                     @for job in &jobs.jobs { (row(jobs, job)) }
                 }

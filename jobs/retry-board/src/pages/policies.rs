@@ -13,7 +13,7 @@ use crate::actions::overrides::OverrideForm;
 use crate::data::policies::{BreakerLine, Policies, QuotaLine, SiteLine};
 use crate::parts::layout::{NavSection, Page};
 use crate::parts::text::line;
-use crate::parts::{badge, form, time, waits};
+use crate::parts::{badge, form, table, time, waits};
 use crate::request::RequestContext;
 use crate::request::query::Address;
 
@@ -54,17 +54,7 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
                 }
             } @else {
                 table.cards #sites {
-                    thead {
-                        tr {
-                            th.wide scope="col" { "Function" }
-                            th scope="col" { "Waits" }
-                            th.number scope="col" { "Attempts" }
-                            th.number scope="col" { "Retries" }
-                            th.number scope="col" { "Recovered" }
-                            th.number scope="col" { "Gave up" }
-                            th.number scope="col" { "Waited" }
-                        }
-                    }
+                    (table::head(&["+Function", "Waits", ">Attempts", ">Retries", ">Recovered", ">Gave up", ">Waited"]))
                     tbody { @for site in &policies.sites { (site_row(site)) } }
                 }
                 p.muted { "The functions of the process that serves this page. Only calls that failed at least once are counted." }
@@ -76,7 +66,7 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
             section aria-labelledby="breakers-heading" {
                 h2 #breakers-heading { "Circuit breakers" }
                 table.cards #breakers {
-                    thead { tr { th.wide scope="col" { "Breaker" } th scope="col" { "State" } th.number scope="col" { "Consecutive" } th.number scope="col" { "Failures" } th.number scope="col" { "Rejected" } th.wide scope="col" { "Opened by" } } }
+                    (table::head(&["+Breaker", "State", ">Consecutive", ">Failures", ">Rejected", "+Opened by"]))
                     tbody { @for breaker in &policies.breakers { (breaker_row(breaker)) } }
                 }
             }
@@ -85,7 +75,7 @@ fn main(context: &RequestContext, policies: &Policies, refused: Option<&Refused<
             section aria-labelledby="quotas-heading" {
                 h2 #quotas-heading { "Quotas" }
                 table.cards #quotas {
-                    thead { tr { th.wide scope="col" { "Quota" } th.wide scope="col" { "Tokens" } } }
+                    (table::head(&["+Quota", "+Tokens"]))
                     tbody { @for quota in &policies.quotas { (quota_row(quota)) } }
                 }
             }
@@ -199,7 +189,7 @@ fn overrides(
                 p.muted { "No policy has been overridden on this board." }
             } @else {
                 table.cards {
-                    thead { tr { th scope="col" { "Function" } th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "" } } }
+                    (table::head(&["Function", "Key", "Value", ""]))
                     tbody {
                         @for change in &policies.changed {
                             tr {

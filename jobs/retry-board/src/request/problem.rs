@@ -32,7 +32,7 @@ impl Problem {
 
     pub(crate) fn foreign_host(name: &str, settings: SettingNames) -> Self {
         let setting = settings.name("--host NAME", "Board::host");
-        let name = cut(&OneLine(name).to_string(), 200);
+        let name = short(name);
         Self::new(
             StatusCode::FORBIDDEN,
             "Unknown host",
@@ -86,7 +86,7 @@ impl Problem {
                         the board itself."
             .to_owned();
         if let Some((from, to)) = came {
-            let [from, to] = [from, to].map(|name| cut(&OneLine(name).to_string(), 200));
+            let [from, to] = [from, to].map(short);
             let setting = settings.name("--public-url URL", "Board::public_url");
             text = format!(
                 "This request came from a page of {from}, but asks for the host {to}, and nothing \
@@ -121,12 +121,12 @@ impl Problem {
     }
 
     pub(crate) fn no_job(id: &str) -> Self {
-        let id = cut(&OneLine(id).to_string(), 200);
+        let id = short(id);
         Self::new(StatusCode::NOT_FOUND, "No such job", format!("The store has no job \"{id}\"."))
     }
 
     pub(crate) fn no_item(job: &str, id: &str) -> Self {
-        let [job, id] = [job, id].map(|text| cut(&OneLine(text).to_string(), 200));
+        let [job, id] = [job, id].map(short);
         let text = format!("Job \"{job}\" has no item \"{id}\".");
         Self::new(StatusCode::NOT_FOUND, "No such item", text)
     }
@@ -163,6 +163,11 @@ impl Problem {
         problem.retry_after = Some(10);
         problem
     }
+}
+
+/// An id or a name as it is shown in a message.
+pub(crate) fn short(text: &str) -> String {
+    cut(&OneLine(text).to_string(), 200)
 }
 
 /// An error with its causes.

@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{OriginalUri, State};
 use axum::http::{StatusCode, header};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Extension, Router};
 use futures_util::StreamExt as _;
 use retry_workflow::audit::Entry;
 use retry_workflow::store::Cursor;
@@ -32,7 +32,7 @@ use crate::page_group::PageGroup;
 use crate::pages::{audit, confirm, dead_letters, item, job, jobs};
 use crate::request::problem::Problem;
 use crate::request::query::{Address, Params, Sent};
-use crate::request::{RequestContext, Wants, Watcher, json};
+use crate::request::{RequestContext, Watcher};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]
@@ -41,6 +41,12 @@ struct JobsState {
     board: Arc<Board>,
     once: Arc<Once>,
     live: Live,
+}
+
+impl JobsState {
+    fn letters(&self) -> DeadLetters {
+        DeadLetters::new(self.store.clone())
+    }
 }
 
 pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
@@ -116,7 +122,7 @@ struct JobsQuery {
 
 async fn all_jobs(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<JobsQuery>,
 ) -> Answer {
     let view = Jobs::load(&*state.store, cursor(query.after.as_deref())?).await?;
@@ -134,7 +140,7 @@ struct JobQuery {
 
 async fn one_job(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<JobQuery>,
 ) -> Answer {
     let wanted = query.span.as_deref().unwrap_or(SPANS[0].0);
@@ -158,10 +164,10 @@ struct LettersQuery {
 
 async fn letters(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<LettersQuery>,
 ) -> Answer {
-    let letters = DeadLetters::new(state.store.clone());
+    let letters = state.letters();
     let after = cursor(query.after.as_deref())?;
     let view = Letters::load(&letters, query.filter.cleaned(), after).await?;
     Ok(dead_letters::page(&context, &view, query.done.notice(&state.once)))
@@ -178,7 +184,7 @@ struct ItemQuery {
 
 async fn one_item(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<ItemQuery>,
 ) -> Answer {
     let Some(found) = state.store.item(&query.job, &query.id).await? else {
@@ -189,15 +195,12 @@ async fn one_item(
     Ok(item::page(&context, &view, query.done.notice(&state.once)))
 }
 
-async fn audited(
-    State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
-) -> Answer {
+async fn audited(State(state): State<JobsState>, context: RequestContext) -> Answer {
     Ok(audit::page(&context, &AuditPage::load(&*state.store).await?))
 }
 
 async fn exported(State(state): State<JobsState>, Params(query): Params<FilterFields>) -> Answer {
-    let letters = DeadLetters::new(state.store.clone());
+    let letters = state.letters();
     let filter = select(&letters, &query.cleaned()).await?;
     Ok(export::response(letters, filter))
 }
@@ -210,33 +213,29 @@ async fn counted(
 ) -> Result<(FilterFields, u64), Problem> {
     context.is_actor()?;
     let filter = filter.cleaned();
-    let letters = DeadLetters::new(state.store.clone());
+    let letters = state.letters();
     let number = letters.count(&select(&letters, &filter).await?).await?;
     Ok((filter, number))
 }
 
 async fn before_redrive(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<FilterFields>,
 ) -> Answer {
     let (filter, number) = counted(&state, &context, query).await?;
-    Ok(match context.wants {
-        Wants::Json => json(&json!({ "dry_run": true, "retried": number })),
-        Wants::Html => confirm::redrive(&context, &filter, number),
-    })
+    let object = json!({ "dry_run": true, "retried": number });
+    Ok(context.answer(&object, || confirm::redrive(&context, &filter, number)))
 }
 
 async fn before_purge(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<FilterFields>,
 ) -> Answer {
     let (filter, number) = counted(&state, &context, query).await?;
-    Ok(match context.wants {
-        Wants::Json => json(&json!({ "dry_run": true, "purged": number })),
-        Wants::Html => confirm::purge(&context, &filter, number),
-    })
+    let object = json!({ "dry_run": true, "purged": number });
+    Ok(context.answer(&object, || confirm::purge(&context, &filter, number)))
 }
 
 /// Returns where to go after an action on dead letters. Not back to their signature, which may have
@@ -255,11 +254,10 @@ async fn redrive(
     Sent(form): Sent<LettersForm>,
 ) -> Answer {
     let form = form.cleaned();
-    let letters = DeadLetters::new(state.store.clone());
+    let letters = state.letters();
     let back = back_to(&form.filter);
-    actor
-        .act(&state.once, &form, back, || form.redrive(&letters, actor.who(), &state.board.command))
-        .await
+    let command = &state.board.command;
+    actor.act(&state.once, &form, back, || form.redrive(&letters, actor.who(), command)).await
 }
 
 async fn purge(
@@ -268,18 +266,15 @@ async fn purge(
     Sent(form): Sent<LettersForm>,
 ) -> Answer {
     let form = form.cleaned();
-    let letters = DeadLetters::new(state.store.clone());
+    let letters = state.letters();
     let back = back_to(&form.filter);
     actor.act(&state.once, &form, back, || form.purge(&letters, actor.who())).await
 }
 
 async fn pause(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
-    let back = Address::new("job").with("id", &form.job);
-    actor
-        .act(&state.once, &form, back, || {
-            form.pause(&*state.store, actor.who(), &state.board.command)
-        })
-        .await
+    let back = form.page();
+    let command = &state.board.command;
+    actor.act(&state.once, &form, back, || form.pause(&*state.store, actor.who(), command)).await
 }
 
 async fn make_due(
@@ -287,35 +282,27 @@ async fn make_due(
     actor: Actor,
     Sent(form): Sent<JobForm>,
 ) -> Answer {
-    let back = Address::new("job").with("id", &form.job);
+    let back = form.page();
     let command = &state.board.command;
     actor.act(&state.once, &form, back, || form.make_due(&*state.store, actor.who(), command)).await
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CancelQuery {
-    job: String,
-}
-
 async fn before_cancel(
     State(state): State<JobsState>,
-    Extension(context): Extension<RequestContext>,
-    Params(query): Params<CancelQuery>,
+    context: RequestContext,
+    Params(query): Params<JobForm>,
 ) -> Answer {
     context.is_actor()?;
     if Job::find(&*state.store, &query.job).await?.is_none() {
         return Err(Problem::no_job(&query.job));
     }
     let unfinished = state.store.counts(&query.job).await?.unfinished();
-    Ok(match context.wants {
-        Wants::Json => json(&json!({ "job": query.job, "unfinished": unfinished })),
-        Wants::Html => confirm::cancel(&context, &query.job, unfinished),
-    })
+    let object = json!({ "job": query.job, "unfinished": unfinished });
+    Ok(context.answer(&object, || confirm::cancel(&context, &query.job, unfinished)))
 }
 
 async fn cancel(State(state): State<JobsState>, actor: Actor, Sent(form): Sent<JobForm>) -> Answer {
-    let back = Address::new("job").with("id", &form.job);
+    let back = form.page();
     actor.act(&state.once, &form, back, || form.cancel(&state.store, actor.who())).await
 }
 

@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use futures_util::StreamExt as _;
 use retry_runtime::OverridesError;
 use retry_workflow::Store;
@@ -93,7 +93,7 @@ struct DoneQuery {
 
 async fn all(
     State(state): State<PoliciesState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(query): Params<DoneQuery>,
 ) -> Response {
     let notice = query.done.and_then(|done| state.0.once.message(done.parse().ok()?));
@@ -103,7 +103,7 @@ async fn all(
 /// Loads the effect of a change, for the page that asks for a confirmation.
 async fn before_change(
     State(state): State<PoliciesState>,
-    Extension(context): Extension<RequestContext>,
+    context: RequestContext,
     Params(form): Params<OverrideForm>,
 ) -> Result<Response, Problem> {
     context.is_actor()?;
@@ -193,8 +193,7 @@ async fn begin_audit(
     form: &OverrideForm,
     action: &str,
 ) -> Result<AuditedChange, Problem> {
-    let [name, key, value] =
-        [&form.name, &form.key, &form.value].map(|field| field.text().unwrap_or_default());
+    let [name, key, value] = form.texts();
     let who = actor.who();
     tracing::info!(who, action, name, key, value, "a policy is changed on the board");
     let Some(store) = actor.context.board.mounted.store() else { return Ok(AuditedChange(None)) };

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use retry_rules::suggest::meant;
 use retry_runtime::file::from_map;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
-use self::reader::{Only, ReadError};
+use self::reader::ReadError;
 use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
@@ -173,26 +173,28 @@ impl Node {
     }
 
     /// Deserializes a type.
-    pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Mistake> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, Mistake> {
         T::deserialize(self).map_err(|complaint| self.mistake(complaint))
     }
 
     /// Deserializes a type from some of the keys of a map, as if there were no others, with the
     /// values in `instead` replaced.
-    pub(crate) fn parse_only<'a, T: Deserialize<'a>>(
-        &'a self,
-        keys: &'a [&'a str],
-        instead: &'a [(&'a str, Self)],
+    pub(crate) fn parse_only<T: DeserializeOwned>(
+        &self,
+        keys: &[&str],
+        instead: &[(&str, Self)],
     ) -> Result<T, Mistake> {
-        T::deserialize(Only { node: self, keys, instead })
-            .map_err(|complaint| self.mistake(complaint))
+        let Value::Map(entries) = &self.value else { return self.parse() };
+        let entries = entries.iter().filter(|(key, _)| keys.contains(&key.name.as_str()));
+        let entries = entries.map(|(key, value)| {
+            let other = instead.iter().find(|(name, _)| *name == key.name);
+            (key.clone(), other.map_or(value, |(_, other)| other).clone())
+        });
+        Self { value: Value::Map(entries.collect()), span: self.span }.parse()
     }
 
     /// Deserializes a type from a map, rejecting anything else. `what` is what is expected.
-    pub(crate) fn parse_map<'a, T: Deserialize<'a>>(
-        &'a self,
-        what: &'static str,
-    ) -> Result<T, Mistake> {
+    pub(crate) fn parse_map<T: DeserializeOwned>(&self, what: &'static str) -> Result<T, Mistake> {
         from_map(self, what).map_err(|complaint| self.mistake(complaint))
     }
 

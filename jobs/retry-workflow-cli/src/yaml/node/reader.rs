@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::fmt::{self, Display};
 
+use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess,
+    Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -23,6 +24,10 @@ pub(crate) struct ReadError {
 
 fn unknown_key(key: &str, meant: &str) -> String {
     format!("unknown key `{key}`{meant}")
+}
+
+fn error_at(span: SourceSpan, message: impl Display) -> ReadError {
+    ReadError { span: Some(span), ..de::Error::custom(message) }
 }
 
 impl ReadError {
@@ -104,7 +109,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Number(Number::Unsigned(number), _) => visitor.visit_u64(*number),
             Value::Number(Number::Float(number), _) => visitor.visit_f64(*number),
             Value::Text(text) => visitor.visit_str(text),
-            Value::List(list) => visitor.visit_seq(Elements(list.iter())),
+            Value::List(list) => visitor.visit_seq(SeqDeserializer::new(list.iter())),
             Value::Map(map) => {
                 let last_key = Cell::new(None);
                 let known = map.iter().filter(|(key, _)| !key.is_ignored());
@@ -143,18 +148,13 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Map(map) => match map.as_slice() {
                 [(key, value)] => Variant { name: &key.name, span: key.span, inside: Some(value) },
                 [_, (second, _), ..] => {
-                    let error: ReadError = de::Error::custom("this is a choice of one: keep one");
-                    return Err(error.at(second.span));
+                    return Err(error_at(second.span, "this is a choice of one: keep one"));
                 }
-                [] => {
-                    let error: ReadError = de::Error::custom("this map is empty: write one entry");
-                    return Err(error.at(self.span));
-                }
+                [] => return Err(error_at(self.span, "this map is empty: write one entry")),
             },
             _ => {
-                let error: ReadError =
-                    de::Error::custom(format!("this is {}: write one word", self.kind()));
-                return Err(error.at(self.span));
+                let message = format!("this is {}: write one word", self.kind());
+                return Err(error_at(self.span, message));
             }
         };
         visitor.visit_enum(variant).map_err(|error| error.at(self.span))
@@ -167,48 +167,16 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// A map restricted to these keys.
-pub(super) struct Only<'de> {
-    pub(super) node: &'de Node,
-    pub(super) keys: &'de [&'de str],
-    /// Values that replace the values of some keys.
-    pub(super) instead: &'de [(&'de str, Node)],
+/// A key, or the name of a variant.
+fn name_of(name: &str) -> BorrowedStrDeserializer<'_, ReadError> {
+    BorrowedStrDeserializer::new(name)
 }
 
-impl<'de> Deserializer<'de> for Only<'de> {
-    type Error = ReadError;
+impl<'de> IntoDeserializer<'de, ReadError> for &'de Node {
+    type Deserializer = Self;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
-        let is_seen = |key: &Key| self.keys.contains(&key.name.as_str()) && !key.is_ignored();
-        let seen = map.iter().filter(|(key, _)| is_seen(key)).map(|(key, value)| {
-            let other = self.instead.iter().find(|(name, _)| *name == key.name);
-            (key, other.map_or(value, |(_, other)| other))
-        });
-        let rest = seen.collect::<Vec<_>>().into_iter();
-        let last_key = Cell::new(None);
-        visitor
-            .visit_map(Entries { rest, value: None, last_key: &last_key })
-            .map_err(|error| error.at(last_key.get().unwrap_or(self.node.span)))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
-        bytes byte_buf option unit unit_struct newtype_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-struct Elements<'de>(std::slice::Iter<'de, Node>);
-
-impl<'de> SeqAccess<'de> for Elements<'de> {
-    type Error = ReadError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, ReadError> {
-        self.0.next().map(|node| seed.deserialize(node)).transpose()
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -230,7 +198,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         self.last_key.set(entry.map(|(key, _)| key.span));
         let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(KeyName(&key.name)).map(Some).map_err(|mut error| {
+        seed.deserialize(name_of(&key.name)).map(Some).map_err(|mut error| {
             if let Some(known) = error.known.take() {
                 error.message = unknown_key(
                     &key.name,
@@ -260,7 +228,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
-        let value = seed.deserialize(KeyName(self.name)).map_err(|error| error.at(self.span))?;
+        let value = seed.deserialize(name_of(self.name)).map_err(|error| error.at(self.span))?;
         Ok((value, self))
     }
 }
@@ -268,8 +236,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 impl<'de> Variant<'de> {
     fn needed(&self) -> Result<&'de Node, ReadError> {
         self.inside.ok_or_else(|| {
-            let message = format!("`{0}` needs a setting: write `{0}: …`", self.name);
-            ReadError { span: Some(self.span), ..de::Error::custom(message) }
+            error_at(self.span, format!("`{0}` needs a setting: write `{0}: …`", self.name))
         })
     }
 }
@@ -280,10 +247,10 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     fn unit_variant(self) -> Result<(), ReadError> {
         match self.inside {
             None | Some(Node { value: Value::Null, .. }) => Ok(()),
-            Some(inside) => Err(ReadError {
-                span: Some(inside.span),
-                ..de::Error::custom(format!("`{}` has no settings: remove this", self.name))
-            }),
+            Some(inside) => {
+                let message = format!("`{}` has no settings: remove this", self.name);
+                Err(error_at(inside.span, message))
+            }
         }
     }
 
@@ -302,22 +269,5 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         self.needed()?.deserialize_any(visitor)
-    }
-}
-
-/// A key, or the name of a variant.
-struct KeyName<'de>(&'de str);
-
-impl<'de> Deserializer<'de> for KeyName<'de> {
-    type Error = ReadError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_borrowed_str(self.0)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
-        bytes byte_buf option unit unit_struct newtype_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
     }
 }

@@ -11,6 +11,7 @@ mod handlers;
 mod finish;
 mod input;
 mod items;
+mod records;
 mod reducing;
 mod tasks;
 

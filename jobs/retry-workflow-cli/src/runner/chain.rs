@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use super::records;
 use crate::steps::command_env::Workspace;
 use crate::steps::list::AttemptTerms;
 use crate::steps::step::{Capture, Steps};
@@ -63,7 +64,7 @@ impl Chain {
             return Ok(scope);
         }
         let unread = |error| failed(format!("cannot read the captured output: {error}"));
-        let (_, record) = self.record(cx.job()).await.map_err(unread)?;
+        let record = record(&*self.store, cx.job()).await.map_err(unread)?;
         scope.captured.extend(captured(&record));
         for &held in record.withheld.range(..=last) {
             scope.last = self.output(cx.job(), held.checked_sub(1)).await.map_err(unread)?;
@@ -119,34 +120,26 @@ impl Chain {
             }
         }
         *self.known.lock() = Some((at, outputs));
-        loop {
-            let (revision, before) = self.record(job).await?;
-            let mut record = before.clone();
+        let capture = self.steps.0.get(at).and_then(|step| step.capture.clone());
+        records::update(&*self.store, &key(job), |found: Option<ChainOutputs>| {
+            let is_recorded = found.is_some();
+            let mut record = found.unwrap_or_default();
             record.captured.extend(added.captured.clone());
             record.withheld.retain(|step| *step < at);
             record.withheld.extend(&added.withheld);
-            match self.steps.0.get(at).and_then(|step| step.capture.as_ref()) {
+            match &capture {
                 Some(capture) => record.captures.insert(at, capture.clone()),
                 None => record.captures.remove(&at),
             };
-            if record == before {
-                return Ok(());
-            }
-            let text = serde_json::to_string(&record).unwrap_or_default();
-            if self.store.cas(&key(job), revision, &text).await? {
-                return Ok(());
-            }
-        }
+            (is_recorded || record != ChainOutputs::default()).then_some(record)
+        })
+        .await
     }
 
     /// The output of a step, as far as it is in the store.
     async fn output(&self, job: &str, at: Option<usize>) -> Result<Option<String>, StoreError> {
         let Some(name) = at.and_then(|at| self.names.get(at)) else { return Ok(None) };
         Ok(self.store.item(job, name).await?.and_then(|item| item.output))
-    }
-
-    async fn record(&self, job: &str) -> Result<(u64, ChainOutputs), StoreError> {
-        record(&*self.store, job).await
     }
 }
 
@@ -177,11 +170,8 @@ fn captured(record: &ChainOutputs) -> BTreeMap<String, Captured> {
     record.captured.iter().filter_map(read).collect()
 }
 
-async fn record(store: &dyn Store, job: &str) -> Result<(u64, ChainOutputs), StoreError> {
-    let found = store.get(&key(job)).await?;
-    Ok(found.map_or_else(Default::default, |(revision, text)| {
-        (revision, serde_json::from_str(&text).unwrap_or_default())
-    }))
+async fn record(store: &dyn Store, job: &str) -> Result<ChainOutputs, StoreError> {
+    Ok(records::read(store, &key(job)).await?.unwrap_or_default())
 }
 
 /// Returns the captures of the steps that have ended, by place, and the places of steps that run
@@ -190,7 +180,7 @@ pub(super) async fn captures_of(
     store: &dyn Store,
     job: &str,
 ) -> Result<(BTreeMap<usize, Capture>, BTreeSet<usize>), StoreError> {
-    let (_, ChainOutputs { captures, withheld, .. }) = record(store, job).await?;
+    let ChainOutputs { captures, withheld, .. } = record(store, job).await?;
     Ok((captures, withheld))
 }
 

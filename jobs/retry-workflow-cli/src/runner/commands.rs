@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{chain, edited};
+use super::{chain, edited, records};
 use crate::steps::command_env::{Run, excerpt};
 use crate::steps::step::{CaptureEdit, Step, Steps};
 use retry_workflow::sanitize::OneLine;
@@ -118,17 +118,7 @@ pub(super) async fn remember(
     job: &str,
     steps: &Steps,
 ) -> Result<(), StoreError> {
-    let text = serde_json::to_string(&commands(steps)).unwrap_or_default();
-    loop {
-        let revision = match store.get(&key(job)).await? {
-            Some((_, known)) if known == text => return Ok(()),
-            Some((revision, _)) => revision,
-            None => 0,
-        };
-        if store.cas(&key(job), revision, &text).await? {
-            return Ok(());
-        }
-    }
+    records::update(store, &key(job), |_: Option<_>| Some(commands(steps))).await
 }
 
 pub(super) fn key(job: &str) -> String {
@@ -136,8 +126,7 @@ pub(super) fn key(job: &str) -> String {
 }
 
 async fn read(store: &dyn Store, job: &str) -> Result<Option<Vec<RecordedCommand>>, StoreError> {
-    let found = store.get(&key(job)).await?;
-    Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+    records::read(store, &key(job)).await
 }
 
 fn commands(steps: &Steps) -> Vec<RecordedCommand> {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::records;
 use crate::steps::list::Misfit;
 use crate::steps::step::{StepId, Steps};
 use crate::terminal::text::count;
@@ -39,9 +40,6 @@ impl MapSteps {
     }
 }
 
-/// The number of items that are read at a time.
-const PAGE: usize = 500;
-
 /// Returns why items of a map cannot continue with these steps, if any cannot and may not start
 /// over.
 pub(super) async fn changed(
@@ -50,7 +48,8 @@ pub(super) async fn changed(
     steps: &Steps,
     restarts: bool,
 ) -> Result<Option<String>, StoreError> {
-    let before = read(store, &job.id).await?.map(|(_, record)| record.steps);
+    let before: Option<MapSteps> = records::read(store, &key(&job.id)).await?;
+    let before = before.map(|record| record.steps);
     // All items have been checked against these steps, or have begun with them.
     if before.as_ref() == Some(&MapSteps::new(steps, false).steps) {
         return Ok(None);
@@ -72,22 +71,14 @@ pub(super) async fn changed(
         return Ok(None);
     }
     let begun = Filter::job(&job.id).states([ItemState::Pending, ItemState::Leased]);
-    let mut after = None;
-    let mut first = None;
-    let mut number = 0_u64;
-    loop {
-        let page = store.list(&begun, after, PAGE).await?;
-        for item in &page.items {
-            if let Some(misfit) = misfit(item, steps) {
-                number += 1;
-                first.get_or_insert_with(|| (item.id.clone(), misfit));
-            }
+    let (mut first, mut number) = (None, 0_u64);
+    records::each_item(store, &begun, |item| {
+        if let Some(misfit) = misfit(&item, steps) {
+            number += 1;
+            first.get_or_insert((item.id, misfit));
         }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+    })
+    .await?;
     Ok(first.map(|(item, misfit)| {
         let before = before.unwrap_or_default();
         let was = before.iter().find(|step| step.id == misfit.was);
@@ -128,27 +119,18 @@ pub(super) async fn remember(
     steps: &Steps,
     restarts: bool,
 ) -> Result<bool, StoreError> {
-    loop {
-        let (revision, before) = read(store, job).await?.unzip();
+    let mut restarts = restarts;
+    records::update(store, &key(job), |before: Option<MapSteps>| {
         let mut record = MapSteps::new(steps, restarts);
-        if let Some(before) = &before {
-            record.restarts |= before.restarts && before.steps == record.steps;
-            if *before == record {
-                return Ok(record.restarts);
-            }
-        }
-        let text = serde_json::to_string(&record).unwrap_or_default();
-        if store.cas(&key(job), revision.unwrap_or(0), &text).await? {
-            return Ok(record.restarts);
-        }
-    }
+        record.restarts |=
+            before.is_some_and(|before| before.restarts && before.steps == record.steps);
+        restarts = record.restarts;
+        Some(record)
+    })
+    .await?;
+    Ok(restarts)
 }
 
 pub(super) fn key(job: &str) -> String {
     format!("template/{job}")
-}
-
-async fn read(store: &dyn Store, job: &str) -> Result<Option<(u64, MapSteps)>, StoreError> {
-    let found = store.get(&key(job)).await?;
-    Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use super::records;
 use crate::steps::temporary;
 use crate::template::scope::{MapResults, Results};
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
@@ -30,12 +31,7 @@ impl Reducing {
     }
 
     pub(super) async fn find(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        Ok(Self::read(store, job).await?.map(|(_, reducing)| reducing))
-    }
-
-    async fn read(store: &dyn Store, job: &str) -> Result<Option<(u64, Self)>, StoreError> {
-        let found = store.get(&Self::key(job)).await?;
-        Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
+        records::read(store, &Self::key(job)).await
     }
 
     /// Marks `reduce` as due once the items have ended. A `reduce` that has started is resumed; if
@@ -44,7 +40,8 @@ impl Reducing {
         loop {
             // Read the revision first: if a process ends the job in the meantime, the revision
             // changes and our write fails.
-            let (revision, mut reducing) = Self::read(store, job).await?.unwrap_or_default();
+            let (revision, found) = records::versioned::<Self>(store, &Self::key(job)).await?;
+            let mut reducing = found.unwrap_or_default();
             if reducing.number > 0 {
                 let has_work = store.counts(job).await?.unfinished() > 0;
                 let was_begun =
@@ -55,7 +52,7 @@ impl Reducing {
             }
             reducing.number = reducing.number.saturating_add(1);
             reducing.done = false;
-            if reducing.write(store, job, revision).await? {
+            if records::write(store, &Self::key(job), revision, &reducing).await? {
                 return Ok(());
             }
         }
@@ -63,26 +60,13 @@ impl Reducing {
 
     /// Marks `reduce` as done, unless another one is due by now.
     pub(super) async fn ended(self, store: &dyn Store, job: &str) -> Result<(), StoreError> {
-        while let Some((revision, mut found)) = Self::read(store, job).await? {
-            if found.done || found.number != self.number {
-                break;
-            }
-            found.done = true;
-            if found.write(store, job, revision).await? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn write(&self, store: &dyn Store, job: &str, revision: u64) -> Result<bool, StoreError> {
-        let text = serde_json::to_string(self).unwrap_or_default();
-        store.cas(&Self::key(job), revision, &text).await
+        records::update(store, &Self::key(job), |found: Option<Self>| {
+            let found = found.filter(|found| !found.done && found.number == self.number);
+            found.map(|found| Self { done: true, ..found })
+        })
+        .await
     }
 }
-
-/// The number of items that are read at a time.
-const PAGE: usize = 500;
 
 /// Summarises the items of a map. Steps that do not use the results run without a file for them.
 pub(super) async fn summary(
@@ -119,23 +103,20 @@ async fn write_results(
     let done = Filter::job(job).states([ItemState::Succeeded]);
     let mut results = BufWriter::new(file);
     let mut mark = "[";
-    let mut after = None;
-    loop {
-        let page = store.list(&done, after, PAGE).await?;
-        for item in page.items {
-            let output = item.output.unwrap_or_default();
-            // Output that is JSON is kept as it is; any other output becomes a string.
-            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
-            let json = if is_json { output } else { serde_json::Value::from(output).to_string() };
-            if let Err(error) = write!(results, "{mark}{}", json.trim()) {
-                return Ok(Err(error));
-            }
-            mark = ",";
+    let mut written = Ok(());
+    records::each_item(store, &done, |item| {
+        let output = item.output.unwrap_or_default();
+        // Output that is JSON is kept as it is; any other output becomes a string.
+        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
+        let json = if is_json { output } else { serde_json::Value::from(output).to_string() };
+        if written.is_ok() {
+            written = write!(results, "{mark}{}", json.trim());
         }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
+        mark = ",";
+    })
+    .await?;
+    if let Err(error) = written {
+        return Ok(Err(error));
     }
     let end = if mark == "[" { "[]" } else { "]" };
     let written = write!(results, "{end}");

@@ -193,12 +193,15 @@ fn a_page_without_a_stream_says_so_and_reloads_itself() {
     page.eval("loaded = 'once'");
     page.assert_accessible("jobs without a stream");
     import(&server, &store);
+    page.set_clock_forward(Duration::from_secs(10));
     page.wait_for_text("tr[data-job='import-1']", "16");
     assert_eq!(page.text("#live"), "every 10 s");
     // Streams that are refused are not asked for again and again.
     let asked = streams.0.asked.load(Ordering::Relaxed);
     assert!(asked <= 5, "{asked} requests");
     streams.0.is_full.store(0, Ordering::Relaxed);
+    // The longest time between two requests.
+    page.set_workers_clock_forward(Duration::from_secs(30));
     page.wait_until(LIVE);
     assert_eq!(page.eval("loaded"), "once");
 }

@@ -107,6 +107,24 @@ impl Page {
         ));
     }
 
+    /// Sets the clock of the page forward, as if this time had passed.
+    pub(crate) fn set_clock_forward(&mut self, by: Duration) {
+        self.eval(&clock_forward(by));
+    }
+
+    /// Does the same with the clock of the worker that all tabs of this browser share.
+    pub(crate) fn set_workers_clock_forward(&mut self, by: Duration) {
+        let mut context = self.context.tools.lock().expect("no test has panicked with it");
+        let targets = must(context.call("Target.getTargets", json!({})));
+        drop(context);
+        let targets = targets["targetInfos"].as_array().expect("a list");
+        let worker = targets.iter().find(|target| {
+            target["type"] == "shared_worker" && target["browserContextId"] == self.context.id
+        });
+        let mut worker = connect(&self.browser, worker.expect("the tabs share a worker"));
+        must(worker.call("Runtime.evaluate", json!({ "expression": clock_forward(by) })));
+    }
+
     /// Goes to an address, and waits until the page has loaded.
     pub(crate) fn go(&mut self, url: &str) {
         let gone = must(self.tools.call("Page.navigate", json!({ "url": url })));
@@ -360,10 +378,21 @@ impl Page {
     }
 }
 
-/// Connects to a tab.
-fn attach(browser: &Chromium, target: &Value) -> DevTools {
+/// A script that sets the clock of its page or worker forward.
+fn clock_forward(by: Duration) -> String {
+    let by = by.as_millis();
+    format!("(now => {{ Date.now = () => now() + {by}; }})(Date.now.bind(Date))")
+}
+
+/// Connects to a tab or a worker.
+fn connect(browser: &Chromium, target: &Value) -> DevTools {
     let path = format!("/devtools/page/{}", target["targetId"].as_str().expect("an id"));
-    let mut tools = DevTools::connect(&browser.address, &path);
+    DevTools::connect(&browser.address, &path)
+}
+
+/// Connects to a tab, and listens to what goes wrong in it.
+fn attach(browser: &Chromium, target: &Value) -> DevTools {
+    let mut tools = connect(browser, target);
     for part in ["Page.enable", "Runtime.enable", "Log.enable"] {
         must(tools.call(part, json!({})));
     }

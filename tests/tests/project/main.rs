@@ -2,6 +2,7 @@
 //! files for a release.
 
 mod beside;
+mod checks;
 mod comments;
 mod dependencies;
 mod distribution;

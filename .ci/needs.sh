@@ -101,6 +101,8 @@ installed_by() {
 check_needs() {
     local name need words missing=() users
     declare -A used_by=()
+    # With the first command, rustup installs the pinned toolchain, to which targets are added.
+    cargo --version >"$notes/has"
     for name in "$@"; do
         for need in ${needs_of[$name]}; do
             [ -n "${check_of[$need]:-}" ] || refuse "the step \`$name\` needs \`$need\`, which needs.sh does not have"

@@ -114,7 +114,7 @@ fn pages() -> BTreeMap<PathBuf, Page> {
             let name = entry.file_name().into_string().expect("names are UTF-8");
             let path = folder.join(&name);
             if entry.file_type().expect("a type").is_dir() {
-                if !name.starts_with('.') && name != "target" {
+                if name == ".github" || !name.starts_with('.') && name != "target" {
                     collect(&path, found);
                 }
             } else if path.extension().is_some_and(|extension| extension == "md") {

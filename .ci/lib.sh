@@ -44,10 +44,15 @@ cmd() {
     printf '%6d s  %s\n' $((SECONDS - from)) "$*" >>"$notes/took"
 }
 
-# The same, for a command that README.md shows: its readers get what is checked here.
-readme_cmd() {
-    grep -qxF "$*" README.md || refuse "README.md no longer shows \`$*\`, which .ci/run runs for it"
-    cmd "$@"
+# Runs the commands in README.md or CONTRIBUTING.md that start like this: their readers run them too.
+documented_cmd() {
+    local lines line words
+    lines=$(sed -nE "s/^($*( [^#]*)?) *(#.*)?$/\1/p" README.md CONTRIBUTING.md | sed 's/ *$//' | sort -u)
+    [ -n "$lines" ] || refuse "neither README.md nor CONTRIBUTING.md shows \`$*\`, which .ci/run runs for them"
+    while read -r line; do
+        read -ra words <<<"$line"
+        cmd "${words[@]}" </dev/null
+    done <<<"$lines"
 }
 
 skip() {
@@ -86,6 +91,8 @@ run_rooms() {
         if mkdir "$notes/room-$room" 2>"$notes/taken"; then
             # shellcheck disable=SC2086 # a list of steps
             run_steps ${rooms[$room]}
+        elif [ ! -d "$notes/room-$room" ]; then
+            refuse "cannot take a room: $(cat "$notes/taken")"
         fi
     done
 }

@@ -60,7 +60,7 @@ install_wasm() {
 }
 # Into the target folder, not into the developer's home.
 install_tool() {
-    CARGO_TARGET_DIR=target/tools cargo install --quiet --locked --root target/tools "$@"
+    CARGO_TARGET_DIR=target/tools cargo install --quiet --root target/tools "$@"
 }
 
 need postgres RETRY_TEST_REQUIRE_POSTGRES has_postgres "apt_install postgresql"
@@ -90,7 +90,7 @@ is_there() {
 installed_by() {
     case "${install_of[$1]}" in
     "apt_install "*) printf 'apt-get install %s' "${install_of[$1]#* }" ;;
-    "install_tool "*) printf 'cargo install --locked %s' "${install_of[$1]#* }" ;;
+    "install_tool "*) printf 'cargo install %s' "${install_of[$1]#* }" ;;
     install_wasm) printf 'apt-get install nodejs chromium chromium-driver; rustup target add wasm32-unknown-unknown' ;;
     *) printf '%s' "${install_of[$1]}" ;;
     esac

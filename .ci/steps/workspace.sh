@@ -1,14 +1,14 @@
 # The workspace: its tests, its lints, its features.
 # shellcheck shell=bash
 
-declare_step quickstart "" "the README's first command"
+declare_step quickstart "" "the README's first commands"
 step_quickstart() {
-    readme_cmd cargo run -p quickstart
+    documented_cmd cargo run -p quickstart
 }
 
-declare_step test "postgres pgbouncer curl faketime promtool chromium" "the README's second command: all tests"
+declare_step test "postgres pgbouncer curl faketime promtool chromium" "the command for all tests"
 step_test() {
-    readme_cmd cargo test --workspace
+    documented_cmd cargo test --workspace
 }
 
 declare_step format "" "rustfmt, for the workspace and what stands beside it"

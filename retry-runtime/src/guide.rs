@@ -45,6 +45,8 @@ pages! {
     cancellation: "guide/cancellation.md";
     /// Functions that retry, called by functions that retry.
     nested: "guide/nested.md";
+    /// Features, re-exports, names and versions for a library that retries.
+    libraries: "guide/libraries.md";
     /// Figures compared with hand-written loops and other libraries, and the build time of
     /// each feature.
     costs: "guide/costs.md";

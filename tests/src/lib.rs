@@ -25,4 +25,5 @@ pages! {
     Testing: "../../retry-runtime/src/guide/testing.md";
     Cancellation: "../../retry-runtime/src/guide/cancellation.md";
     Nested: "../../retry-runtime/src/guide/nested.md";
+    Libraries: "../../retry-runtime/src/guide/libraries.md";
 }

@@ -1,6 +1,7 @@
 //! What must compile, and without a warning: each file denies those of the compiler
 //! and of clippy. `fixtures/edition-2021` compiles the same files in that edition.
 
+mod cures;
 mod hostile_names;
 mod no_prelude;
 mod options;

@@ -8,7 +8,7 @@
 //! // Output:
 //! async fn fetch(id: u64) -> Result<User, Error> {
 //!     use ::retry_runtime::__private as __retry;
-//!     sites! { static SITE: Site = site(concat!(module_path!(), "::fetch"), Some(POLICY.attempts(5))); }
+//!     site! { static SITE: Site = site(concat!(module_path!(), "::fetch"), Some(POLICY.attempts(5))); }
 //!     let mut session = session();
 //!     loop {
 //!         {

@@ -370,10 +370,8 @@ const LONGEST_CHAIN: usize = 64;
 pub(crate) fn links<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    core::iter::successors(Some(error), |&link| {
-        known::inside(link).or_else(|| link.source())
-    })
-    .take(LONGEST_CHAIN)
+    core::iter::successors(Some(error), |&link| known::inside(link).or_else(|| link.source()))
+        .take(LONGEST_CHAIN)
 }
 
 /// The link as one of the types whose meaning is known, if it is one.

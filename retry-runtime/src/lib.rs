@@ -25,7 +25,7 @@
 //! | know how a call ended | return [`RetryError`] |
 //! | stop calling a dependency that does not respond | [`CircuitBreaker`]; [`Breakers`] for one per host |
 //! | bound the load that retries add | [`RetryQuota`] |
-//! | see what is retried | [`sites`], [`report`], [`on_event`], the features `tracing` and `metrics` |
+//! | see what is retried | [`on_event`], the features `tracing` and `metrics`; `sites` and `report`, with the feature `sites` |
 //! | change policies while the program runs | `Overrides`, with the feature `overrides` |
 //! | test code that retries | `testing`, with the feature of that name |
 //!
@@ -35,6 +35,7 @@
 //! | --- | --- | --- |
 //! | `macros` | yes | the attribute and `policy!` |
 //! | `tracing` | yes | events through the `tracing` facade |
+//! | `sites` | | `sites` and `report`: every annotated function of the program, with the outcomes of its calls; enabled by `overrides` and `testing` |
 //! | `pattern` | | `pattern("…")`: regular expressions over an error's text |
 //! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
 //! | `serde` | | policies, breakers and quotas from files |
@@ -103,20 +104,43 @@ macro_rules! __retry_for_tests {
     ($($tokens:tt)*) => {};
 }
 
-/// The item to be registered where no linker collects it: the item itself, for one that the
-/// expansion refers to, or nothing.
+/// Registers a static with an array that the linker assembles. The linker of wasm cannot.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __retry_not_linked {
-    (#![linkme_macro = $macro:path] $item:item) => {
+#[cfg(all(feature = "macros", not(all(target_family = "wasm", target_os = "unknown"))))]
+macro_rules! __retry_linked {
+    ($array:ident, $item:item) => {
+        #[$crate::__private::linkme::distributed_slice($crate::__private::$array)]
+        #[linkme(crate = $crate::__private::linkme)]
         $item
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __retry_left_out {
+#[cfg(all(feature = "macros", target_family = "wasm", target_os = "unknown"))]
+macro_rules! __retry_linked {
     ($($tokens:tt)*) => {};
+}
+
+/// The site of an annotated function, which only some features register: that costs the compiler
+/// about as much as the rest of the expansion.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(all(feature = "sites", not(all(target_family = "wasm", target_os = "unknown"))))]
+macro_rules! __retry_site {
+    ($item:item) => {
+        $crate::__retry_linked! { RETRY_SITES_0_1, $item }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(all(feature = "sites", not(all(target_family = "wasm", target_os = "unknown")))))]
+macro_rules! __retry_site {
+    ($item:item) => {
+        $item
+    };
 }
 
 /// An error for what cannot work in a browser. The macro does not know what the program is built
@@ -189,7 +213,7 @@ pub use observe::metrics;
 pub use observe::{Listening, on_event};
 
 pub use site::Site;
-#[cfg(feature = "macros")]
+#[cfg(feature = "sites")]
 pub use site::registry::{Report, report, sites};
 pub use site::stats::Stats;
 

@@ -45,7 +45,7 @@ pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
 #[cfg(feature = "macros")]
-pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1 as classifiers;
+pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1;
 pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
@@ -53,14 +53,14 @@ pub use crate::outcome::{
     Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
 };
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, breaker, quota};
-#[cfg(all(feature = "testing", feature = "macros"))]
-pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1 as breakers};
+#[cfg(feature = "testing")]
+pub use crate::protect::as_breaker::{InPlace, RETRY_BREAKERS_0_1};
 pub use crate::protect::breaker::CircuitBreaker;
 pub use crate::protect::quota::RetryQuota;
 pub use crate::site::Site;
-#[cfg(feature = "macros")]
-pub use crate::site::registry::RETRY_SITES_0_1 as sites;
-#[cfg(all(feature = "testing", feature = "macros"))]
+#[cfg(feature = "sites")]
+pub use crate::site::registry::RETRY_SITES_0_1;
+#[cfg(feature = "testing")]
 pub use crate::test_hooks::inject;
 
 pub mod probe {
@@ -88,6 +88,11 @@ pub mod shape {
 
 pub use crate::__retry_for_tests as for_tests;
 pub use crate::__retry_in_browsers as in_browsers;
+#[cfg(feature = "macros")]
+pub use crate::__retry_linked as linked;
+pub use crate::__retry_site as site;
+#[cfg(all(feature = "macros", not(all(target_family = "wasm", target_os = "unknown"))))]
+pub use linkme;
 #[cfg(feature = "macros")]
 pub use retry_macros::{policy, retrying};
 

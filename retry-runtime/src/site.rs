@@ -1,13 +1,13 @@
 //! [`Site`]: a function with `#[retry]`, as visible at runtime.
 
 pub(crate) mod end_options;
-#[cfg(all(feature = "macros", not(retry_loom)))]
+#[cfg(all(feature = "sites", not(retry_loom)))]
 pub(crate) mod families;
 #[cfg(feature = "metrics")]
 pub(crate) mod labels;
 #[cfg(feature = "overrides")]
 pub(crate) mod policy_override;
-#[cfg(feature = "macros")]
+#[cfg(feature = "sites")]
 pub(crate) mod registry;
 pub(crate) mod stats;
 
@@ -25,7 +25,7 @@ use crate::site::policy_override::PolicyOverride;
 use crate::site::stats::{Counters, Stats};
 
 /// A function with `#[retry]`: its name, location, policy, and the outcomes of its calls.
-/// [`sites`](crate::sites) lists them.
+/// With the feature `sites`, [`sites`](crate::sites) lists them.
 ///
 /// ```
 /// use retry_runtime::{retry, sites};

@@ -5,7 +5,6 @@
 //! parallel do not affect each other. Breakers and quotas only appear as the instances of
 //! each test.
 
-#[cfg(feature = "macros")]
 pub mod inject;
 mod recorded;
 
@@ -34,7 +33,6 @@ pub(crate) struct TestHooks {
     seeds: Mutex<Option<Seeds>>,
     seen: Mutex<Vec<(Name, AttemptRecord)>>,
     own: Mutex<HashMap<(TypeId, usize), &'static (dyn Any + Send + Sync)>>,
-    #[cfg(feature = "macros")]
     planned: Mutex<HashMap<&'static str, inject::Planned>>,
 }
 

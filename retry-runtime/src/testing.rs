@@ -5,20 +5,15 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-#[cfg(feature = "macros")]
 use core::any::Any;
-#[cfg(feature = "macros")]
 use retry_rules::suggest;
 
 use crate::base::sync::Arc;
 use crate::protect::as_breaker;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
-#[cfg(feature = "macros")]
 use crate::site::Site;
-#[cfg(feature = "macros")]
 use crate::site::registry::sites;
-#[cfg(feature = "macros")]
 use crate::test_hooks::inject::{Failure, Plan};
 use crate::test_hooks::{EnteredHooks, TestHooks};
 
@@ -55,7 +50,6 @@ pub struct Testing {
     entered: EnteredHooks,
 }
 
-#[cfg(feature = "macros")]
 impl Testing {
     /// Makes the next `times` attempts of the annotated function of this name fail with
     /// what `error` returns, without running its body. Everything else happens as if the
@@ -287,7 +281,6 @@ impl Testing {
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.hooks().attempts(name);
-        #[cfg(feature = "macros")]
         if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
             panic!("nothing is named `{name}`: did you mean `{meant}`?");
         }
@@ -422,20 +415,17 @@ impl Testing {
 }
 
 /// Finds the annotated function of this name.
-#[cfg(feature = "macros")]
 fn site(name: &str) -> Option<&'static Site> {
     sites().into_iter().find(|site| site.name() == name)
 }
 
 /// Finds an annotated function whose name ends in this part.
-#[cfg(feature = "macros")]
 fn ending_in(part: &str) -> Option<&'static str> {
     let is_it = |name: &str| name.rsplit_once("::").is_some_and(|(_, last)| last == part);
     sites().into_iter().map(Site::name).find(|name| is_it(name))
 }
 
 /// Like [`site`], or panics with the names that exist.
-#[cfg(feature = "macros")]
 #[track_caller]
 fn known(name: &str) -> &'static Site {
     site(name).unwrap_or_else(|| {

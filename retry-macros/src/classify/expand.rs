@@ -71,8 +71,8 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         quote! {
             const _: () = {
                 use #private::registered::NotAnError as _;
-                #private::classifiers! {
-                    #![linkme_macro = #private::classifiers]
+                #private::linked! {
+                    RETRY_CLASSIFIERS_0_1,
                     static __RETRY_CLASSIFIER: #private::registered::Rule =
                         #private::registered::Probe::<#name>::RULE;
                 }

@@ -114,8 +114,8 @@ fn registered(function: &ItemFn, error: &Type, krate: Option<&Path>) -> TokenStr
         #(#attributes)*
         const _: () = {
             #private::in_browsers! { #refused }
-            #private::classifiers! {
-                #![linkme_macro = #private::classifiers]
+            #private::linked! {
+                RETRY_CLASSIFIERS_0_1,
                 static __RETRY_CLASSIFIER: #private::registered::Rule =
                     #private::registered::Rule::new(
                         |link| #private::registered::ask::<#error>(link, #name),

@@ -93,8 +93,8 @@ impl Expansion<'_> {
             if cfg!(feature = "testing") {
                 items.extend(quote! {
                     __retry::for_tests! {
-                        __retry::breakers! {
-                            #![linkme_macro = __retry::breakers]
+                        __retry::linked! {
+                            RETRY_BREAKERS_0_1,
                             static __RETRY_IN_PLACE: __retry::InPlace =
                                 __retry::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER };
                         }
@@ -135,8 +135,7 @@ impl Expansion<'_> {
         };
         let options = quote!(#runtime #hedged #history #log #handled);
         items.extend(quote! {
-            __retry::sites! {
-                #![linkme_macro = __retry::sites]
+            __retry::site! {
                 static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;
             }
         });

@@ -2,7 +2,7 @@
 
 /// Declares an array of what expansions register. On wasm it is empty.
 macro_rules! linked {
-    ($(#[$meta:meta])* pub static $name:ident: [$element:ty]; elsewhere $elsewhere:ident;) => {
+    ($(#[$meta:meta])* pub static $name:ident: [$element:ty];) => {
         $(#[$meta])*
         #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
         #[linkme::distributed_slice]
@@ -11,11 +11,6 @@ macro_rules! linked {
         $(#[$meta])*
         #[cfg(all(target_family = "wasm", target_os = "unknown"))]
         pub static $name: &[$element] = &[];
-
-        // The macro of the same name, which linkme makes too.
-        #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-        #[doc(hidden)]
-        pub use crate::$elsewhere as $name;
     };
 }
 pub(crate) use linked;

@@ -22,7 +22,6 @@ crate::base::linked::linked! {
     /// The rules of the program, in one array assembled by the linker; named after the release, as
     /// the sites are.
     pub static RETRY_CLASSIFIERS_0_1: [entry::Rule];
-    elsewhere __retry_left_out;
 }
 
 /// The rules of [`register`].

@@ -31,7 +31,7 @@ use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
 use crate::site::Origin;
 use crate::site::labels::{of_name, of_reason, text};
-#[cfg(feature = "macros")]
+#[cfg(feature = "sites")]
 use crate::site::registry::sites;
 
 const ATTEMPTS: &str = "retry_attempts_total";
@@ -76,7 +76,7 @@ pub fn describe() {
 /// ```
 /// retry_runtime::metrics::register();
 /// ```
-#[cfg(feature = "macros")]
+#[cfg(feature = "sites")]
 pub fn register() {
     for site in sites() {
         let origin = Origin::from(site);

@@ -165,7 +165,7 @@ pub(crate) fn test_instance_of_quota(
 
 /// The inline breaker of an annotated function, collected by the linker for tests, because tests
 /// have no name with which to refer to it.
-#[cfg(all(feature = "testing", feature = "macros"))]
+#[cfg(feature = "testing")]
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace {
     /// The function.
@@ -174,9 +174,8 @@ pub struct InPlace {
     pub breaker: &'static CircuitBreaker,
 }
 
-#[cfg(all(feature = "testing", feature = "macros"))]
+#[cfg(feature = "testing")]
 crate::base::linked::linked! {
     /// All inline breakers.
     pub static RETRY_BREAKERS_0_1: [InPlace];
-    elsewhere __retry_left_out;
 }

@@ -16,7 +16,7 @@ use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, OnceLock, const_fn};
 use crate::protect::breaker::{CircuitBreaker, Snapshot};
-#[cfg(all(feature = "macros", not(retry_loom)))]
+#[cfg(all(feature = "sites", not(retry_loom)))]
 use crate::site::families;
 
 /// One circuit breaker for each host, tenant or shard, created on first use.
@@ -207,7 +207,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     fn members(&self) -> &Members<K> {
         self.members.get_or_init(|| {
             let members = Arc::new(Members::new(self.name.clone(), self.capacity.max(1)));
-            #[cfg(all(feature = "macros", not(retry_loom)))]
+            #[cfg(all(feature = "sites", not(retry_loom)))]
             families::register(&members);
             members
         })

@@ -20,7 +20,6 @@ linked! {
     /// The annotated functions, in one array assembled by the linker. It is also the name of the
     /// section, so that two releases in one program keep theirs apart.
     pub static RETRY_SITES_0_1: [Site];
-    elsewhere __retry_not_linked;
 }
 
 const _: () = assert!(

@@ -13,7 +13,7 @@ use crate::base::sync::{Arc, Mutex, Ordering, lock};
 use crate::event::Event;
 use crate::observe;
 use crate::protect::breaker::{CircuitBreaker, Snapshot};
-#[cfg(all(feature = "macros", not(retry_loom)))]
+#[cfg(all(feature = "sites", not(retry_loom)))]
 use crate::site::families::{Family, Member};
 
 /// At most this many breakers are looked at to make room for one.
@@ -99,7 +99,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
 }
 
 /// The report lists the breakers that are not closed, and those with failures.
-#[cfg(all(feature = "macros", not(retry_loom)))]
+#[cfg(all(feature = "sites", not(retry_loom)))]
 impl<K: Hash + Eq + Clone + Send + Sync> Family for Members<K> {
     fn name(&self) -> Name {
         self.name.clone()
@@ -110,7 +110,7 @@ impl<K: Hash + Eq + Clone + Send + Sync> Family for Members<K> {
     }
 }
 
-#[cfg(all(feature = "macros", not(retry_loom)))]
+#[cfg(all(feature = "sites", not(retry_loom)))]
 fn member(snapshot: Snapshot) -> Member {
     let Snapshot { name, state, opened_by, outcomes, .. } = snapshot;
     Member { name, state, failures: outcomes.failures, rejected: outcomes.rejected, opened_by }

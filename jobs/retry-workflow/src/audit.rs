@@ -121,7 +121,7 @@ impl Entry {
         let mut place = self.at;
         loop {
             let key = format!("{PREFIX}{:0DIGITS$}", place.as_micros().max(0));
-            if store.cas(&key, 0, &self.json()?).await? {
+            if store.cas_json(&key, 0, &self).await? {
                 return Ok(Begun { key, entry: self });
             }
             // Another action has begun in the same microsecond.
@@ -165,10 +165,6 @@ impl Entry {
         let same = |text: &String| failed.is_none_or(|failed| failed.signature.as_str() == text);
         self.class.as_ref().is_none_or(fits) && self.signature.as_ref().is_none_or(same)
     }
-
-    fn json(&self) -> Result<String, StoreError> {
-        serde_json::to_string(self).map_err(StoreError::other)
-    }
 }
 
 impl Begun {
@@ -180,6 +176,6 @@ impl Begun {
         let Self { key, entry } = self;
         let entry = Entry { items: Some(items), ..entry };
         // No other writer uses this key.
-        store.cas(&key, 1, &entry.json()?).await.map(drop)
+        store.cas_json(&key, 1, &entry).await.map(drop)
     }
 }

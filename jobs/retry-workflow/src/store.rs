@@ -19,6 +19,7 @@ pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tally;
+mod values;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -34,9 +34,14 @@ impl SqlRow for PostgresRow<'_> {
     }
 }
 
-/// The columns of a row, after so many others.
-pub(crate) fn columns(row: &Row, after: usize) -> Columns<PostgresRow<'_>> {
-    Columns::after(PostgresRow(row), after)
+/// The columns of a row.
+pub(crate) fn columns(row: &Row) -> Columns<PostgresRow<'_>> {
+    Columns::new(PostgresRow(row))
+}
+
+/// The columns of a row, after one of the lists of columns.
+pub(crate) fn columns_after<'a>(row: &'a Row, list: &str) -> Columns<PostgresRow<'a>> {
+    Columns::after(PostgresRow(row), list)
 }
 
 /// The value of a row in this column.

@@ -10,7 +10,7 @@ use retry_workflow::{Filter, ItemRecord};
 use super::layout::LEVELS;
 use super::selection::Selection;
 use super::shared::{Shared, Values};
-use crate::server::columns::{column, columns, limit};
+use crate::server::columns::{column, columns, columns_after, limit};
 use crate::server::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
@@ -44,7 +44,7 @@ pub(crate) async fn overview(
     let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
     let row = shared.query_opt(client, &sql, &[&job, &most]).await?;
     let Some(row) = row else { return Ok(Overview::default()) };
-    let mut columns = columns(&row, 0);
+    let mut columns = columns(&row);
     let mut overview = Overview::new(sql::counts(&mut columns)?);
     let next = columns.time_opt()?;
     overview.next_suspect = columns.time_opt()?;
@@ -85,7 +85,7 @@ pub(crate) async fn jobs(
             page.next = Some(last);
             break;
         }
-        let mut columns = columns(row, 0);
+        let mut columns = columns(row);
         last = Cursor(columns.integer()?);
         let (job, record) = (columns.text()?, columns.text_opt()?);
         page.items.push(JobRow::new(job, record, sql::counts(&mut columns)?));
@@ -106,14 +106,14 @@ pub(crate) async fn item(
          FROM @items i JOIN @states s ON s.item = i.item LEFT JOIN @failures f ON f.item = i.item \
          LEFT JOIN @history h ON h.item = i.item LEFT JOIN @workers w ON w.worker = h.worker \
          WHERE i.job = $1 AND i.id = $2 ORDER BY h.token, h.part",
-        sql::ITEM.join(", "),
-        sql::ATTEMPT.join(", "),
+        sql::ITEM,
+        sql::ATTEMPT,
     );
     let rows = shared.query(client, &sql, &[&job, &encode(id)]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
-    let (_, mut item) = sql::item(&mut columns(first, 0))?;
+    let (_, mut item) = sql::item(&mut columns(first))?;
     for row in &rows {
-        item.history.extend(sql::attempt(&mut columns(row, sql::ITEM.len()))?);
+        item.history.extend(sql::attempt(&mut columns_after(row, sql::ITEM))?);
     }
     Ok(Some(item))
 }
@@ -133,7 +133,7 @@ pub(crate) async fn list(
     let after = selection.add(last.0);
     let max_and_one = selection.add(limit(max.saturating_add(1)));
     let most = limit(max.saturating_add(MAX_ROWS_SCANNED));
-    let (look, item) = (selection.look.take(), sql::ITEM.join(", "));
+    let (look, item) = (selection.look.take(), sql::ITEM);
     let sql = match &look {
         // Items come in order, and no more of them are looked at than necessary.
         Some(look) => {
@@ -161,7 +161,7 @@ pub(crate) async fn list(
             break;
         }
         let item;
-        (last, item) = sql::item(&mut columns(&row?, 0))?;
+        (last, item) = sql::item(&mut columns(&row?))?;
         let size = item.payload.len().saturating_add(item.output.as_ref().map_or(0, String::len));
         bytes = bytes.saturating_add(size);
         page.items.push(item);

@@ -305,7 +305,7 @@ pub(crate) async fn minutes(
         sql::each(&sql::MINUTE, |column| format!("sum({column})::bigint"))
     );
     let rows = shared.query(client, &sql, &[&job, &since.minute().as_micros()]).await?;
-    rows.iter().map(|row| sql::minute(&mut columns(row, 0))).collect()
+    rows.iter().map(|row| sql::minute(&mut columns(row))).collect()
 }
 
 /// The minutes of imported items.

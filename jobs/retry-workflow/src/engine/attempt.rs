@@ -77,33 +77,28 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Releases an item that was not started.
-    pub(super) fn released(key: LeaseKey) -> Self {
+    /// Settles an item.
+    pub(super) fn new(id: String, settlement: Settlement) -> Self {
+        let state = settlement.end.state();
         Self {
-            settlement: Some(Settlement::released(key)),
+            settlement: Some(settlement),
             history: Vec::new(),
-            id: String::new(),
-            state: None,
+            id,
+            state: state.is_final().then_some(state),
             failure: None,
             stops: false,
             not_begun: None,
         }
     }
 
-    /// Skips an item that was not started.
-    pub(super) fn skipped(key: LeaseKey, id: String, failure: Failure) -> Self {
-        let end = Settled::Skipped(Some(failure));
-        let settlement = Settlement::new(key, end, Vec::new());
-        let state = Some(ItemState::Skipped);
-        Self { settlement: Some(settlement), id, state, ..Self::released(key) }
+    /// Releases an item that was not started.
+    pub(super) fn released(key: LeaseKey) -> Self {
+        Self::new(String::new(), Settlement::released(key))
     }
 
-    /// Puts an item back that was not started, until then.
-    pub(super) fn deferred(lease: Lease, due: Timestamp) -> Self {
-        let Lease { key, id, checkpoint, .. } = lease;
-        let end = Settled::Deferred { due, checkpoint, for_limit: true };
-        let settlement = Settlement::new(key, end, Vec::new());
-        Self { settlement: Some(settlement), id, ..Self::released(key) }
+    /// Settles an item that was not started.
+    pub(super) fn not_started(key: LeaseKey, id: String, end: Settled) -> Self {
+        Self::new(id, Settlement::new(key, end, Vec::new()))
     }
 
     /// Returns whether the item can be claimed again, now or later.
@@ -250,12 +245,28 @@ impl Checkpoint {
     }
 }
 
-/// The checkpoint that an attempt has left; a failure if it is not JSON.
-fn checkpoint_of_work(text: String) -> Result<Box<RawValue>, Box<Failure>> {
-    RawValue::from_string(text).map_err(|error| {
-        let message = format!("the checkpoint of the attempt is not JSON: {error}");
-        Box::new(Failure::new("other", message))
-    })
+/// Returns the outcome, or a failure if the checkpoint that it leaves is not JSON.
+fn with_json(outcome: WorkOutcome) -> WorkOutcome {
+    let checkpoint = match &outcome {
+        WorkOutcome::Retry { checkpoint, .. } => Some(checkpoint),
+        WorkOutcome::Postponed { checkpoint, .. } | WorkOutcome::NotBegun { checkpoint, .. } => {
+            checkpoint.as_ref()
+        }
+        _ => None,
+    };
+    match checkpoint.map(|text| serde_json::from_str::<&RawValue>(text)) {
+        Some(Err(error)) => {
+            let message = format!("the checkpoint of the attempt is not JSON: {error}");
+            let failure = Failure::new("other", message);
+            WorkOutcome::Failed { failure, reason: Reason::NotRetryable }
+        }
+        _ => outcome,
+    }
+}
+
+/// A checkpoint [that is JSON](with_json).
+fn json(checkpoint: String) -> Box<RawValue> {
+    RawValue::from_string(checkpoint).unwrap_or_default()
 }
 
 impl AttemptRunner {
@@ -287,16 +298,7 @@ impl AttemptRunner {
         match catch_panic(self.handle(lease)).await {
             Ok(finished) => finished,
             // Panics of handlers are caught inside: whatever this was, the item must not be lost.
-            Err(panic) => {
-                let end = Settled::Dead(panicked(&*panic));
-                let settlement = Settlement::new(key, end, Vec::new());
-                Completion {
-                    settlement: Some(settlement),
-                    id,
-                    state: Some(ItemState::Dead),
-                    ..Completion::released(key)
-                }
-            }
+            Err(panic) => Completion::not_started(key, id, Settled::Dead(panicked(&*panic))),
         }
     }
 
@@ -357,37 +359,24 @@ impl AttemptRunner {
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::NotBegun { why, checkpoint: reached } => {
-                match reached.map(checkpoint_of_work).transpose() {
-                    Ok(reached) => {
-                        let work = |work| Checkpoint { work: Some(work), rounds, probes, ..left() };
-                        let end = self.put_back(reached.map(work), checkpoint);
-                        let completion = self.finished(item, end, measured, None);
-                        Completion { not_begun: Some(why), ..completion }
-                    }
-                    Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
-                }
+                let work = |work| Checkpoint { work: Some(work), rounds, probes, ..left() };
+                let end = self.put_back(reached.map(json).map(work), checkpoint);
+                let completion = self.finished(item, end, measured, None);
+                Completion { not_begun: Some(why), ..completion }
             }
             WorkOutcome::Postponed { wait, checkpoint } => {
-                match checkpoint.map(checkpoint_of_work).transpose() {
-                    Ok(given) => {
-                        // Without a checkpoint it continues where this attempt began.
-                        let place = place.filter(|_| given.is_none());
-                        let work = given.or(work);
-                        let left = Checkpoint { work, rounds, place, probes, ..left() };
-                        self.come_back(item, left, (wait, timer.elapsed()), measured)
-                    }
-                    Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
-                }
+                // Without a checkpoint it continues where this attempt began.
+                let place = place.filter(|_| checkpoint.is_none());
+                let work = checkpoint.map(json).or(work);
+                let left = Checkpoint { work, rounds, place, probes, ..left() };
+                self.come_back(item, left, (wait, timer.elapsed()), measured)
             }
-            WorkOutcome::Retry { wait, checkpoint } => match checkpoint_of_work(checkpoint) {
-                Ok(work) => {
-                    let due = (self.clock)() + wait;
-                    let left = Checkpoint { work: Some(work), rounds, probes, ..left() };
-                    let end = Settled::RetryAt { due, checkpoint: left.write() };
-                    self.finished(item, end, measured, Some(wait))
-                }
-                Err(failure) => self.failed(item, &payload, rounds, *failure, measured).await,
-            },
+            WorkOutcome::Retry { wait, checkpoint } => {
+                let due = (self.clock)() + wait;
+                let left = Checkpoint { work: Some(json(checkpoint)), rounds, probes, ..left() };
+                let end = Settled::RetryAt { due, checkpoint: left.write() };
+                self.finished(item, end, measured, Some(wait))
+            }
             WorkOutcome::Failed { reason, .. }
                 if reason != Reason::NotRetryable && probes < MOST_PROBES && probed.is_some() =>
             {
@@ -419,7 +408,7 @@ impl AttemptRunner {
             record_outcome(permit, &outcome, asked_wait);
             self.breaker.iter().filter(|_| asked_wait.is_some()).for_each(Breaker::note_hold);
         }
-        (outcome, measured)
+        (with_json(outcome), measured)
     }
 
     /// Settles an item that could not begin, or continue, because of a lack of resources.
@@ -552,26 +541,35 @@ impl AttemptRunner {
     }
 
     /// The row for a postponed attempt, and those before it.
-    fn postponed(&self, item: &mut Item, record: StepRecord, wait: Duration) -> AttemptRecord {
+    fn postponed(&self, item: &mut Item, mut record: StepRecord, wait: Duration) -> AttemptRecord {
         let before = item.postponed.take();
-        let mut failure = record.failure.map(Failure::without_output);
+        let mut failure = record.failure.take().map(Failure::without_output);
         let mut waited = wait;
         if let Some(before) = before {
             let times = before.failure.map_or(0, |failure| failure.times);
             failure = failure.map(|it| Failure { times: times.saturating_add(1), ..it });
             waited = before.wait.saturating_add(wait);
         }
+        let record =
+            StepRecord { outcome: AttemptOutcome::Postponed, failure, output: None, ..record };
+        self.row((item.run, item.attempt), record, waited)
+    }
+
+    /// The row of the history for a record.
+    fn row(&self, (run, attempt): (u32, u32), record: StepRecord, wait: Duration) -> AttemptRecord {
+        let StepRecord { step, started, duration, outcome, failure, output } = record;
+        let worker = Arc::clone(&self.worker);
         AttemptRecord {
-            run: item.run,
-            attempt: item.attempt,
-            started: record.started,
-            duration: record.duration,
-            wait: waited,
-            worker: Arc::clone(&self.worker),
-            step: record.step,
-            outcome: AttemptOutcome::Postponed,
+            run,
+            attempt,
+            started,
+            duration,
+            wait,
+            worker,
+            step,
+            outcome,
             failure,
-            output: None,
+            output,
         }
     }
 
@@ -591,27 +589,11 @@ impl AttemptRunner {
         let postponed = postponed.filter(|_| !matches!(end, Settled::Deferred { .. }));
         let Measured { records, step_times, .. } = measured;
         let last = records.len().saturating_sub(1);
-        let history = records.into_iter().enumerate().map(|(at, record)| AttemptRecord {
-            run,
-            attempt,
-            started: record.started,
-            duration: record.duration,
-            wait: wait.filter(|_| at == last).unwrap_or_default(),
-            worker: Arc::clone(&self.worker),
-            step: record.step,
-            outcome: record.outcome,
-            failure: record.failure,
-            output: record.output,
+        let history = records.into_iter().enumerate().map(|(at, record)| {
+            self.row((run, attempt), record, wait.filter(|_| at == last).unwrap_or_default())
         });
-        let state = match end {
-            Settled::Succeeded(_) => Some(ItemState::Succeeded),
-            Settled::Dead(_) => Some(ItemState::Dead),
-            Settled::Skipped(_) => Some(ItemState::Skipped),
-            Settled::RetryAt { .. } | Settled::Released | Settled::Deferred { .. } => None,
-        };
         let history = postponed.map(|row| *row).into_iter().chain(history).collect();
-        let settlement = Settlement { step_times, ..Settlement::new(key, end, history) };
-        Completion { id, state, settlement: Some(settlement), ..Completion::released(key) }
+        Completion::new(id, Settlement { step_times, ..Settlement::new(key, end, history) })
     }
 }
 

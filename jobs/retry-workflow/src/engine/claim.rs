@@ -13,7 +13,7 @@ use super::limits::breaker::Breaker;
 use super::limits::keys::KeyLimits;
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::Timestamp;
-use crate::item::record::{Filter, ItemState, Lease, NewItem, Selection};
+use crate::item::record::{Filter, ItemState, Lease, NewItem, Selection, Settled};
 use crate::store::{MAX_CLAIM_BYTES, Store, StoreError};
 
 /// A suspect waits until nothing else is due, but no longer than this.
@@ -112,7 +112,8 @@ impl Engine {
             if let Some(failure) = self.schedule.too_late(&lease, || self.store.now())
                 && !self.leases.holds(lease.key.item)
             {
-                let skipped = Completion::skipped(lease.key, lease.id, failure);
+                let end = Settled::Skipped(Some(failure));
+                let skipped = Completion::not_started(lease.key, lease.id, end);
                 self.ledger.done(&skipped);
                 self.finished.push(skipped);
                 continue;
@@ -191,15 +192,9 @@ async fn count_done(
     ids: Vec<String>,
     by: Timestamp,
 ) -> Result<u64, StoreError> {
-    let (most, after) = (ids.len(), by + Duration::from_micros(1));
+    let after = by + Duration::from_micros(1);
     let done = Filter::job(job).ids(ids).states([ItemState::Succeeded]).until(after);
-    let (mut number, mut after) = (0_u64, None);
-    loop {
-        let page = store.list(&done, after, most).await?;
-        number = number.saturating_add(u64::try_from(page.items.len()).unwrap_or(u64::MAX));
-        after = page.next;
-        if after.is_none() {
-            return Ok(number);
-        }
-    }
+    let mut number = 0;
+    store.each_item(&done, |_| number += 1).await?;
+    Ok(number)
 }

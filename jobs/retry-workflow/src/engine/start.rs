@@ -14,6 +14,7 @@ use super::limits::keys::Answer;
 use super::limits::pace::{self, Pace, Reserved};
 use super::operations::{EngineEvent, Operation};
 use crate::item::clock::{Timestamp, by_clock};
+use crate::item::record::{Lease, Settled};
 use crate::job::event::JobEvent;
 use crate::job::record::StopReason;
 use crate::store::StoreError;
@@ -289,7 +290,9 @@ impl Engine {
                 && let Some(lease) = self.leases.take_ready(item)
             {
                 keys.ended(item, now);
-                self.finished.push(Completion::deferred(lease, due));
+                let Lease { key, id, checkpoint, .. } = lease;
+                let end = Settled::Deferred { due, checkpoint, for_limit: true };
+                self.finished.push(Completion::not_started(key, id, end));
             }
         }
     }

@@ -16,8 +16,6 @@ use crate::store::{Store, StoreError, StoreFuture};
 const LOOK_AT_MOST: Duration = Duration::from_secs(1);
 /// The longest time between two checks, even if the store reports no change.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
-/// The number of tasks that are read at once.
-const PAGE: usize = 500;
 
 /// The tasks that are ready to be added.
 pub(super) struct GraphSource {
@@ -90,18 +88,12 @@ impl GraphSource {
     /// Reads the states of all tasks.
     async fn check(&mut self) -> Result<(), StoreError> {
         let all = Filter::job(&self.job).states(ItemState::ALL);
-        let mut after = None;
-        loop {
-            let page = self.store.list(&all, after, PAGE).await?;
-            for item in page.items {
-                // A task that is to run after all is only skipped in the store.
-                if !self.rerun.contains(&item.id) {
-                    self.set(&item.id, Some(item.state));
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
+        let mut found = Vec::new();
+        self.store.each_item(&all, |item| found.push((item.id, item.state))).await?;
+        for (task, state) in found {
+            // A task that is to run after all is only skipped in the store.
+            if !self.rerun.contains(&task) {
+                self.set(&task, Some(state));
             }
         }
         let skipped = self.states.iter().filter(|(_, state)| **state == ItemState::Skipped);

@@ -135,7 +135,7 @@ impl Job {
         let mut values = from.values("").await?;
         values.retain(|(key, _)| is_of_job(key) && *key != Self::key(&id));
         for (key, value) in &values {
-            write(to, key, value).await?;
+            to.set(key, value).await?;
         }
         let (here, there) = (from.counts(&id).await?, to.counts(&id).await?);
         let is_same = |one: &Counts, other: &Counts| {
@@ -149,7 +149,7 @@ impl Job {
             }
             return Err(CopyError::Changed { job: id });
         }
-        write(to, &Self::key(&id), &self.at_rest().json()?).await?;
+        to.set(&Self::key(&id), &self.at_rest().json()?).await?;
         Ok(copied)
     }
 
@@ -214,18 +214,4 @@ async fn with_histories(
     .await?;
     items.sort_unstable_by_key(|(place, _)| *place);
     Ok(items.into_iter().map(|(_, item)| item).collect())
-}
-
-/// Sets the value of a key, whatever it was.
-async fn write(store: &dyn Store, key: &str, value: &str) -> StoreResult<()> {
-    loop {
-        let there = store.get(key).await?;
-        if there.as_ref().is_some_and(|(_, there)| there == value) {
-            return Ok(());
-        }
-        let revision = there.map_or(0, |(revision, _)| revision);
-        if store.cas(key, revision, value).await? {
-            return Ok(());
-        }
-    }
 }

@@ -192,8 +192,7 @@ impl Dependencies {
         store: &dyn Store,
         job: &str,
     ) -> Result<Option<Vec<(String, Vec<String>)>>, StoreError> {
-        let found = store.get(&Self::key(job)).await?;
-        Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+        Ok(store.json(&Self::key(job)).await?.1)
     }
 
     /// Stores the dependencies for those who look at the job.
@@ -203,18 +202,8 @@ impl Dependencies {
             .node_weights()
             .map(|task| (task, self.needs(task).collect::<Vec<_>>()))
             .collect();
-        let (key, text) =
-            (Self::key(job), serde_json::to_string(&tasks).map_err(StoreError::other)?);
-        loop {
-            let revision = match store.get(&key).await? {
-                Some((_, there)) if there == text => return Ok(()),
-                Some((revision, _)) => revision,
-                None => 0,
-            };
-            if store.cas(&key, revision, &text).await? {
-                return Ok(());
-            }
-        }
+        let text = serde_json::to_string(&tasks).map_err(StoreError::other)?;
+        store.set(&Self::key(job), &text).await
     }
 
     pub(crate) fn key(job: &str) -> String {

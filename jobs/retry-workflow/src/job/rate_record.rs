@@ -39,8 +39,7 @@ impl RateRecord {
     /// # Errors
     /// The store cannot be read.
     pub async fn find(store: &dyn Store, job: &str) -> Result<Option<Self>, StoreError> {
-        let found = store.get(&Self::key(job)).await?;
-        Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+        Ok(store.json(&Self::key(job)).await?.1)
     }
 
     pub(crate) fn key(job: &str) -> String {

@@ -854,14 +854,8 @@ impl Job {
     /// The store fails.
     pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let why = Failure::new("cancelled", "the job was cancelled");
-        let mut all = 0_u64;
-        loop {
-            let skipped = store.skip(id, AT_ONCE, why.clone(), store.now()).await?;
-            all = all.saturating_add(skipped);
-            if usize::try_from(skipped).is_ok_and(|skipped| skipped < AT_ONCE) {
-                break;
-            }
-        }
+        let all = in_batches(async || store.skip(id, AT_ONCE, why.clone(), store.now()).await);
+        let all = all.await?;
         let now = store.now();
         Self::update(store, id, |job| {
             job.status = JobStatus::Finished;
@@ -895,14 +889,7 @@ impl Job {
     /// # Errors
     /// The store fails.
     pub async fn make_due(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
-        let mut all = 0_u64;
-        loop {
-            let made = store.make_due(id, Waiting::All, AT_ONCE, store.now()).await?;
-            all = all.saturating_add(made);
-            if usize::try_from(made).is_ok_and(|made| made < AT_ONCE) {
-                return Ok(all);
-            }
-        }
+        in_batches(async || store.make_due(id, Waiting::All, AT_ONCE, store.now()).await).await
     }
 
     /// Removes a job for good, with its items, its dead letters and their histories, and returns
@@ -935,14 +922,7 @@ impl Job {
         keys.extend([RateRecord::by_key(id), Dependencies::key(id), Self::end_key(id)]);
         let of_keys = store.values(&RateRecord::keys_prefix(id)).await?;
         keys.extend(of_keys.into_iter().map(|(key, _)| key));
-        let mut all = 0_u64;
-        loop {
-            let removed = store.remove(id, AT_ONCE, keys.clone()).await?;
-            all = all.saturating_add(removed);
-            if usize::try_from(removed).is_ok_and(|removed| removed < AT_ONCE) {
-                return Ok(all);
-            }
-        }
+        in_batches(async || store.remove(id, AT_ONCE, keys.clone()).await).await
     }
 
     /// Changes the stored record, and retries if another process changes it at the same time.
@@ -973,6 +953,18 @@ const JOBS_AT_ONCE: usize = 500;
 
 /// The number of items in one transaction, so that other writers do not wait for long.
 const AT_ONCE: usize = 5_000;
+
+/// Changes [`AT_ONCE`] items at a time until there are fewer, and returns how many there were.
+async fn in_batches(change: impl AsyncFn() -> Result<u64, StoreError>) -> Result<u64, StoreError> {
+    let mut all = 0_u64;
+    loop {
+        let changed = change().await?;
+        all = all.saturating_add(changed);
+        if changed < AT_ONCE as u64 {
+            return Ok(all);
+        }
+    }
+}
 
 /// Finds the job that `choose` picks from the values with this key prefix, or adds the one that it
 /// returns.
@@ -1006,5 +998,5 @@ async fn read(store: &dyn Store, id: &str) -> Result<Option<(u64, Job)>, StoreEr
 }
 
 async fn write(store: &dyn Store, revision: u64, job: &Job) -> Result<bool, StoreError> {
-    store.cas(&Job::key(&job.id), revision, &job.json()?).await
+    store.cas_json(&Job::key(&job.id), revision, job).await
 }

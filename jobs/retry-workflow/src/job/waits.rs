@@ -66,9 +66,6 @@ pub struct Waits {
     pub breaker_held_until: Option<Timestamp>,
 }
 
-/// The number of items that are read at once.
-const PAGE: usize = 500;
-
 impl Waits {
     /// Loads what this job, whose counts are given, is waiting for.
     ///
@@ -175,15 +172,9 @@ impl Waits {
 
 async fn leased_until(store: &dyn Store, job: &str) -> Result<Option<Timestamp>, StoreError> {
     let leased = Filter::job(job).states([ItemState::Leased]);
-    let (mut last, mut after) = (None, None);
-    loop {
-        let page = store.list(&leased, after, PAGE).await?;
-        last = page.items.iter().filter_map(|item| item.due).chain(last).max();
-        after = page.next;
-        if after.is_none() {
-            return Ok(last);
-        }
-    }
+    let mut last = None;
+    store.each_item(&leased, |item| last = last.max(item.due)).await?;
+    Ok(last)
 }
 
 #[cfg(test)]

@@ -47,16 +47,18 @@ pub fn state_code(state: ItemState) -> i16 {
     }
 }
 
+/// The outcomes, in the order of their codes.
+const OUTCOMES: [AttemptOutcome; 4] = [
+    AttemptOutcome::Succeeded,
+    AttemptOutcome::Failed,
+    AttemptOutcome::Lost,
+    AttemptOutcome::Postponed,
+];
+
 /// Returns the outcome that the column `outcome` holds; `None` if this program does not know the
 /// code.
 pub fn outcome(code: i16) -> Option<AttemptOutcome> {
-    Some(match code {
-        0 => AttemptOutcome::Succeeded,
-        1 => AttemptOutcome::Failed,
-        2 => AttemptOutcome::Lost,
-        3 => AttemptOutcome::Postponed,
-        _ => return None,
-    })
+    OUTCOMES.into_iter().find(|outcome| outcome_code(*outcome) == code)
 }
 
 /// Returns the code in the column `outcome`.

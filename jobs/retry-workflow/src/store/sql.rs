@@ -38,12 +38,12 @@ pub struct Columns<R> {
 impl<R: SqlRow> Columns<R> {
     /// Begins with the first column of a row.
     pub const fn new(row: R) -> Self {
-        Self::after(row, 0)
+        Self { row, next: 0 }
     }
 
-    /// Begins after so many columns.
-    pub const fn after(row: R, columns: usize) -> Self {
-        Self { row, next: columns }
+    /// Begins after one of these lists of columns.
+    pub fn after(row: R, columns: &str) -> Self {
+        Self { row, next: columns.split(", ").count() }
     }
 
     fn advance(&mut self) -> usize {
@@ -136,22 +136,9 @@ fn unknown(what: &str, code: i64) -> String {
 }
 
 /// The columns of an item without its history: of its state `s`, its item `i` and its failure `f`.
-pub const ITEM: [&str; 14] = [
-    "s.item",
-    "(SELECT name FROM @jobs j WHERE j.job = s.job)",
-    "i.id",
-    "i.payload",
-    "i.correlation",
-    "s.claim_rank",
-    "s.state",
-    "s.run",
-    "s.attempt",
-    "s.due",
-    "s.checkpoint",
-    "s.ended",
-    "s.output",
-    "f.failure",
-];
+pub const ITEM: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i.id, i.payload, \
+     i.correlation, s.claim_rank, s.state, s.run, s.attempt, s.due, s.checkpoint, s.ended, s.output, \
+     f.failure";
 
 /// Reads [`ITEM`], with the number of the item.
 pub fn item<R: SqlRow>(columns: &mut Columns<R>) -> Result<(Cursor, ItemRecord), R::Error> {
@@ -178,18 +165,8 @@ pub fn item<R: SqlRow>(columns: &mut Columns<R>) -> Result<(Cursor, ItemRecord),
 }
 
 /// The columns of a row `h` of the history, made by the worker `w`.
-pub const ATTEMPT: [&str; 10] = [
-    "h.outcome",
-    "h.run",
-    "h.attempt",
-    "h.started",
-    "h.duration",
-    "h.wait",
-    "w.name",
-    "h.step",
-    "h.failure",
-    "h.output",
-];
+pub const ATTEMPT: &str = "h.outcome, h.run, h.attempt, h.started, h.duration, h.wait, w.name, \
+     h.step, h.failure, h.output";
 
 /// Reads [`ATTEMPT`]; `None` if there is no such row.
 pub fn attempt<R: SqlRow>(columns: &mut Columns<R>) -> Result<Option<AttemptRecord>, R::Error> {

@@ -245,6 +245,30 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.0.reader.run(work, true))
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.0.writer.run(work, false))
+    }
+
+    /// As [`write`](Self::write), but not if the caller is gone when its turn comes.
+    fn write_if_wanted<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.0.writer.run(work, true))
+    }
+}
+
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore").field("path", &self.0.path).finish_non_exhaustive()
@@ -477,7 +501,7 @@ impl Store for SqliteStore {
         let job = job.to_owned();
         Box::pin(async move {
             check_new(&job, &items)?;
-            self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)).await
+            self.write(move |tx| add::enqueue(tx, &job, &items, due)).await
         })
     }
 
@@ -490,10 +514,8 @@ impl Store for SqliteStore {
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
         let (job, worker, until) = (job.to_owned(), worker.to_owned(), now + lease);
-        let claim =
-            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
         // If the caller is gone, the lease would have no holder.
-        Box::pin(self.0.writer.run_if_wanted(claim))
+        self.write_if_wanted(move |tx| claim::claim(tx, &job, &worker, now, selection, until))
     }
 
     fn settle(
@@ -502,7 +524,7 @@ impl Store for SqliteStore {
         started: Vec<Start>,
         now: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(self.0.writer.run(move |tx| settle::settle(tx, &settlements, &started, now)))
+        self.write(move |tx| settle::settle(tx, &settlements, &started, now))
     }
 
     fn extend(
@@ -512,8 +534,7 @@ impl Store for SqliteStore {
         until: Timestamp,
     ) -> StoreFuture<'_, Vec<bool>> {
         // If the caller is gone, there is nothing to renew.
-        let extend = move |tx: &mut Transaction<'_>| settle::extend(tx, &leases, &started, until);
-        Box::pin(self.0.writer.run_if_wanted(extend))
+        self.write_if_wanted(move |tx| settle::extend(tx, &leases, &started, until))
     }
 
     fn expire<'a>(
@@ -523,17 +544,17 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| claim::expire(tx, &job, &workers, now)))
+        self.write(move |tx| claim::expire(tx, &job, &workers, now))
     }
 
     fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| read::overview(tx, &job, most_waiting)))
+        self.read(move |tx| read::overview(tx, &job, most_waiting))
     }
 
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {
         let (job, id) = (job.to_owned(), id.to_owned());
-        Box::pin(self.0.reader.run_if_wanted(move |tx| read::item(tx, &job, &id)))
+        self.read(move |tx| read::item(tx, &job, &id))
     }
 
     /// A page ends early once its payloads and outputs get large (64 MiB).
@@ -544,26 +565,26 @@ impl Store for SqliteStore {
         max: usize,
     ) -> StoreFuture<'a, Page<ItemRecord>> {
         let filter = filter.clone();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| read::list(tx, &filter, after, max)))
+        self.read(move |tx| read::list(tx, &filter, after, max))
     }
 
     fn stats<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, Vec<Group>> {
         let filter = filter.clone();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| dead::stats(tx, &filter)))
+        self.read(move |tx| dead::stats(tx, &filter))
     }
 
     fn minutes<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Vec<Minute>> {
         let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| summary::minutes(tx, &job, since)))
+        self.read(move |tx| summary::minutes(tx, &job, since))
     }
 
     fn durations<'a>(&'a self, job: &'a str, since: Timestamp) -> StoreFuture<'a, Durations> {
         let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| summary::durations(tx, &job, since)))
+        self.read(move |tx| summary::durations(tx, &job, since))
     }
 
     fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreFuture<'_, Page<JobRow>> {
-        Box::pin(self.0.reader.run_if_wanted(move |tx| read::jobs(tx, after, max)))
+        self.read(move |tx| read::jobs(tx, after, max))
     }
 
     fn redrive<'a>(
@@ -574,12 +595,12 @@ impl Store for SqliteStore {
         every: Duration,
     ) -> StoreFuture<'a, u64> {
         let filter = filter.clone();
-        Box::pin(self.0.writer.run(move |tx| dead::redrive(tx, &filter, max, now, every)))
+        self.write(move |tx| dead::redrive(tx, &filter, max, now, every))
     }
 
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64> {
         let filter = filter.clone();
-        Box::pin(self.0.writer.run(move |tx| dead::purge(tx, &filter)))
+        self.write(move |tx| dead::purge(tx, &filter))
     }
 
     fn make_due<'a>(
@@ -590,7 +611,7 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| dead::make_due(tx, &job, which, max, now)))
+        self.write(move |tx| dead::make_due(tx, &job, which, max, now))
     }
 
     fn skip<'a>(
@@ -601,40 +622,40 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)))
+        self.write(move |tx| dead::skip(tx, &job, max, &why, now))
     }
 
     fn edit<'a>(&'a self, job: &'a str, id: &'a str, payload: String) -> StoreFuture<'a, bool> {
         let (job, id) = (job.to_owned(), id.to_owned());
-        Box::pin(self.0.writer.run(move |tx| dead::edit(tx, &job, &id, &payload)))
+        self.write(move |tx| dead::edit(tx, &job, &id, &payload))
     }
 
     fn remove<'a>(&'a self, job: &'a str, max: usize, keys: Vec<String>) -> StoreFuture<'a, u64> {
         let job = job.to_owned();
-        Box::pin(self.0.writer.run(move |tx| remove::remove(tx, &job, max, &keys)))
+        self.write(move |tx| remove::remove(tx, &job, max, &keys))
     }
 
     fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreFuture<'_, u64> {
         let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
         Box::pin(async move {
             check_imported(&items)?;
-            self.0.writer.run(move |tx| add::import(tx, &items)).await
+            self.write(move |tx| add::import(tx, &items)).await
         })
     }
 
     fn get<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<(u64, String)>> {
         let key = key.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| values::get(tx, &key)))
+        self.read(move |tx| values::get(tx, &key))
     }
 
     fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
         let (key, value) = (key.to_owned(), value.to_owned());
-        Box::pin(self.0.writer.run(move |tx| values::cas(tx, &key, revision, &value)))
+        self.write(move |tx| values::cas(tx, &key, revision, &value))
     }
 
     fn values<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<(String, String)>> {
         let prefix = prefix.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| values::values(tx, &prefix)))
+        self.read(move |tx| values::values(tx, &prefix))
     }
 
     fn find_or_insert<'a>(
@@ -644,14 +665,12 @@ impl Store for SqliteStore {
     ) -> StoreFuture<'a, (String, String)> {
         Box::pin(async move {
             let prefix = prefix.to_owned();
-            self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
+            self.write(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
         })
     }
 
     fn update(&self, keys: Vec<String>, mut change: Change) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            self.0.writer.run(move |tx| values::update(tx, &keys, &mut change)).await?
-        })
+        Box::pin(async move { self.write(move |tx| values::update(tx, &keys, &mut change)).await? })
     }
 
     /// Changes by this process wake callers at once, if made through this handle or a clone of it;

@@ -303,7 +303,7 @@ pub(crate) async fn claim(
 }
 
 fn leased(row: &Row) -> Result<Lease, PostgresError> {
-    sql::lease(&mut columns(row, 0))
+    sql::lease(&mut columns(row))
 }
 
 pub(crate) async fn expire(

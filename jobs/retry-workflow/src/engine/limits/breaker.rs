@@ -118,12 +118,9 @@ impl Breaker {
     /// changed here.
     pub(in crate::engine) async fn share(self, store: &dyn Store) -> Result<(), StoreError> {
         self.moved.store(false, Ordering::Release);
-        let found = store.get(&self.key).await?;
+        let (revision, stored) = store.json::<BreakerRecord>(&self.key).await?;
         let known = self.known();
-        if let Some((revision, text)) = found
-            && revision != known.revision
-        {
-            let stored: Option<BreakerRecord> = serde_json::from_str(&text).ok();
+        if revision > 0 && revision != known.revision {
             if let Some(stored) = &stored {
                 self.take_over(stored, store.now());
             }
@@ -140,8 +137,7 @@ impl Breaker {
         if nothing_to_say || known.stored.as_ref().is_some_and(is_like) {
             return Ok(());
         }
-        let text = serde_json::to_string(&here).map_err(StoreError::other)?;
-        if store.cas(&self.key, known.revision, &text).await? {
+        if store.cas_json(&self.key, known.revision, &here).await? {
             self.know(LastKnown { revision: known.revision + 1, stored: Some(here) });
         }
         Ok(())

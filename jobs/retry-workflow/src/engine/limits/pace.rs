@@ -219,9 +219,9 @@ pub(in crate::engine) async fn reserve(
 ) -> Result<Reserved, StoreError> {
     let (key, every) = (RateRecord::key(job), rate.every());
     loop {
-        let (revision, text) = store.get(&key).await?.unwrap_or_default();
+        let (revision, found) = store.json::<RateRecord>(&key).await?;
         let now = store.now();
-        let first = serde_json::from_str(&text).map_or(now, |found: RateRecord| {
+        let first = found.map_or(now, |found| {
             let was_every = found.limit.every();
             let is_last = found.next == unused.end;
             let next = if is_last { found.next - was_every * unused.count } else { found.next };
@@ -234,9 +234,8 @@ pub(in crate::engine) async fn reserve(
         let near = last.since(first).as_nanos() / every.as_nanos().max(1);
         let count = count.min(u32::try_from(near).unwrap_or(u32::MAX).saturating_add(1));
         let next = RateRecord { limit: rate, next: first + every * count };
-        let text = serde_json::to_string(&next).map_err(StoreError::other)?;
         // If another worker has reserved starts in the meantime, try again.
-        if store.cas(&key, revision, &text).await? {
+        if store.cas_json(&key, revision, &next).await? {
             return Ok(Reserved::Starts(Starts { first, used: 0, count, received: now }));
         }
     }
@@ -249,14 +248,11 @@ pub(in crate::engine) async fn give_back(
     (rate, unused): (Rate, Unused),
 ) -> Result<(), StoreError> {
     let key = RateRecord::key(job);
-    if let Some((revision, text)) = store.get(&key).await?
-        && let Ok(found) = serde_json::from_str::<RateRecord>(&text)
-        && found.next == unused.end
-    {
-        let next = RateRecord { limit: rate, next: found.next - rate.every() * unused.count };
-        let text = serde_json::to_string(&next).map_err(StoreError::other)?;
+    let (revision, found) = store.json::<RateRecord>(&key).await?;
+    if found.is_some_and(|found| found.next == unused.end) {
+        let next = RateRecord { limit: rate, next: unused.end - rate.every() * unused.count };
         // If this fails, another worker has reserved the starts after them.
-        store.cas(&key, revision, &text).await?;
+        store.cas_json(&key, revision, &next).await?;
     }
     Ok(())
 }

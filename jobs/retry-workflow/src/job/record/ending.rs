@@ -49,10 +49,8 @@ impl Job {
     /// # Errors
     /// The store fails.
     pub async fn expect_finish(store: &dyn Store, id: &str) -> Result<(), StoreError> {
-        if read(store, id).await?.is_none() {
-            write(store, id, 0, &EndRecord::default()).await?;
-        }
-        Ok(())
+        // An existing record stays as it is.
+        store.cas_json(&Self::end_key(id), 0, &EndRecord::default()).await.map(drop)
     }
 
     /// Returns `true` if the job has ended, steps were [expected](Self::expect_finish) to run after
@@ -65,8 +63,8 @@ impl Job {
         if self.ended.is_none() || self.ends == 0 {
             return Ok(false);
         }
-        let found = read(store, id).await?;
-        Ok(found.is_some_and(|(_, record)| !(record.is_of(self) && record.is_done)))
+        let (revision, record) = read(store, id).await?;
+        Ok(revision > 0 && !(record.is_of(self) && record.is_done))
     }
 
     /// Runs steps after an end of this job, in one of the processes that worked on it: the last one
@@ -133,7 +131,7 @@ impl Job {
     ) -> Result<Option<T>, StoreError> {
         let Some(part) = Self::find(store, &self.id).await? else { return Ok(None) };
         let number = loop {
-            let (revision, mut record) = read(store, id).await?.unwrap_or_default();
+            let (revision, mut record) = read(store, id).await?;
             if record.is_of(&part) {
                 if record.is_done {
                     return Ok(None);
@@ -142,7 +140,7 @@ impl Job {
             }
             let number = record.number.saturating_add(1);
             record = EndRecord { number, part: part.id.clone(), end: part.ends, is_done: false };
-            if write(store, id, revision, &record).await? {
+            if store.cas_json(&Self::end_key(id), revision, &record).await? {
                 break number;
             }
         };
@@ -153,12 +151,11 @@ impl Job {
             Poll::Pending => heartbeat.as_mut().poll(cx).map(|never| match never {}),
         })
         .await;
-        while done.is_some()
-            && let Some((revision, mut record)) = read(store, id).await?
-            && record.is_of(&part)
-        {
+        while done.is_some() {
+            let (revision, mut record) = read(store, id).await?;
             record.is_done = true;
-            if write(store, id, revision, &record).await? {
+            if !record.is_of(&part) || store.cas_json(&Self::end_key(id), revision, &record).await?
+            {
                 break;
             }
         }
@@ -238,17 +235,7 @@ fn is_own(worker: &WorkerRecord) -> bool {
     worker.worker == WORKER && worker.is_of_this_process()
 }
 
-async fn read(store: &dyn Store, id: &str) -> Result<Option<(u64, EndRecord)>, StoreError> {
-    let found = store.get(&Job::end_key(id)).await?;
-    Ok(found.map(|(revision, text)| (revision, serde_json::from_str(&text).unwrap_or_default())))
-}
-
-async fn write(
-    store: &dyn Store,
-    id: &str,
-    revision: u64,
-    record: &EndRecord,
-) -> Result<bool, StoreError> {
-    let text = serde_json::to_string(record).map_err(StoreError::other)?;
-    store.cas(&Job::end_key(id), revision, &text).await
+async fn read(store: &dyn Store, id: &str) -> Result<(u64, EndRecord), StoreError> {
+    let (revision, record) = store.json(&Job::end_key(id)).await?;
+    Ok((revision, record.unwrap_or_default()))
 }

@@ -79,7 +79,7 @@ fn one() -> String {
     format!(
         "SELECT {} FROM states s JOIN items i ON i.item = s.item \
          LEFT JOIN failures f ON f.item = s.item WHERE s.item = ?1",
-        sql::ITEM.join(", ").replace('@', "")
+        sql::ITEM.replace('@', "")
     )
 }
 
@@ -123,7 +123,7 @@ fn history(tx: &Transaction<'_>, item: i64) -> Result<Vec<AttemptRecord>> {
     let sql = format!(
         "SELECT {} FROM history h LEFT JOIN workers w ON w.worker = h.worker \
          WHERE h.item = ?1 ORDER BY h.token, h.part",
-        sql::ATTEMPT.join(", ")
+        sql::ATTEMPT
     );
     tx.prepare(&sql)?
         .query_map((item,), |row| sql::attempt(&mut Columns::new(row)))?

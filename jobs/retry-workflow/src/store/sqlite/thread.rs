@@ -66,26 +66,10 @@ impl Thread {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Runs `work` in a transaction. It is done even if the caller is gone; it may be rolled back
-    /// and run again if something else in the same transaction failed.
-    pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-    {
-        self.queued(work, false).await
-    }
-
-    /// As [`run`](Self::run), but not if the caller is gone when its turn comes.
-    pub(super) async fn run_if_wanted<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
-    {
-        self.queued(work, true).await
-    }
-
-    async fn queued<T, F>(&self, work: F, only_if_wanted: bool) -> StoreResult<T>
+    /// Runs `work` in a transaction. It is done even if the caller is gone, unless it is done
+    /// `only_if_wanted` when its turn comes; it may be rolled back and run again if something else
+    /// in the same transaction failed.
+    pub(super) async fn run<T, F>(&self, work: F, only_if_wanted: bool) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,

@@ -1,0 +1,60 @@
+//! What jobs read and write in any store: values as JSON, and all items that a filter selects.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Store, StoreError, StoreResult};
+use crate::item::record::{Filter, ItemRecord};
+
+/// The number of items that are read at once.
+const PAGE: usize = 500;
+
+impl dyn Store + '_ {
+    /// Returns the revision of a value, which is 0 if there is none, and the value if this program
+    /// can read it.
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> StoreResult<(u64, Option<T>)> {
+        let Some((revision, text)) = self.get(key).await? else { return Ok((0, None)) };
+        Ok((revision, serde_json::from_str(&text).ok()))
+    }
+
+    /// Changes a value as [`cas`](Store::cas) does.
+    pub(crate) async fn cas_json<T: Serialize + Sync>(
+        &self,
+        key: &str,
+        revision: u64,
+        value: &T,
+    ) -> StoreResult<bool> {
+        let text = serde_json::to_string(value).map_err(StoreError::other)?;
+        self.cas(key, revision, &text).await
+    }
+
+    /// Sets a value, whatever it was.
+    pub(crate) async fn set(&self, key: &str, value: &str) -> StoreResult<()> {
+        loop {
+            let (revision, there) = self.get(key).await?.unwrap_or_default();
+            if (revision > 0 && there == value) || self.cas(key, revision, value).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Visits the items that a filter selects, in order and without their histories.
+    pub(crate) async fn each_item(
+        &self,
+        filter: &Filter,
+        mut visit: impl FnMut(ItemRecord) + Send,
+    ) -> StoreResult<()> {
+        let mut after = None;
+        loop {
+            let page = self.list(filter, after, PAGE).await?;
+            page.items.into_iter().for_each(&mut visit);
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -30,6 +30,7 @@ use tokio_postgres::{Client, Config, Connection, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use self::error::PostgresError;
+pub(crate) use self::error::PostgresResult;
 pub use self::options::PostgresOptions;
 pub(crate) use self::options::quoted;
 

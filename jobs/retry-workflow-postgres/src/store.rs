@@ -9,6 +9,7 @@ pub(crate) mod layout;
 mod cursors;
 mod read;
 mod selection;
+mod session;
 mod summary;
 pub(crate) mod shared;
 pub(crate) mod values;
@@ -31,6 +32,7 @@ use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
 
 use self::clock::ServerClock;
+use self::session::Session;
 use self::shared::Shared;
 use self::summary::durations;
 use self::write::claim::Claim;
@@ -39,16 +41,22 @@ use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;
 
-/// Runs `room::operation(client, shared, &kept, copied)` on a connection: all of its arguments are
-/// kept, since it runs again if the connection is lost.
+/// Runs `room::operation(session, &kept, copied, maybe_done)` on a connection: all of its arguments
+/// are kept, since it runs again if the connection is lost. `maybe_done` is passed on if it is
+/// named.
 macro_rules! run {
     (
         $store:expr, $room:ident::$operation:ident,
-        [$($kept:ident = $value:expr),*], [$($copied:ident),*]
+        [$($kept:ident = $value:expr),*], [$($copied:ident),*] $(, $maybe_done:ident)?
     ) => {
-        $store.run(($($value,)* $($copied,)*), |client, (shared, ($($kept,)* $($copied,)*)), _| {
-            Box::pin($room::$operation(client, shared, $($kept,)* $(*$copied),*))
-        })
+        $store.run(
+            ($($value,)* $($copied,)*),
+            |client, (shared, ($($kept,)* $($copied,)*)), _maybe_done| {
+                $(let $maybe_done = _maybe_done;)?
+                let session = Session { client, shared };
+                Box::pin($room::$operation(session, $($kept,)* $(*$copied,)* $($maybe_done)?))
+            },
+        )
     };
 }
 
@@ -190,14 +198,7 @@ impl PostgresStore {
         // them.
         self.0.server.runtime().spawn(async move {
             let now = claim.now;
-            let claimed = store
-                .run(claim, |client, (shared, claim), maybe_done| {
-                    Box::pin(async move {
-                        shared.clock.renew(client).await?;
-                        claim::claim(client, shared, claim, maybe_done).await
-                    })
-                })
-                .await;
+            let claimed = run!(store, claim::claim, [claim = claim], [], maybe_done).await;
             store.wrote(claimed.as_ref().is_ok_and(|leases| !leases.is_empty()));
             if let Err(Ok(leases)) = reply.send(claimed)
                 && !leases.is_empty()
@@ -354,16 +355,9 @@ impl Store for PostgresStore {
     ) -> StoreFuture<'_, Vec<bool>> {
         Box::pin(async move {
             let due = settlements.iter().filter_map(|one| one.end.due(now)).min();
-            let settled = self
-                .run(
-                    (settlements, started, now),
-                    |client, (shared, (all, started, now)), maybe_done| {
-                        Box::pin(async move {
-                            settle::settle(client, shared, all, started, *now, maybe_done).await
-                        })
-                    },
-                )
-                .await;
+            let (all, started) = (settlements, started);
+            let settled =
+                run!(self, settle::settle, [all = all, started = started], [now], maybe_done).await;
             if let Some(due) = due {
                 self.rewind_to(due);
             }
@@ -509,14 +503,9 @@ impl Store for PostgresStore {
 
     fn cas<'a>(&'a self, key: &'a str, revision: u64, value: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let arguments = (key.to_owned(), revision, value.to_owned());
-            let changed = self
-                .run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
-                    Box::pin(async move {
-                        values::cas(client, shared, key, *revision, value, maybe_done).await
-                    })
-                })
-                .await;
+            let (name, value) = (key.to_owned(), value.to_owned());
+            let changed =
+                run!(self, values::cas, [name = name, value = value], [revision], maybe_done).await;
             self.notify_by_key(key, changed == Ok(true)).await;
             changed
         })

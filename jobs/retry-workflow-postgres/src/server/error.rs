@@ -15,6 +15,8 @@ use tokio_postgres::error::{DbError, SqlState};
 #[derive(Clone, Debug)]
 pub struct PostgresError(Cause);
 
+pub(crate) type PostgresResult<T> = Result<T, PostgresError>;
+
 #[derive(Clone, Debug)]
 enum Cause {
     /// From the server, or from the connection to it.

@@ -3,9 +3,9 @@
 use retry_workflow::store::{Comparison, StoreCheck, sql};
 
 use super::layout::LAYOUT;
-use super::shared::Shared;
+use super::session::Session;
+use crate::server::PostgresResult;
 use crate::server::columns::{column, columns};
-use crate::server::{PooledClient, PostgresError};
 
 const SIZE: &str = "\
 SELECT (SELECT max(version) FROM @store_layout), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -13,12 +13,9 @@ FROM pg_class c
 WHERE c.relkind = 'r' AND c.relnamespace =
     (SELECT t.relnamespace FROM pg_class t WHERE t.oid = to_regclass($1))";
 
-pub(crate) async fn check(
-    client: &PooledClient,
-    shared: &Shared,
-) -> Result<StoreCheck, PostgresError> {
-    let table = shared.sql("@store_layout");
-    let rows = shared.query(client, SIZE, &[&table]).await?;
+pub(crate) async fn check(session: Session<'_>) -> PostgresResult<StoreCheck> {
+    let table = session.shared.sql("@store_layout");
+    let rows = session.query(SIZE, &[&table]).await?;
     let Some(row) = rows.first() else { return Ok(StoreCheck::new(0, 0, 0)) };
     let number = |layout: i32| u32::try_from(layout).unwrap_or(0);
     let bytes = u64::try_from(column::<i64>(row, 1)?).unwrap_or(0);
@@ -27,7 +24,7 @@ pub(crate) async fn check(
     let counts = format!("SELECT job, {sums} FROM @counts GROUP BY job");
     for comparison in Comparison::ALL {
         // One statement for each, so that what it compares is of the same snapshot.
-        for row in shared.query(client, &comparison.sql(&counts), &[]).await? {
+        for row in session.query(&comparison.sql(&counts), &[]).await? {
             comparison.read(&mut columns(&row), &mut check)?;
         }
     }

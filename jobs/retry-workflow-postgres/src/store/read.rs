@@ -9,10 +9,10 @@ use retry_workflow::{Filter, ItemRecord};
 
 use super::layout::LEVELS;
 use super::selection::Selection;
-use super::shared::{Shared, Values};
+use super::session::{Session, Values};
+use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, columns_after, limit};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
@@ -23,13 +23,12 @@ const NEXT: &str = "(SELECT min(n.due) FROM levels l CROSS JOIN LATERAL (\
      AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1) n)";
 
 pub(crate) async fn overview(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     most_waiting: u64,
-) -> Result<Overview, PostgresError> {
-    shared.clock.renew(client).await?;
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(Overview::default()) };
+) -> PostgresResult<Overview> {
+    session.shared.clock.renew(session.client).await?;
+    let Some(job) = session.find_job(job).await? else { return Ok(Overview::default()) };
     let sql = format!(
         "WITH {LEVELS} SELECT {}, least({}, {}), {}, (SELECT count(*) FROM (\
              SELECT 1 FROM levels l JOIN @states s ON s.claim_rank = 4 * l.priority \
@@ -42,7 +41,7 @@ pub(crate) async fn overview(
         NEXT.replace('#', "1"),
     );
     let most = i64::try_from(most_waiting).unwrap_or(i64::MAX);
-    let row = shared.query_opt(client, &sql, &[&job, &most]).await?;
+    let row = session.query_opt(&sql, &[&job, &most]).await?;
     let Some(row) = row else { return Ok(Overview::default()) };
     let mut columns = columns(&row);
     let mut overview = Overview::new(sql::counts(&mut columns)?);
@@ -60,11 +59,10 @@ fn sums() -> String {
 
 /// Jobs older than `after`, the newest first.
 pub(crate) async fn jobs(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     after: Option<Cursor>,
     max: usize,
-) -> Result<Page<JobRow>, PostgresError> {
+) -> PostgresResult<Page<JobRow>> {
     let mut page = Page::new(Vec::new(), None);
     let mut last = after.unwrap_or(Cursor(i64::MAX));
     // A removed job leaves its number behind. The counts are looked up job by job, so that only
@@ -79,7 +77,7 @@ pub(crate) async fn jobs(
         sums(),
         sql::COUNTS.join(", "),
     );
-    let rows = shared.query(client, &sql, &[&last.0, &limit(max.saturating_add(1))]).await?;
+    let rows = session.query(&sql, &[&last.0, &limit(max.saturating_add(1))]).await?;
     for row in &rows {
         if page.items.len() >= max {
             page.next = Some(last);
@@ -94,12 +92,11 @@ pub(crate) async fn jobs(
 }
 
 pub(crate) async fn item(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     id: &str,
-) -> Result<Option<ItemRecord>, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
+) -> PostgresResult<Option<ItemRecord>> {
+    let Some(job) = session.find_job(job).await? else { return Ok(None) };
     // One statement for the item and its history, and so one snapshot.
     let sql = format!(
         "SELECT {}, {} \
@@ -109,7 +106,7 @@ pub(crate) async fn item(
         sql::ITEM,
         sql::ATTEMPT,
     );
-    let rows = shared.query(client, &sql, &[&job, &encode(id)]).await?;
+    let rows = session.query(&sql, &[&job, &encode(id)]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (_, mut item) = sql::item(&mut columns(first))?;
     for row in &rows {
@@ -119,14 +116,13 @@ pub(crate) async fn item(
 }
 
 pub(crate) async fn list(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     filter: &Filter,
     after: Option<Cursor>,
     max: usize,
-) -> Result<Page<ItemRecord>, PostgresError> {
+) -> PostgresResult<Page<ItemRecord>> {
     let mut page = Page::new(Vec::new(), None);
-    let Some(mut selection) = Selection::resolve(client, shared, filter).await? else {
+    let Some(mut selection) = Selection::resolve(session, filter).await? else {
         return Ok(page);
     };
     let mut last = after.unwrap_or(Cursor(0));
@@ -153,7 +149,7 @@ pub(crate) async fn list(
         }
     };
     let began = last.0;
-    let mut rows = pin!(shared.stream(client, &sql, &selection.values()).await?);
+    let mut rows = pin!(session.stream(&sql, &selection.values()).await?);
     let mut bytes = 0_usize;
     while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
         if page.items.len() >= max || bytes >= LARGEST_PAGE {
@@ -171,7 +167,7 @@ pub(crate) async fn list(
         let looked_at = look.sql(["$1", "$2", "$3", "$4"]);
         let sql = format!("SELECT max(w.item) FROM ({looked_at}) w HAVING count(*) >= $4::bigint");
         let values: Values<'_> = &[&look.job, &look.signature, &began, &most];
-        let end = shared.query_opt(client, &sql, values).await?;
+        let end = session.query_opt(&sql, values).await?;
         page.next = end.map(|row| column(&row, 0).map(Cursor)).transpose()?;
     }
     Ok(page)

@@ -7,9 +7,9 @@ use retry_workflow::store::codes::{DEAD, PURGED, SKIPPED, state_code};
 use retry_workflow::{Filter, ItemState, Timestamp};
 use tokio_postgres::types::ToSql;
 
-use super::shared::Shared;
+use super::session::Session;
+use crate::server::PostgresResult;
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
 
 /// The items that a filter selects: their states `s`, items `i`, and failures `f` if there are any.
 pub(crate) struct Selection {
@@ -66,36 +66,33 @@ impl Look {
 impl Selection {
     /// `None` if no item can match.
     pub(crate) async fn resolve(
-        client: &PooledClient,
-        shared: &Shared,
+        session: Session<'_>,
         filter: &Filter,
-    ) -> Result<Option<Self>, PostgresError> {
-        Self::of_states(client, shared, filter, &codes(filter)).await
+    ) -> PostgresResult<Option<Self>> {
+        Self::of_states(session, filter, &codes(filter)).await
     }
 
     /// As [`resolve`](Self::resolve), but only dead letters and skipped items that are not purged.
     pub(crate) async fn resolve_failed(
-        client: &PooledClient,
-        shared: &Shared,
+        session: Session<'_>,
         filter: &Filter,
-    ) -> Result<Option<Self>, PostgresError> {
+    ) -> PostgresResult<Option<Self>> {
         let failed = [(ItemState::Dead, DEAD), (ItemState::Skipped, SKIPPED)];
         let codes: Vec<_> = failed
             .into_iter()
             .filter(|(state, _)| filter.wants_state(*state))
             .map(|(_, code)| code)
             .collect();
-        Self::of_states(client, shared, filter, &codes).await
+        Self::of_states(session, filter, &codes).await
     }
 
     async fn of_states(
-        client: &PooledClient,
-        shared: &Shared,
+        session: Session<'_>,
         filter: &Filter,
         codes: &[i16],
-    ) -> Result<Option<Self>, PostgresError> {
+    ) -> PostgresResult<Option<Self>> {
         let job = match &filter.job {
-            Some(name) => match shared.find_job(client, name).await? {
+            Some(name) => match session.find_job(name).await? {
                 Some(job) => Some(job),
                 None => return Ok(None),
             },

@@ -14,10 +14,10 @@ use retry_workflow::store::{Group, HourCount, Minute, sql};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
 use super::layout::SHARDS;
-use super::shared::{Shared, Values};
+use super::session::{Session, Values};
+use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, read_json, text, unsigned};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -87,14 +87,10 @@ pub(crate) fn has_all(filter: &Filter) -> bool {
 }
 
 /// The groups that a filter selects, the largest first.
-pub(crate) async fn groups(
-    client: &PooledClient,
-    shared: &Shared,
-    filter: &Filter,
-) -> Result<Vec<Group>, PostgresError> {
+pub(crate) async fn groups(session: Session<'_>, filter: &Filter) -> PostgresResult<Vec<Group>> {
     let states: Vec<_> = super::selection::codes(filter);
     let job = match &filter.job {
-        Some(name) => match shared.find_job(client, name).await? {
+        Some(name) => match session.find_job(name).await? {
             Some(job) => Some(job),
             None => return Ok(Vec::new()),
         },
@@ -120,7 +116,7 @@ pub(crate) async fn groups(
              AND ($4::text IS NULL OR g.signature = $4::text)"
     );
     let values: Values<'_> = &[&states, &job, &class, &signature];
-    let mut rows = pin!(shared.stream(client, &sql, values).await?);
+    let mut rows = pin!(session.stream(&sql, values).await?);
     let mut found = HashMap::<Vec<u8>, Shares>::new();
     while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
         let row = row?;
@@ -138,10 +134,10 @@ pub(crate) async fn groups(
     let rows = if job.is_some() {
         let jobs: Vec<_> = sums.iter().map(|sum| sum.job).collect();
         let examples: Vec<_> = sums.iter().map(|sum| sum.example).collect();
-        shared.query(client, &sql, &[&states, &alike, &jobs, &examples]).await?
+        session.query(&sql, &[&states, &alike, &jobs, &examples]).await?
     } else {
         let hours: Vec<_> = sums.iter().map(|sum| sum.hour).collect();
-        shared.query(client, &sql, &[&states, &alike, &hours]).await?
+        session.query(&sql, &[&states, &alike, &hours]).await?
     };
     let mut groups = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -227,7 +223,7 @@ struct Shares(BTreeMap<(i64, i64), OfHour>);
 
 impl Shares {
     /// Adds a row of a shard, which may be negative by itself.
-    fn add(&mut self, row: &Row) -> Result<(), PostgresError> {
+    fn add(&mut self, row: &Row) -> PostgresResult<()> {
         let key = (column(row, 2)?, column(row, 1)?);
         let none = OfHour { count: 0, first: i64::MAX, last: i64::MIN, example: 0 };
         let sum = self.0.entry(key).or_insert(none);
@@ -267,7 +263,7 @@ impl Sum {
 }
 
 /// A group, from a row with its count, first and last, the example and its failure, and its hours.
-pub(crate) fn group(row: &Row) -> Result<Group, PostgresError> {
+pub(crate) fn group(row: &Row) -> PostgresResult<Group> {
     let failure: Failure = read_json(&column::<String>(row, 4)?)?;
     let first = Timestamp::from_micros(column(row, 1)?);
     let mut group = Group::new(&failure, text(row, 3)?, first);
@@ -293,18 +289,17 @@ fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
 
 /// Returns the minutes of a job, from the minute of `since` on.
 pub(crate) async fn minutes(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     since: Timestamp,
-) -> Result<Vec<Minute>, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
+) -> PostgresResult<Vec<Minute>> {
+    let Some(job) = session.find_job(job).await? else { return Ok(Vec::new()) };
     let sql = format!(
         "SELECT minute, {} FROM @minutes WHERE job = $1 AND minute >= $2 \
          GROUP BY minute ORDER BY minute",
         sql::each(&sql::MINUTE, |column| format!("sum({column})::bigint"))
     );
-    let rows = shared.query(client, &sql, &[&job, &since.minute().as_micros()]).await?;
+    let rows = session.query(&sql, &[&job, &since.minute().as_micros()]).await?;
     rows.iter().map(|row| sql::minute(&mut columns(row))).collect()
 }
 
@@ -328,11 +323,7 @@ impl Minutes {
         }
     }
 
-    pub(crate) async fn write(
-        &self,
-        client: &PooledClient,
-        shared: &Shared,
-    ) -> Result<(), PostgresError> {
+    pub(crate) async fn write(&self, session: Session<'_>) -> PostgresResult<()> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -352,7 +343,7 @@ impl Minutes {
             arrays.join(", "),
             sql::MINUTE.join(", "),
         ));
-        shared.execute(client, &sql, &values).await?;
+        session.execute(&sql, &values).await?;
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use retry_workflow::store::{Durations, Histogram, MAX_STEPS, OTHER_STEPS, Settlement};
 use retry_workflow::{ItemRecord, Timestamp};
 
+use crate::server::PostgresResult;
 use crate::server::columns::{column, text, unsigned};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::{Shared, Values};
+use crate::store::session::{Session, Values};
 
 /// Adds the rows of `source` to the durations: `job`, `minute`, `step`, `bucket`, `count`, one for
 /// each combination of the first four. Once a minute has as many steps as are kept apart, further
@@ -113,11 +113,7 @@ impl Imported {
         }
     }
 
-    pub(crate) async fn write(
-        &self,
-        client: &PooledClient,
-        shared: &Shared,
-    ) -> Result<(), PostgresError> {
+    pub(crate) async fn write(&self, session: Session<'_>) -> PostgresResult<()> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -139,23 +135,22 @@ impl Imported {
              $5::bigint[]) AS u(job, minute, step, bucket, count))",
         );
         let values: Values<'_> = &[&jobs, &minutes, &steps, &buckets, &counts];
-        shared.execute(client, &sql, values).await?;
+        session.execute(&sql, values).await?;
         Ok(())
     }
 }
 
 /// Returns how long attempts of a job took, from the minute of `since` on.
 pub(crate) async fn durations(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     since: Timestamp,
-) -> Result<Durations, PostgresError> {
+) -> PostgresResult<Durations> {
     let mut durations = Durations::new();
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(durations) };
+    let Some(job) = session.find_job(job).await? else { return Ok(durations) };
     let sql = "SELECT step, bucket, sum(count)::bigint FROM @durations \
                WHERE job = $1 AND minute >= $2 GROUP BY step, bucket ORDER BY step, bucket";
-    for row in shared.query(client, sql, &[&job, &since.minute().as_micros()]).await? {
+    for row in session.query(sql, &[&job, &since.minute().as_micros()]).await? {
         let bucket = usize::try_from(column::<i16>(&row, 1)?).unwrap_or(usize::MAX);
         durations.add_to(Some(&text(&row, 0)?), bucket, unsigned(&row, 2)?);
     }

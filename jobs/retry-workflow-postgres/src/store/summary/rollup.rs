@@ -3,8 +3,8 @@
 
 use retry_workflow::Timestamp;
 
-use super::Shared;
-use crate::server::{PooledClient, PostgresError};
+use super::Session;
+use crate::server::PostgresResult;
 
 /// The rows of the roll-up, in the shape of groups of a job.
 pub(crate) const ROWS: &str = "(SELECT r.*, 0::bigint AS job, 0::bigint AS known FROM @rollup r)";
@@ -55,14 +55,13 @@ ON CONFLICT (alike, hour, state, shard) DO UPDATE SET count = r.count + excluded
     first = least(r.first, excluded.first), last = greatest(r.last, excluded.last)";
 
 /// Called behind a statement that has added to the roll-up: once an hour, folds what is before it.
-pub(crate) async fn fold(client: &PooledClient, shared: &Shared, now: Timestamp) {
+pub(crate) async fn fold(session: Session<'_>, now: Timestamp) {
     let hour = now.hour();
-    if !shared.folds(hour) {
+    if !session.shared.folds(hour) {
         return;
     }
-    let table = shared.sql("@rollup");
-    let folded: Result<u64, PostgresError> =
-        shared.execute(client, FOLD, &[&table, &hour.as_micros()]).await;
+    let table = session.shared.sql("@rollup");
+    let folded: PostgresResult<u64> = session.execute(FOLD, &[&table, &hour.as_micros()]).await;
     // The statement has committed; a failed fold must not cause it to be retried.
     if let Err(error) = folded {
         tracing::debug!(%error, "the roll-up is folded later");

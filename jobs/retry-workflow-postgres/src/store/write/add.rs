@@ -9,10 +9,10 @@ use retry_workflow::store::{NewItem, Priorities};
 use retry_workflow::{ItemRecord, ItemState, Timestamp};
 
 use super::settle::{Rows, counted};
+use crate::server::PostgresResult;
 use crate::server::columns::column;
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::{Shared, Values};
+use crate::store::session::{Session, Values};
 use crate::store::summary::durations::Imported;
 use crate::store::summary::{self, Minutes};
 
@@ -41,12 +41,11 @@ WITH added AS (
 SELECT count(*) FROM added";
 
 pub(crate) async fn enqueue(
-    client: &mut PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     items: &[NewItem],
     due: Timestamp,
-) -> Result<u64, PostgresError> {
+) -> PostgresResult<u64> {
     if items.is_empty() {
         return Ok(0);
     }
@@ -62,15 +61,15 @@ pub(crate) async fn enqueue(
             record
         };
         let items: Vec<_> = items.iter().map(record).collect();
-        return import(client, shared, &items).await;
+        return import(session, &items).await;
     }
-    let job = shared.job(client, job).await?;
+    let job = session.job(job).await?;
     let ids: Vec<_> = items.iter().map(|item| encode(&item.id)).collect();
     let correlations: Vec<_> =
         items.iter().map(|item| item.correlation.as_deref().map(encode)).collect();
     let payloads: Vec<_> = items.iter().map(|item| encode(&item.payload)).collect();
     let due = due.as_micros();
-    shared.count(client, ENQUEUE, &[&job, &ids, &correlations, &payloads, &due]).await
+    session.count(ENQUEUE, &[&job, &ids, &correlations, &payloads, &due]).await
 }
 
 /// Adds imported items, and returns those that are new: all that follows is about them alone.
@@ -103,7 +102,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, number: i64, job: i64, item: &'a ItemRecord) -> Result<(), PostgresError> {
+    fn push(&mut self, number: i64, job: i64, item: &'a ItemRecord) -> PostgresResult<()> {
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         self.item.push(number);
         self.job.push(job);
@@ -161,40 +160,35 @@ static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Adds items that are already [in the form an import gives them](ItemRecord::imported).
-pub(crate) async fn import(
-    client: &mut PooledClient,
-    shared: &Shared,
-    items: &[ItemRecord],
-) -> Result<u64, PostgresError> {
+pub(crate) async fn import(session: Session<'_>, items: &[ItemRecord]) -> PostgresResult<u64> {
     // Of items with the same name, the first counts.
     let mut seen = HashSet::new();
     let items: Vec<_> = items.iter().filter(|item| seen.insert((&item.job, &item.id))).collect();
     let mut jobs = Vec::with_capacity(items.len());
     for item in &items {
-        jobs.push(shared.job(client, &item.job).await?);
+        jobs.push(session.job(&item.job).await?);
         // Workers are numbered first: that needs no transaction.
         for row in &item.history {
-            shared.worker(client, &row.worker).await?;
+            session.worker(&row.worker).await?;
         }
     }
-    client.batch_execute("BEGIN").await?;
+    session.begin().await?;
+    session.end(import_all(session, &items, &jobs).await).await
+}
+
+/// As [`import`], in a transaction.
+async fn import_all(
+    session: Session<'_>,
+    mut items: &[&ItemRecord],
+    mut jobs: &[i64],
+) -> PostgresResult<u64> {
     let mut added = 0;
-    let (mut items, mut jobs) = (&items[..], &jobs[..]);
     while !items.is_empty() {
         let (some, left) = items.split_at(fitting(items));
         let (of_jobs, of_others) = jobs.split_at(some.len());
         (items, jobs) = (left, of_others);
-        match import_some(client, shared, some, of_jobs).await {
-            Ok(more) => added += more,
-            Err(error) => {
-                if error.leaves_connection() {
-                    client.batch_execute("ROLLBACK").await?;
-                }
-                return Err(error);
-            }
-        }
+        added += import_some(session, some, of_jobs).await?;
     }
-    client.batch_execute("COMMIT").await?;
     Ok(added)
 }
 
@@ -210,17 +204,16 @@ fn fitting(items: &[&ItemRecord]) -> usize {
 }
 
 async fn import_some(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     items: &[&ItemRecord],
     jobs: &[i64],
-) -> Result<u64, PostgresError> {
+) -> PostgresResult<u64> {
     let ids: Vec<_> = items.iter().map(|item| encode(&item.id)).collect();
     let correlations: Vec<_> =
         items.iter().map(|item| item.own_correlation().map(encode)).collect();
     let payloads: Vec<_> = items.iter().map(|item| encode(&item.payload)).collect();
     let values: Values<'_> = &[&jobs, &ids, &correlations, &payloads];
-    let added = shared.query(client, IMPORT_ITEMS, values).await?;
+    let added = session.query(IMPORT_ITEMS, values).await?;
     if added.is_empty() {
         return Ok(0);
     }
@@ -238,7 +231,7 @@ async fn import_some(
         minutes.add(job, item);
         durations.add(job, item);
         for (part, attempt) in item.history.iter().enumerate() {
-            let by = shared.worker(client, &attempt.worker).await?;
+            let by = session.worker(&attempt.worker).await?;
             rows.push((number, 0), part, attempt, by)?;
         }
     }
@@ -262,11 +255,11 @@ async fn import_some(
         waited,
         &columns.priority,
     ];
-    shared.execute(client, &IMPORT_SQL, values).await?;
-    add_priorities(client, shared, &columns).await?;
-    rows.write(client, shared).await?;
-    minutes.write(client, shared).await?;
-    durations.write(client, shared).await?;
+    session.execute(&IMPORT_SQL, values).await?;
+    add_priorities(session, &columns).await?;
+    rows.write(session).await?;
+    minutes.write(session).await?;
+    durations.write(session).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }
 
@@ -276,11 +269,7 @@ UPDATE @jobs j SET priorities = j.priorities | n.bits
 FROM unnest($1::bigint[], $2::integer[]) AS n(job, bits)
 WHERE j.job = n.job AND j.priorities & n.bits <> n.bits";
 
-async fn add_priorities(
-    client: &PooledClient,
-    shared: &Shared,
-    columns: &Columns<'_>,
-) -> Result<(), PostgresError> {
+async fn add_priorities(session: Session<'_>, columns: &Columns<'_>) -> PostgresResult<()> {
     let mut new = BTreeMap::<i64, Priorities>::new();
     for (job, priority) in columns.job.iter().zip(&columns.priority) {
         if let Ok(priority @ (..=-1 | 1..)) = i8::try_from(*priority) {
@@ -294,6 +283,6 @@ async fn add_priorities(
         .into_iter()
         .map(|(job, new)| (job, i32::try_from(new.bits()).unwrap_or_default()))
         .unzip();
-    shared.execute(client, ADD_PRIORITIES, &[&jobs, &bits]).await?;
+    session.execute(ADD_PRIORITIES, &[&jobs, &bits]).await?;
     Ok(())
 }

@@ -7,12 +7,12 @@ use retry_workflow::Timestamp;
 use retry_workflow::store::{Lease, MAX_CLAIM_BYTES, Selection, sql};
 use tokio_postgres::Row;
 
+use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, limit};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
 use crate::store::cursors::{ClaimCursor, LevelCursors, Position};
 use crate::store::layout::{CLAIM_RANKS, LEVELS};
-use crate::store::shared::{Shared, Values};
+use crate::store::session::{Session, Values};
 
 /// The arguments of a claim.
 #[derive(Debug)]
@@ -141,8 +141,7 @@ ORDER BY s.item LIMIT $4::bigint";
 
 /// The terms of a claim: the items that it leases, and for how long.
 struct Terms<'a> {
-    client: &'a PooledClient,
-    shared: &'a Shared,
+    session: Session<'a>,
     job: i64,
     worker: i64,
     /// An item due at the end of time never is.
@@ -167,7 +166,7 @@ impl Terms<'_> {
         &self,
         cursor: &ClaimCursor,
         share: Share,
-    ) -> Result<(Vec<Lease>, ClaimCursor), PostgresError> {
+    ) -> PostgresResult<(Vec<Lease>, ClaimCursor)> {
         let Share { max, begun_first, starts, bytes } = share;
         let (begun, new) = (cursor.begun.columns(), cursor.new.columns());
         let values: Values<'_> = &[
@@ -185,7 +184,7 @@ impl Terms<'_> {
             &new.1,
             &limit(begun_first),
         ];
-        let rows = self.shared.query(self.client, &CLAIM_ITEMS, values).await?;
+        let rows = self.session.query(&CLAIM_ITEMS, values).await?;
         let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
         let (mut reached, mut first) = (*cursor, 0);
         for row in &rows {
@@ -208,7 +207,7 @@ impl Terms<'_> {
     }
 
     /// Leases the next suspect.
-    async fn lease_suspect(&self) -> Result<Vec<Lease>, PostgresError> {
+    async fn lease_suspect(&self) -> PostgresResult<Vec<Lease>> {
         let (one, bytes) = (limit(1), limit(MAX_CLAIM_BYTES));
         let beginning = LevelCursors::BEGINNING.columns();
         let values: Values<'_> = &[
@@ -223,7 +222,7 @@ impl Terms<'_> {
             &beginning.0,
             &beginning.1,
         ];
-        let rows = self.shared.query(self.client, &CLAIM_SUSPECT, values).await?;
+        let rows = self.session.query(&CLAIM_SUSPECT, values).await?;
         rows.iter().map(leased).collect()
     }
 }
@@ -235,14 +234,14 @@ fn size(leases: &[Lease]) -> usize {
 
 /// `maybe_done`: an earlier attempt at this claim was cut off.
 pub(crate) async fn claim(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     claim: &Claim,
     maybe_done: bool,
-) -> Result<Vec<Lease>, PostgresError> {
+) -> PostgresResult<Vec<Lease>> {
     let Claim { job, worker, now, selection, lease } = claim;
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
-    let worker = shared.worker(client, worker).await?;
+    session.shared.clock.renew(session.client).await?;
+    let Some(job) = session.find_job(job).await? else { return Ok(Vec::new()) };
+    let worker = session.worker(worker).await?;
     let until = (*now + *lease).as_micros();
     let (is_suspect, max, starts) = selection.bounds();
     if max == 0 {
@@ -250,18 +249,18 @@ pub(crate) async fn claim(
     }
     if maybe_done {
         let values: Values<'_> = &[&job, &until, &worker, &limit(max)];
-        let claimed = shared.query(client, &CLAIMED, values).await?;
+        let claimed = session.query(&CLAIMED, values).await?;
         if !claimed.is_empty() {
             return claimed.iter().map(leased).collect();
         }
     }
     let now = now.as_micros();
     let due_by = now.min(i64::MAX - 1);
-    let terms = Terms { client, shared, job, worker, due_by, now, until };
+    let terms = Terms { session, job, worker, due_by, now, until };
     if is_suspect {
         return terms.lease_suspect().await;
     }
-    let under_way = shared.cursors.begin(job);
+    let under_way = session.shared.cursors.begin(job);
     // A zero-length lease expires immediately, so the item is due before the current cursor.
     let lasts = until > now;
     let cursor = if lasts { under_way.cursor } else { ClaimCursor::BEGINNING };
@@ -297,23 +296,22 @@ pub(crate) async fn claim(
     drop(under_way);
     if !leases.is_empty() {
         // If the clock has gone back, these leases end before the cursor of an earlier claim.
-        shared.cursors.rewind_to(until);
+        session.shared.cursors.rewind_to(until);
     }
     Ok(leases)
 }
 
-fn leased(row: &Row) -> Result<Lease, PostgresError> {
+fn leased(row: &Row) -> PostgresResult<Lease> {
     sql::lease(&mut columns(row))
 }
 
 pub(crate) async fn expire(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     workers: &[String],
     now: Timestamp,
-) -> Result<u64, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+) -> PostgresResult<u64> {
+    let Some(job) = session.find_job(job).await? else { return Ok(0) };
     let workers: Vec<_> = workers.iter().map(|worker| encode(worker)).collect();
     let now = now.as_micros();
     let sql = format!(
@@ -322,5 +320,5 @@ pub(crate) async fn expire(
          AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
         *CLAIM_RANKS
     );
-    shared.execute(client, &sql, &[&job, &workers, &now]).await
+    session.execute(&sql, &[&job, &workers, &now]).await
 }

@@ -7,23 +7,19 @@ use retry_workflow::store::{Group, Waiting, sql};
 use retry_workflow::{Failure, Filter, Timestamp};
 
 use super::settle::{counted, json};
+use crate::server::PostgresResult;
 use crate::server::columns::{limit, micros};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
 use crate::store::layout::CLAIM_RANKS;
 use crate::store::selection::Selection;
-use crate::store::shared::Shared;
+use crate::store::session::Session;
 use crate::store::summary;
 
-pub(crate) async fn stats(
-    client: &PooledClient,
-    shared: &Shared,
-    filter: &Filter,
-) -> Result<Vec<Group>, PostgresError> {
+pub(crate) async fn stats(session: Session<'_>, filter: &Filter) -> PostgresResult<Vec<Group>> {
     if summary::has_all(filter) {
-        return summary::groups(client, shared, filter).await;
+        return summary::groups(session, filter).await;
     }
-    let Some(selection) = Selection::resolve(client, shared, filter).await? else {
+    let Some(selection) = Selection::resolve(session, filter).await? else {
         return Ok(Vec::new());
     };
     // Groups of equal size are in the order of their names.
@@ -44,7 +40,7 @@ pub(crate) async fn stats(
         sql::hour("s.ended"),
         selection.clauses()
     );
-    let rows = shared.query(client, &sql, &selection.values()).await?;
+    let rows = session.query(&sql, &selection.values()).await?;
     rows.iter().map(summary::group).collect()
 }
 
@@ -63,14 +59,13 @@ gone AS (
 SELECT count(*) FROM meant";
 
 pub(crate) async fn redrive(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     filter: &Filter,
     max: Option<u64>,
     now: Timestamp,
     every: Duration,
-) -> Result<u64, PostgresError> {
-    let selection = Selection::resolve_failed(client, shared, filter).await?;
+) -> PostgresResult<u64> {
+    let selection = Selection::resolve_failed(session, filter).await?;
     let Some(mut selection) = selection else { return Ok(0) };
     let max = selection.add(limit(max.and_then(|max| max.try_into().ok()).unwrap_or(usize::MAX)));
     let now = selection.add(now.as_micros());
@@ -92,7 +87,7 @@ pub(crate) async fn redrive(
              FROM placed p WHERE s.item = p.item), {}",
         taken(&moved)
     );
-    shared.count(client, &sql, &selection.values()).await
+    session.count(&sql, &selection.values()).await
 }
 
 /// Fills in [`MOVED`]: the items leave their groups, and are counted elsewhere.
@@ -100,12 +95,8 @@ fn taken(moved: &str) -> String {
     counted(&moved.replace("@UNGROUPED", &summary::remove_from_groups_sql("gone")))
 }
 
-pub(crate) async fn purge(
-    client: &PooledClient,
-    shared: &Shared,
-    filter: &Filter,
-) -> Result<u64, PostgresError> {
-    let selection = Selection::resolve_failed(client, shared, filter).await?;
+pub(crate) async fn purge(session: Session<'_>, filter: &Filter) -> PostgresResult<u64> {
+    let selection = Selection::resolve_failed(session, filter).await?;
     let Some(selection) = selection else { return Ok(0) };
     let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
     let (clauses, order) = (selection.clauses(), selection.order);
@@ -117,7 +108,7 @@ pub(crate) async fn purge(
          forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
         taken(&moved)
     );
-    shared.count(client, &sql, &selection.values()).await
+    session.count(&sql, &selection.values()).await
 }
 
 /// Items that wait for a limit are those that are pending, have been claimed, and have no worker.
@@ -136,16 +127,15 @@ static MAKE_DUE_SQL: LazyLock<String> =
     LazyLock::new(|| MAKE_DUE.replace("@CLAIM_RANKS", &CLAIM_RANKS));
 
 pub(crate) async fn make_due(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     which: Waiting,
     max: usize,
     now: Timestamp,
-) -> Result<u64, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+) -> PostgresResult<u64> {
+    let Some(job) = session.find_job(job).await? else { return Ok(0) };
     let are_all = which == Waiting::All;
-    shared.count(client, &MAKE_DUE_SQL, &[&job, &now.as_micros(), &limit(max), &are_all]).await
+    session.count(&MAKE_DUE_SQL, &[&job, &now.as_micros(), &limit(max), &are_all]).await
 }
 
 const SKIP: &str = "\
@@ -185,31 +175,28 @@ static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
 });
 
 pub(crate) async fn skip(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     why: &Failure,
     max: usize,
     now: Timestamp,
-) -> Result<u64, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+) -> PostgresResult<u64> {
+    let Some(job) = session.find_job(job).await? else { return Ok(0) };
     let (class, signature) = (encode(&why.class), encode(why.signature.as_str()));
     let minute = now.minute().as_micros();
     let (max, now, why) = (limit(max), now.as_micros(), json(why)?);
-    shared.count(client, &SKIP_SQL, &[&job, &max, &now, &class, &signature, &why, &minute]).await
+    session.count(&SKIP_SQL, &[&job, &max, &now, &class, &signature, &why, &minute]).await
 }
 
 pub(crate) async fn edit(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     id: &str,
     payload: &str,
-) -> Result<bool, PostgresError> {
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(false) };
-    let changed = shared
+) -> PostgresResult<bool> {
+    let Some(job) = session.find_job(job).await? else { return Ok(false) };
+    let changed = session
         .execute(
-            client,
             "WITH meant AS MATERIALIZED (\
                  SELECT s.item FROM @items i JOIN @states s ON s.item = i.item \
                  WHERE i.job = $1 AND i.id = $2 AND s.state IN (3, 4) FOR UPDATE OF s) \

@@ -2,10 +2,10 @@
 
 use retry_workflow::store::sql;
 
+use crate::server::PostgresResult;
 use crate::server::columns::limit;
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::Shared;
+use crate::store::session::Session;
 
 /// Once no item is left, the values go as well, and the job counts from 0. Item numbers are never
 /// reused: a worker that wakes up late cannot hold a lease of another item.
@@ -41,14 +41,13 @@ SELECT count(*) FROM gone";
 const NO_JOB: i64 = 0;
 
 pub(crate) async fn remove(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     job: &str,
     keys: &[String],
     max: usize,
-) -> Result<u64, PostgresError> {
-    let job = shared.find_job(client, job).await?.unwrap_or(NO_JOB);
+) -> PostgresResult<u64> {
+    let job = session.find_job(job).await?.unwrap_or(NO_JOB);
     let keys: Vec<_> = keys.iter().map(|key| encode(key)).collect();
     let zeros = sql::each(&sql::COUNTS, |column| format!("{column} = 0"));
-    shared.count(client, &REMOVE.replace("@ZEROS", &zeros), &[&job, &limit(max), &keys]).await
+    session.count(&REMOVE.replace("@ZEROS", &zeros), &[&job, &limit(max), &keys]).await
 }

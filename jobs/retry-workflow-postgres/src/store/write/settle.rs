@@ -16,8 +16,8 @@ use tokio_postgres::types::ToSql;
 
 use crate::server::columns::{column, micros};
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError};
-use crate::store::shared::{Shared, Values};
+use crate::server::{PostgresError, PostgresResult};
+use crate::store::session::{Session, Values};
 use crate::store::summary::durations::{self, Sums};
 use crate::store::summary::{self, rollup};
 
@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
         part: usize,
         row: &'a AttemptRecord,
         worker: i64,
-    ) -> Result<(), PostgresError> {
+    ) -> PostgresResult<()> {
         self.item.push(item);
         self.numbers.extend([
             token,
@@ -93,18 +93,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes the rows, whose items must exist.
-    pub(crate) async fn write(
-        &self,
-        client: &PooledClient,
-        shared: &Shared,
-    ) -> Result<(), PostgresError> {
+    pub(crate) async fn write(&self, session: Session<'_>) -> PostgresResult<()> {
         if self.item.is_empty() {
             return Ok(());
         }
         let sql = written((1, Some(3)), "");
         let values: Values<'_> =
             &[&self.item, &self.numbers, &self.step, &self.failure, &self.output];
-        shared.execute(client, &sql, values).await?;
+        session.execute(&sql, values).await?;
         Ok(())
     }
 }
@@ -147,7 +143,7 @@ pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
 }
 
 /// A failure as it is stored.
-pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
+pub(crate) fn json(failure: &Failure) -> PostgresResult<String> {
     // JSON escapes what Postgres cannot store.
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
@@ -173,7 +169,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn push(&mut self, settlement: &'a Settlement, now: Timestamp) -> Result<(), PostgresError> {
+    fn push(&mut self, settlement: &'a Settlement, now: Timestamp) -> PostgresResult<()> {
         let Settlement { lease, end, history, .. } = settlement;
         let (checkpoint, output, failure) = (end.checkpoint(), end.output(), end.failure());
         let due = end.due(now).map_or(0, Timestamp::as_micros);
@@ -295,13 +291,12 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
 /// Returns which of the leases were settled, and the jobs to which items were put back.
 /// `maybe_done`: an earlier attempt at this was cut off.
 pub(crate) async fn settle(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     settlements: &[Settlement],
     started: &[Start],
     now: Timestamp,
     maybe_done: bool,
-) -> Result<(Vec<bool>, BTreeSet<i64>), PostgresError> {
+) -> PostgresResult<(Vec<bool>, BTreeSet<i64>)> {
     // Of settlements of the same lease, the first counts; a token that is too large was never
     // issued.
     let mut ordered: Vec<&Settlement> = Vec::with_capacity(settlements.len());
@@ -317,7 +312,7 @@ pub(crate) async fn settle(
         ends.push(settlement, now)?;
         let key = (settlement.lease.item, ends.token[ends.token.len() - 1]);
         for (part, row) in settlement.history.iter().enumerate() {
-            let worker = shared.worker(client, &row.worker).await?;
+            let worker = session.worker(&row.worker).await?;
             rows.push(key, part, row, worker)?;
         }
     }
@@ -327,7 +322,7 @@ pub(crate) async fn settle(
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
     let sums = Sums::new(&ordered);
-    let kept_since = shared.tidies(now.minute()).map(Timestamp::as_micros);
+    let kept_since = session.shared.tidies(now.minute()).map(Timestamp::as_micros);
     let (now, minute) = (now.as_micros(), now.minute().as_micros());
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,
@@ -355,9 +350,9 @@ pub(crate) async fn settle(
         values.push(&ends.failure);
         values.extend([&rows.step as &(dyn ToSql + Sync), &rows.failure, &rows.output]);
     }
-    let held = shared.query(client, sql, &values).await?;
+    let held = session.query(sql, &values).await?;
     if ends.failure.iter().any(Option::is_some) {
-        rollup::fold(client, shared, Timestamp::from_micros(now)).await;
+        rollup::fold(session, Timestamp::from_micros(now)).await;
     }
     let mut settled = keys(&held)?;
     let mut put_back = BTreeSet::new();
@@ -367,7 +362,7 @@ pub(crate) async fn settle(
         }
     }
     if maybe_done && settled.len() < ordered.len() {
-        settled.extend(settled_before(client, shared, &ordered).await?);
+        settled.extend(settled_before(session, &ordered).await?);
     }
     let mut is_settled = |lease: LeaseKey| {
         i64::try_from(lease.token).is_ok_and(|token| settled.remove(&(lease.item, token)))
@@ -377,7 +372,7 @@ pub(crate) async fn settle(
 }
 
 /// The items and tokens in the first two columns.
-fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
+fn keys(rows: &[Row]) -> PostgresResult<HashSet<(i64, i64)>> {
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
@@ -386,19 +381,17 @@ fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
 /// had the token. If the
 /// item was leased again, the history tells; a release leaves no row there, and is taken as done.
 async fn settled_before(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     settlements: &[&Settlement],
-) -> Result<HashSet<(i64, i64)>, PostgresError> {
+) -> PostgresResult<HashSet<(i64, i64)>> {
     let items: Vec<_> = settlements.iter().map(|settlement| settlement.lease.item).collect();
     let tokens: Vec<_> = settlements
         .iter()
         .map(|settlement| i64::try_from(settlement.lease.token).unwrap_or(i64::MAX))
         .collect();
     let released: Vec<_> = settlements.iter().map(|one| one.end.takes_back()).collect();
-    let rows = shared
+    let rows = session
         .query(
-            client,
             "SELECT w.item, w.token FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) \
                  AS w(item, token, is_released) \
              CROSS JOIN LATERAL (SELECT s.token, s.state FROM @states s WHERE s.item = w.item) s \
@@ -464,12 +457,11 @@ WITH wanted AS MATERIALIZED (
 SELECT item, token FROM held";
 
 pub(crate) async fn extend(
-    client: &PooledClient,
-    shared: &Shared,
+    session: Session<'_>,
     leases: &[LeaseKey],
     started: &[Start],
     until: Timestamp,
-) -> Result<Vec<bool>, PostgresError> {
+) -> PostgresResult<Vec<bool>> {
     let changes = LeaseChanges::new(leases, started, |_| false);
     if changes.item.is_empty() {
         return Ok(vec![false; leases.len()]);
@@ -477,7 +469,7 @@ pub(crate) async fn extend(
     let until = until.as_micros();
     let values: Values<'_> =
         &[&changes.item, &changes.token, &changes.is_renewed, &changes.at, &until];
-    let rows = shared.query(client, EXTEND, values).await?;
+    let rows = session.query(EXTEND, values).await?;
     let held = keys(&rows)?;
     let is_held = |lease: &LeaseKey| {
         i64::try_from(lease.token).is_ok_and(|token| held.contains(&(lease.item, token)))

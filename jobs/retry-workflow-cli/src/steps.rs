@@ -5,7 +5,7 @@
 pub(crate) mod temporary;
 pub(crate) mod mask;
 pub(crate) mod environment;
-pub(crate) mod descendants;
+pub(crate) mod process_tree;
 pub(crate) mod tap;
 pub(crate) mod notices;
 pub(crate) mod stream;

@@ -4,7 +4,6 @@ mod pages;
 mod serve;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use tokio::net::TcpListener;
 use self::pages::Pages;
 use super::arguments::BoardArguments;
 use super::outcome::CommandError;
+use super::run::signals::{INTERRUPT, SignalSet, TERMINATE};
 use super::screen::Screen;
 use super::store::Address;
 use crate::terminal::text::one_line;
@@ -70,7 +70,7 @@ pub(super) async fn board(
         CommandError::Usage(format!("--listen {listen} cannot be used: {error}"))
     })?;
     // Before it says that it is there: who reads that may end it at once.
-    let interrupted = interruption()?;
+    let mut signals = SignalSet::new(&[INTERRUPT, TERMINATE])?;
     let url = format!("http://{}/jobs", listener.local_addr()?);
     let what = if *allow_actions { "" } else { ", read-only" };
     screen.result(
@@ -81,7 +81,7 @@ pub(super) async fn board(
     tokio::select! {
         () = serve::serve(listener, pages) => {}
         // Do not wait for pages that still listen for events: they reconnect by themselves.
-        () = interrupted => {}
+        _ = signals.next() => {}
     }
     Ok(())
 }
@@ -132,26 +132,4 @@ fn role(line: &str) -> Option<(&str, bool, &str)> {
         _ => return None,
     };
     words.next().is_none().then_some((who, reads, token))
-}
-
-/// Completes on Ctrl-C, or on a signal that stops a service; from now on, neither ends the process.
-fn interruption() -> io::Result<impl Future<Output = ()>> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(async {
-        // If no signal handler can be installed, end right away rather than never.
-        let _ = tokio::signal::ctrl_c().await;
-    })
 }

@@ -1,6 +1,6 @@
 //! Starts and resumes the jobs of workflow files: the link between the command and the engine.
 
-mod signals;
+pub(crate) mod signals;
 mod progress;
 pub(super) mod keeper;
 mod beginning;

@@ -18,7 +18,6 @@ static SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::n
 const APART: Duration = Duration::from_secs(1);
 
 /// Records that one of these signals is stopping this process.
-#[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
 pub(crate) fn stopped_by(some: &[i32]) {
     SIGNALS.send_modify(|signals| *signals |= some.iter().fold(0, |bits, one| bits | 1 << one));
 }

@@ -8,23 +8,18 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::steps::descendants::{self, Awaited, Mark};
 use crate::steps::mask::Masks;
+use crate::steps::process_tree::{Child, ProcessTree};
 use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
 use crate::steps::tap::Tapping;
 use retry_workflow::Output;
-
-/// The variable that names a worker's keeper; removed for its commands, which are not
-/// workers.
-pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
 
 /// The part of a command's stdout that is kept: the beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
@@ -34,8 +29,6 @@ const LONGEST_TAIL: usize = 4 * 1024;
 const LONGEST_FAILED_OUTPUT: usize = 60 * 1024;
 /// The number of these lines in the error message.
 const SHOWN_LINES: usize = 3;
-/// The time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// The time for which reading continues after the command has ended. Its own output is in the pipe
 /// by then; only processes that it has left in the background keep the pipe open.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -303,23 +296,9 @@ impl Invocation {
     /// that the command has started.
     pub(crate) async fn run(self) -> Result<CommandOutput, StepError> {
         unless_it_ends().await;
-        let mark = Mark::new();
-        let mut command = Command::new(&self.program);
-        command
-            .env_remove(KEEPER)
-            .args(&self.args)
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .env(descendants::VARIABLE, mark.value())
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        let started = Awaited::start(|| command.spawn(), tokio::process::Child::id);
-        let (mut child, _awaited) = started.map_err(|error| self.not_started(&error))?;
-        let mut group = ProcessGroup::led_by(&child, mark);
+        let started =
+            self.start(|command| tokio::process::Command::from(command).kill_on_drop(true).spawn());
+        let (mut child, mut tree) = started.map_err(|error| self.not_started(&error))?;
 
         let masks = &self.masks;
         let [to_out, to_err] = self.tapping.as_ref().map(Tapping::sinks).unwrap_or_default();
@@ -346,7 +325,7 @@ impl Invocation {
                                 drained = true;
                             }
                         };
-                        group.end(&mut child, reading).await;
+                        tree.end(&mut child, reading).await;
                         break ProcessEnd::TooLong;
                     }
                 }
@@ -357,7 +336,7 @@ impl Invocation {
             ended
         };
         unless_it_ends().await;
-        group.disarm();
+        tree.disarm();
         let stderr = || err.end(masks, LONGEST_TAIL).trim().to_owned();
         let failed = |status| {
             let length = self.excerpt;
@@ -383,6 +362,22 @@ impl Invocation {
                 Err(StepError::not_started(format!("could not be waited for: {error}")))
             }
         }
+    }
+
+    /// Starts the command with `spawn`, its output in pipes.
+    pub(crate) fn start<C: Child>(
+        &self,
+        spawn: impl FnOnce(Command) -> io::Result<C>,
+    ) -> io::Result<(C, ProcessTree)> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        ProcessTree::start(command, spawn)
     }
 
     fn not_started(&self, error: &io::Error) -> StepError {
@@ -464,117 +459,6 @@ fn to_status(status: ExitStatus) -> Status {
         return Status::Signal(signal);
     }
     Status::Exit(status.code().unwrap_or(-1))
-}
-
-/// A child's process group and, on Linux, all its other descendants. They are killed when this is
-/// dropped, unless it is disarmed.
-struct ProcessGroup {
-    #[cfg(unix)]
-    leader: Option<rustix::process::Pid>,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody can look for it"))]
-    mark: Mark,
-}
-
-#[cfg(unix)]
-impl ProcessGroup {
-    fn led_by(child: &tokio::process::Child, mark: Mark) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self { leader: id.and_then(rustix::process::Pid::from_raw), mark }
-    }
-
-    /// The running processes that the child has started.
-    #[cfg(target_os = "linux")]
-    fn processes(&self) -> Vec<rustix::process::Pid> {
-        self.leader.map(|leader| descendants::of_command(leader, &self.mark)).unwrap_or_default()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn processes(&self) -> Vec<rustix::process::Pid> {
-        Vec::new()
-    }
-
-    /// Kills all of them at once.
-    fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
-        #[cfg(target_os = "linux")]
-        descendants::end_all(|| self.processes());
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(leader) = self.leader {
-            // It may just have ended by itself.
-            let _ = rustix::process::kill_process_group(leader, signal);
-        }
-    }
-
-    fn is_there(&self) -> bool {
-        self.leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
-    }
-
-    /// Ends the processes with SIGTERM, and after a grace period with SIGKILL.
-    ///
-    /// They count as gone when the child has ended and both pipes have been read to their end
-    /// (`reading`), because then no process holds the pipes. Zombies without a waiting parent may
-    /// stay in the process group for longer.
-    async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {
-        let last = Instant::now() + GRACE;
-        let elsewhere = self.processes();
-        self.signal(rustix::process::Signal::TERM);
-        for process in elsewhere {
-            let is_in_group = rustix::process::getpgid(Some(process)).ok() == self.leader;
-            if !is_in_group {
-                let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
-            }
-        }
-        let nobody_is_there = async {
-            while self.is_there() {
-                sleep(Duration::from_millis(10)).await;
-            }
-        };
-        // Other processes may need time to clean up as well.
-        let nobody_writes = async { tokio::join!(child.wait(), reading) };
-        let gone = async {
-            tokio::select! {
-                () = nobody_is_there => {}
-                _ = nobody_writes => {}
-            }
-        };
-        let gone = async {
-            gone.await;
-            while !self.processes().is_empty() {
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let _ = timeout_at(last, gone).await;
-        self.kill();
-        let _ = child.wait().await;
-    }
-
-    fn disarm(&mut self) {
-        self.leader = None;
-    }
-}
-
-#[cfg(unix)]
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if self.leader.is_some() {
-            self.kill();
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl ProcessGroup {
-    fn led_by(_: &tokio::process::Child, mark: Mark) -> Self {
-        Self { mark }
-    }
-
-    async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {
-        let _ = tokio::join!(child.kill(), timeout_at(Instant::now() + DRAIN, reading));
-    }
-
-    fn disarm(&mut self) {}
 }
 
 #[cfg(all(test, unix))]

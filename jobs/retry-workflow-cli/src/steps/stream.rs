@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io::Read;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -48,7 +49,7 @@ const LONGEST_CHARACTER: usize = 4;
 
 /// The beginning and the end of a stream, each with a margin, so that half a secret is not mistaken
 /// for ordinary text.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     head: Vec<u8>,
     longest_head: usize,
     /// The end of what follows the head.
@@ -61,7 +62,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Keeps this many bytes of the beginning and of the end.
-    pub(super) fn new(head: usize, tail: usize, masks: &Masks) -> Self {
+    pub(crate) fn new(head: usize, tail: usize, masks: &Masks) -> Self {
         let margin = masks.margin().max(LONGEST_CHARACTER);
         Self {
             head: Vec::new(),
@@ -91,6 +92,14 @@ impl Stream {
         }
     }
 
+    /// Reads a stream to its end; a read error counts as the end.
+    pub(crate) fn read_blocking(&mut self, mut stream: impl Read) {
+        let mut buffer = vec![0; 16 * 1024];
+        while let Ok(read @ 1..) = stream.read(&mut buffer) {
+            self.take(&buffer[..read]);
+        }
+    }
+
     fn take(&mut self, part: &[u8]) {
         let room = self.longest_head.saturating_sub(self.head.len());
         let (first, rest) = part.split_at(part.len().min(room));
@@ -109,7 +118,7 @@ impl Stream {
     }
 
     /// The end, masked.
-    pub(super) fn end(&self, masks: &Masks, longest: usize) -> String {
+    pub(crate) fn end(&self, masks: &Masks, longest: usize) -> String {
         let text = self.last();
         let text = without_newlines(&text);
         without_nul(&masks.part(text, text.len().saturating_sub(longest)..text.len()))

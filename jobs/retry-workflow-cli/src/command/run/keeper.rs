@@ -52,12 +52,11 @@ mod linux {
         Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
     };
     use tokio::runtime::{Builder, Runtime};
-    use tokio::signal::unix::{SignalKind, signal};
 
     use super::{Role, WorkerTasks};
-    use crate::command::run::signals::{FORWARDED, outlives_its_terminal};
-    use crate::steps::descendants::{adopt, below, end_all, reap};
-    use crate::steps::process::{KEEPER, end_of_commands};
+    use crate::command::run::signals::{FORWARDED, HANGUP, REQUESTS, SignalSet, hangup};
+    use crate::steps::process::end_of_commands;
+    use crate::steps::process_tree::{KEEPER, adopt, below, end_all, reap};
     use crate::steps::temporary;
 
     /// Tells the worker that its keeper has ended.
@@ -102,8 +101,9 @@ mod linux {
         temporary::remove_left_over();
         // For a forwarded signal, use the number of the original one.
         let number = if number == FORWARDED.as_raw() { passed.unwrap_or(number) } else { number };
-        let own = [Signal::INT, Signal::TERM, Signal::QUIT, Signal::HUP];
-        if let Some(signal) = Signal::from_named_raw(number).filter(|signal| !own.contains(signal))
+        if number != HANGUP
+            && !REQUESTS.contains(&number)
+            && let Some(signal) = Signal::from_named_raw(number)
         {
             let _ = kill_process(getpid(), signal);
         }
@@ -113,15 +113,7 @@ mod linux {
 
     /// Runs the worker to its end, and returns its status and the last signal that was forwarded.
     async fn work() -> io::Result<(ExitStatus, Option<i32>)> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut quit = signal(SignalKind::quit())?;
-        let mut hangup =
-            if outlives_its_terminal() { None } else { Some(signal(SignalKind::hangup())?) };
-        let mut hung_up = async || match &mut hangup {
-            Some(hangup) => hangup.recv().await,
-            None => std::future::pending().await,
-        };
+        let mut signals = SignalSet::new(&[REQUESTS, hangup()].concat())?;
         let program = std::env::current_exe().ok().filter(|path| path.exists());
         let mut arguments = std::env::args_os();
         let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from("/proc/self/exe")));
@@ -133,15 +125,13 @@ mod linux {
         let id = worker.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let mut passed = None;
         loop {
-            let (number, with) = tokio::select! {
+            let number = tokio::select! {
                 status = worker.wait() => return Ok((status?, passed)),
-                _ = interrupt.recv() => (Signal::INT, FORWARDED),
-                _ = terminate.recv() => (Signal::TERM, FORWARDED),
-                _ = quit.recv() => (Signal::QUIT, FORWARDED),
-                // A hangup may arrive several times; it is still one request.
-                _ = hung_up() => (Signal::HUP, Signal::HUP),
+                number = signals.next() => number,
             };
-            passed = Some(number.as_raw());
+            passed = Some(number);
+            // A hangup may arrive several times; it is still one request.
+            let with = if number == HANGUP { Signal::HUP } else { FORWARDED };
             if let Some(id) = id {
                 let _ = kill_process(id, with);
             }
@@ -153,12 +143,10 @@ mod linux {
         pub(crate) fn begin(self, runtime: &Runtime) {
             let Some(keeper) = self.keeper else { return };
             runtime.spawn(async move {
-                let Ok(mut orphaned) = signal(SignalKind::from_raw(ORPHANED.as_raw())) else {
-                    return;
-                };
+                let Ok(mut orphaned) = SignalSet::new(&[ORPHANED.as_raw()]) else { return };
                 // The keeper may have ended before the handler was installed.
                 while getppid() == Some(keeper) {
-                    orphaned.recv().await;
+                    orphaned.next().await;
                 }
                 end_of_commands();
                 end_all(|| below(getpid()));

@@ -1,23 +1,37 @@
 //! Signals: Ctrl-C, those that stop a service, and the loss of the terminal.
 
+#[cfg(not(unix))]
 use std::future::pending;
 #[cfg(unix)]
+use std::future::poll_fn;
+use std::io;
+#[cfg(unix)]
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::watch;
 #[cfg(unix)]
+use tokio::signal::unix::SignalKind;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::progress::ProgressReporter;
-#[cfg(unix)]
 use crate::steps::interruption;
+
+/// SIGHUP: the loss of the terminal.
+pub(crate) const HANGUP: i32 = 1;
+/// SIGINT: Ctrl-C.
+pub(crate) const INTERRUPT: i32 = 2;
+const QUIT: i32 = 3;
+pub(crate) const TERMINATE: i32 = 15;
+/// The signals that ask a process to stop.
+pub(crate) const REQUESTS: &[i32] = &[INTERRUPT, TERMINATE, QUIT];
 
 /// The signal with which the keeper forwards others.
 #[cfg(target_os = "linux")]
 pub(crate) const FORWARDED: rustix::process::Signal = rustix::process::Signal::USR1;
 
 /// Asks the job to stop at the first signal, and returns at the second.
-pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
+pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
     let first = signals.next().await;
     reporter.println(
@@ -33,7 +47,6 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
 /// A terminal sends its signal to the keeper and the worker, so that one that arrives directly and
 /// one that is forwarded are one request. `timeout` sends its signal to the keeper, and again to
 /// the whole group: of those that are forwarded beside direct ones, only as many count.
-#[cfg(unix)]
 #[derive(Debug, Default)]
 struct Requests {
     /// The arrival of the first of them.
@@ -45,13 +58,10 @@ struct Requests {
 }
 
 /// The time for which signals belong together.
-#[cfg(unix)]
 const MOMENT: Duration = Duration::from_secs(1);
 /// The longest delay of a signal to a whole group behind the one that the keeper forwards.
-#[cfg(unix)]
 const APART: Duration = Duration::from_millis(20);
 
-#[cfg(unix)]
 impl Requests {
     fn add(&mut self, arrival: Arrival, now: Instant) {
         if self.since.is_none_or(|since| now - since >= MOMENT) {
@@ -78,7 +88,6 @@ impl Requests {
 }
 
 /// The way in which a signal arrives.
-#[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrival {
     Direct,
@@ -87,58 +96,75 @@ enum Arrival {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
-    #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
     Hangup,
     Other,
 }
 
-#[cfg(unix)]
-struct Signals {
-    direct: Direct,
-    /// Signals that the keeper forwards.
-    forwarded: Option<tokio::signal::unix::Signal>,
-    requests: Requests,
-    hangup: Option<tokio::signal::unix::Signal>,
-}
-
-/// Signals that arrive directly. Registered at the start, so that none is missed in between.
-#[cfg(unix)]
-struct Direct {
-    interrupt: Option<tokio::signal::unix::Signal>,
-    terminate: Option<tokio::signal::unix::Signal>,
-    quit: Option<tokio::signal::unix::Signal>,
-}
+/// Signals that this process handles, by their numbers.
+#[derive(Default)]
+pub(crate) struct SignalSet(Vec<(i32, Handler)>);
 
 #[cfg(unix)]
-impl Direct {
-    /// Waits for one. It may have killed a command, too.
-    async fn next(&mut self) {
-        let signal = tokio::select! {
-            () = one(&mut self.interrupt) => 2,
-            () = one(&mut self.terminate) => 15,
-            () = one(&mut self.quit) => 3,
-        };
-        interruption::stopped_by(&[signal]);
+type Handler = tokio::signal::unix::Signal;
+#[cfg(not(unix))]
+type Handler = ();
+
+impl SignalSet {
+    /// Handles these signals from now on, so that none is missed until [`next`](Self::next).
+    pub(crate) fn new(numbers: &[i32]) -> io::Result<Self> {
+        #[cfg(unix)]
+        let handler = |number| tokio::signal::unix::signal(SignalKind::from_raw(number));
+        #[cfg(not(unix))]
+        let handler = |_| Ok(());
+        let numbers = numbers.iter();
+        numbers.map(|&number| Ok((number, handler(number)?))).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Waits for one of them, and returns its number.
+    #[cfg(unix)]
+    pub(crate) async fn next(&mut self) -> i32 {
+        poll_fn(|cx| {
+            let arrived = |(number, signal): &mut (i32, Handler)| {
+                signal.poll_recv(cx).is_ready().then_some(*number)
+            };
+            self.0.iter_mut().find_map(arrived).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Waits for Ctrl-C, the only signal of such systems.
+    #[cfg(not(unix))]
+    pub(crate) async fn next(&mut self) -> i32 {
+        let is_handled = self.0.iter().any(|(number, ())| *number == INTERRUPT);
+        if !is_handled || tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
+        INTERRUPT
     }
 }
 
-#[cfg(unix)]
+/// The handled signals, by the ways in which they arrive.
+struct Signals {
+    /// Signals that arrive directly. They may have killed a command, too.
+    direct: SignalSet,
+    /// Signals that the keeper forwards.
+    forwarded: SignalSet,
+    hangup: SignalSet,
+    requests: Requests,
+}
+
 impl Signals {
     fn new() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-
+        #[cfg(target_os = "linux")]
+        let forwarded: &[i32] = &[FORWARDED.as_raw()];
+        #[cfg(not(target_os = "linux"))]
+        let forwarded: &[i32] = &[];
+        let handled = |numbers| SignalSet::new(numbers).unwrap_or_default();
         Self {
-            direct: Direct {
-                interrupt: signal(SignalKind::interrupt()).ok(),
-                terminate: signal(SignalKind::terminate()).ok(),
-                quit: signal(SignalKind::quit()).ok(),
-            },
-            #[cfg(target_os = "linux")]
-            forwarded: signal(SignalKind::from_raw(FORWARDED.as_raw())).ok(),
-            #[cfg(not(target_os = "linux"))]
-            forwarded: None,
+            direct: handled(REQUESTS),
+            forwarded: handled(forwarded),
+            hangup: handled(hangup()),
             requests: Requests::default(),
-            hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
         }
     }
 
@@ -147,19 +173,25 @@ impl Signals {
             let arrival = tokio::select! {
                 // A signal to the whole group arrives directly before it is forwarded.
                 biased;
-                () = self.direct.next() => Arrival::Direct,
-                () = one(&mut self.forwarded) => {
+                number = self.direct.next() => {
+                    interruption::stopped_by(&[number]);
+                    Arrival::Direct
+                }
+                _ = self.forwarded.next() => {
                     // The original signal is not known.
-                    interruption::stopped_by(&[2, 3, 15]);
+                    interruption::stopped_by(REQUESTS);
                     Arrival::Forwarded
                 }
-                () = one(&mut self.hangup) => {
-                    interruption::stopped_by(&[1]);
+                number = self.hangup.next() => {
+                    interruption::stopped_by(&[number]);
                     return Signal::Hangup;
                 }
             };
             self.requests.add(arrival, Instant::now());
-            if self.requests.is_open() && timeout(APART, self.direct.next()).await.is_ok() {
+            if self.requests.is_open()
+                && let Ok(number) = timeout(APART, self.direct.next()).await
+            {
+                interruption::stopped_by(&[number]);
                 self.requests.add(Arrival::Direct, Instant::now());
             }
             if self.requests.is_new() {
@@ -169,22 +201,19 @@ impl Signals {
     }
 }
 
-#[cfg(unix)]
-async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
-    let signal = match signal {
-        Some(signal) => signal.recv().await,
-        None => None,
-    };
-    if signal.is_none() {
-        // No signal can arrive.
-        pending::<()>().await;
+/// The signal for the loss of the terminal, unless this process was started with `nohup` or alike.
+/// Must be called before it is handled, because a handler ends the ignoring.
+pub(crate) fn hangup() -> &'static [i32] {
+    #[cfg(unix)]
+    if !outlives_its_terminal() {
+        return &[HANGUP];
     }
+    &[]
 }
 
-/// Returns whether this process was started with `nohup` or alike. Must be called before a handler
-/// is installed, because a handler ends the ignoring.
+/// Returns whether this process ignores the loss of its terminal.
 #[cfg(unix)]
-pub(crate) fn outlives_its_terminal() -> bool {
+fn outlives_its_terminal() -> bool {
     use std::io::IsTerminal as _;
 
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
@@ -197,24 +226,7 @@ pub(crate) fn outlives_its_terminal() -> bool {
     ignored.is_some_and(|mask| mask & 1 == 1)
 }
 
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Self {
-        Self
-    }
-
-    async fn next(&mut self) -> Signal {
-        if tokio::signal::ctrl_c().await.is_err() {
-            pending::<()>().await;
-        }
-        Signal::Other
-    }
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

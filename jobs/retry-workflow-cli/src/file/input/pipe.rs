@@ -1,9 +1,9 @@
 //! [`Pipe`]: an input that can be read only once: stdin, or the output of a command. The command
 //! and everything that it has started are killed if the input is not read any further.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -12,8 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use super::InputReader;
 use super::read::{Format, Opened};
 use crate::steps::command_env::{PreparedCommand, Run, ValueFile};
-use crate::steps::descendants::Awaited;
-use crate::steps::mask::Masks;
+use crate::steps::process_tree::ProcessTree;
+use crate::steps::stream::Stream;
 use crate::template::scope::Scope;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake};
@@ -34,10 +34,9 @@ struct State {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    stderr: Option<JoinHandle<Vec<u8>>>,
-    masks: Arc<Masks>,
+    tree: ProcessTree,
+    stderr: Option<JoinHandle<String>>,
     _files: Vec<ValueFile>,
-    _awaited: Awaited,
 }
 
 impl Pipe {
@@ -75,26 +74,22 @@ impl Pipe {
         };
         let prepared = Run::Shell(script.clone()).prepare(&input.workspace, &scope);
         let PreparedCommand { invocation, files, .. } = prepared.map_err(|error| wrong(&error))?;
-        let mut command = Command::new(&invocation.program);
-        command
-            .args(&invocation.args)
-            .envs(invocation.variables.iter().map(|(name, value)| (name, value)))
-            .current_dir(&invocation.folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut state = self.state();
         if state.is_stopped {
             return Err(wrong(&"the job stops"));
         }
-        let started = Awaited::start(|| command.spawn(), |child| Some(child.id()));
-        let (mut child, awaited) = started.map_err(|error| wrong(&error))?;
+        let started = invocation.start(|mut command| command.spawn());
+        let (mut child, tree) = started.map_err(|error| wrong(&error))?;
         let stdout = child.stdout.take().ok_or_else(|| wrong(&"its stdout cannot be read"))?;
-        let stderr = child.stderr.take().map(|stderr| std::thread::spawn(move || tail(stderr)));
-        let masks = invocation.masks;
-        state.running = Some(Running { child, stderr, masks, _files: files, _awaited: awaited });
+        let masks = Arc::clone(&invocation.masks);
+        let stderr = child.stderr.take().map(|stderr| {
+            std::thread::spawn(move || {
+                let mut kept = Stream::new(0, LONGEST_TAIL, &masks);
+                kept.read_blocking(stderr);
+                kept.end(&masks, LONGEST_TAIL)
+            })
+        });
+        state.running = Some(Running { child, tree, stderr, _files: files });
         drop(state);
         let reader = Box::new(BufReader::with_capacity(64 * 1024, stdout));
         let format = input.map.input.format;
@@ -114,13 +109,7 @@ impl Pipe {
 
 impl Running {
     fn kill(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) =
-            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
-        {
-            // It may just have ended by itself.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.tree.kill();
         let _ = self.child.kill();
     }
 
@@ -128,6 +117,7 @@ impl Running {
     fn wait(&mut self) -> Result<(), String> {
         let status =
             self.child.wait().map_err(|error| format!("the command of the input: {error}"))?;
+        self.tree.disarm();
         let stderr = self.stderr.take().and_then(|stderr| stderr.join().ok()).unwrap_or_default();
         let Some(code) = status.code().filter(|_| !status.success()) else {
             #[cfg(unix)]
@@ -136,10 +126,7 @@ impl Running {
             }
             return Ok(());
         };
-        let stderr = String::from_utf8_lossy(&stderr);
-        let from = stderr.len().saturating_sub(LONGEST_TAIL);
-        let said = self.masks.part(&stderr, from..stderr.len());
-        let said = said.trim();
+        let said = stderr.trim();
         let colon = if said.is_empty() { "" } else { ": " };
         Err(format!("the command of the input failed: exit status {code}{colon}{said}"))
     }
@@ -152,17 +139,6 @@ impl Drop for Running {
             self.kill();
             let _ = self.child.wait();
         }
+        self.tree.disarm();
     }
-}
-
-fn tail(mut stream: impl Read) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let mut buffer = [0; 4 * 1024];
-    while let Ok(read @ 1..) = stream.read(&mut buffer) {
-        kept.extend_from_slice(&buffer[..read]);
-        // Keep more than is shown, so that a secret at the cut can be masked as a whole.
-        let more = kept.len().saturating_sub(4 * LONGEST_TAIL);
-        kept.drain(..more);
-    }
-    kept
 }

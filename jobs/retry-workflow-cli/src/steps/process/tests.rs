@@ -1,6 +1,7 @@
 //! Tests with real commands, from well-behaved to stubborn.
 
 use super::*;
+use crate::steps::process_tree::GRACE;
 
 fn sh(script: &str) -> Invocation {
     Invocation {

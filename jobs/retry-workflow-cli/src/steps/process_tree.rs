@@ -1,5 +1,5 @@
-//! Finds all descendants of a process, including those that have started their own session and
-//! those whose parents have ended.
+//! [`ProcessTree`]: a command with all processes that it starts, including those that have started
+//! their own session and those whose parents have ended.
 //!
 //! A command is the root of a tree of processes. Orphans in that tree become children of this
 //! process, which adopts them ([`adopt`]), and are recognised by a variable that they have
@@ -7,30 +7,35 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+#[cfg(unix)]
+use rustix::process::{
+    Pid, Signal, getpgid, kill_process, kill_process_group, test_kill_process_group,
+};
+use tokio::time::{Instant, sleep, timeout_at};
 
+/// The variable that names a worker's keeper; removed for its commands, which are not
+/// workers.
+pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
 /// The variable that all processes of a command inherit.
-pub(crate) const VARIABLE: &str = "RETRY_WORKFLOW_COMMAND";
+const VARIABLE: &str = "RETRY_WORKFLOW_COMMAND";
 
 /// Identifies the processes of a command.
-#[derive(Clone, Debug)]
-pub(crate) struct Mark(String);
+#[derive(Debug)]
+struct Mark(String);
 
 impl Mark {
     /// Returns a mark that no other command has.
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Self(format!("{}.{count}", std::process::id()))
-    }
-
-    /// The value of the variable.
-    pub(crate) fn value(&self) -> &str {
-        &self.0
     }
 }
 
@@ -44,21 +49,35 @@ static COMMANDS: LazyLock<Mutex<HashMap<u32, u32>>> = LazyLock::new(Mutex::defau
 /// A child that this process waits for: adopted children are reaped, and this one is not, however
 /// late the wait for it is.
 #[derive(Debug)]
-pub(crate) struct Awaited(Option<u32>);
+struct Awaited(Option<u32>);
+
+/// A process that has just been started.
+pub(crate) trait Child {
+    /// Its number; `None` if it has been waited for.
+    fn number(&self) -> Option<u32>;
+}
+
+impl Child for std::process::Child {
+    fn number(&self) -> Option<u32> {
+        Some(self.id())
+    }
+}
+
+impl Child for tokio::process::Child {
+    fn number(&self) -> Option<u32> {
+        self.id()
+    }
+}
 
 impl Awaited {
-    /// Starts a child with `spawn`; `id` returns its process number.
-    pub(crate) fn start<C>(
-        spawn: impl FnOnce() -> io::Result<C>,
-        id: impl FnOnce(&C) -> Option<u32>,
-    ) -> io::Result<(C, Self)> {
+    fn start<C: Child>(spawn: impl FnOnce() -> io::Result<C>) -> io::Result<(C, Self)> {
         let _starting = STARTING.read();
         let child = spawn()?;
-        let id = id(&child);
-        if let Some(id) = id {
-            *COMMANDS.lock().entry(id).or_default() += 1;
+        let number = child.number();
+        if let Some(number) = number {
+            *COMMANDS.lock().entry(number).or_default() += 1;
         }
-        Ok((child, Self(id)))
+        Ok((child, Self(number)))
     }
 }
 
@@ -75,8 +94,153 @@ impl Drop for Awaited {
     }
 }
 
+/// The time between SIGTERM and SIGKILL.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// A child that this process has started and waits for: its process group and, on Linux, all its
+/// other descendants. They are killed when this is dropped, unless it is disarmed.
+#[derive(Debug)]
+pub(crate) struct ProcessTree {
+    #[cfg(unix)]
+    leader: Option<Pid>,
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "no process can be found by it")
+    )]
+    mark: Mark,
+    _awaited: Awaited,
+}
+
+impl ProcessTree {
+    /// Starts a command with `spawn`, as the leader of its own process group.
+    pub(crate) fn start<C: Child>(
+        mut command: Command,
+        spawn: impl FnOnce(Command) -> io::Result<C>,
+    ) -> io::Result<(C, Self)> {
+        let mark = Mark::new();
+        command.env_remove(KEEPER).env(VARIABLE, &mark.0);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let (child, awaited) = Awaited::start(|| spawn(command))?;
+        let tree = Self {
+            #[cfg(unix)]
+            leader: awaited.0.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
+            mark,
+            _awaited: awaited,
+        };
+        Ok((child, tree))
+    }
+}
+
+#[cfg(unix)]
+impl ProcessTree {
+    /// The running processes that the child has started.
+    #[cfg(target_os = "linux")]
+    fn processes(&self) -> Vec<Pid> {
+        self.leader.map(|leader| of_command(leader, &self.mark)).unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn processes(&self) -> Vec<Pid> {
+        Vec::new()
+    }
+
+    /// Kills all of them at once.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+        #[cfg(target_os = "linux")]
+        end_all(|| self.processes());
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            // It may just have ended by itself.
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        self.leader.is_some_and(|leader| test_kill_process_group(leader).is_ok())
+    }
+
+    /// Ends the processes with SIGTERM, and after a grace period with SIGKILL.
+    ///
+    /// They count as gone when the child has ended and both pipes have been read to their end
+    /// (`reading`), because then no process holds the pipes. Zombies without a waiting parent may
+    /// stay in the process group for longer.
+    pub(crate) async fn end(
+        &mut self,
+        child: &mut tokio::process::Child,
+        reading: impl Future<Output = ()>,
+    ) {
+        let last = Instant::now() + GRACE;
+        let elsewhere = self.processes();
+        self.signal(Signal::TERM);
+        for process in elsewhere {
+            let is_in_group = getpgid(Some(process)).ok() == self.leader;
+            if !is_in_group {
+                let _ = kill_process(process, Signal::TERM);
+            }
+        }
+        let nobody_is_there = async {
+            while self.is_there() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // Other processes may need time to clean up as well.
+        let nobody_writes = async { tokio::join!(child.wait(), reading) };
+        let gone = async {
+            tokio::select! {
+                () = nobody_is_there => {}
+                _ = nobody_writes => {}
+            }
+        };
+        let gone = async {
+            gone.await;
+            while !self.processes().is_empty() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let _ = timeout_at(last, gone).await;
+        self.kill();
+        let _ = child.wait().await;
+    }
+
+    /// Leaves processes that the child has left in the background alone.
+    pub(crate) fn disarm(&mut self) {
+        self.leader = None;
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ProcessTree {
+    fn drop(&mut self) {
+        if self.leader.is_some() {
+            self.kill();
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl ProcessTree {
+    /// Kills the child's processes, as far as the system has a way to find them.
+    pub(crate) fn kill(&self) {}
+
+    pub(crate) async fn end(
+        &mut self,
+        child: &mut tokio::process::Child,
+        reading: impl Future<Output = ()>,
+    ) {
+        let _ = tokio::join!(child.kill(), timeout_at(Instant::now() + GRACE, reading));
+    }
+
+    pub(crate) fn disarm(&mut self) {}
+}
+
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{adopt, below, end_all, of_command, reap};
+use linux::of_command;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{adopt, below, end_all, reap};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -115,7 +279,7 @@ mod linux {
     }
 
     /// All running processes of a command, including the command itself.
-    pub(crate) fn of_command(leader: Pid, mark: &Mark) -> Vec<Pid> {
+    pub(super) fn of_command(leader: Pid, mark: &Mark) -> Vec<Pid> {
         let all = processes();
         let marked = all.iter().filter(|process| !process.ended && is_marked(process.id, mark));
         let mut found: HashSet<_> = marked.map(|process| process.id).collect();
@@ -206,7 +370,7 @@ mod linux {
         let path = format!("/proc/{}/environ", process.as_raw_nonzero());
         // The environment of other users' processes cannot be read.
         let Ok(variables) = fs::read(path) else { return false };
-        let wanted = format!("{VARIABLE}={}", mark.value());
+        let wanted = format!("{VARIABLE}={}", mark.0);
         variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
     }
 
@@ -223,11 +387,7 @@ mod linux {
 
         #[test]
         fn a_child_is_awaited_from_its_start_to_its_last_wait() {
-            let start = || {
-                let id = |child: &std::process::Child| Some(child.id());
-                Awaited::start(|| Command::new("true").spawn(), id).unwrap()
-            };
-            let (mut child, awaited) = start();
+            let (mut child, awaited) = Awaited::start(|| Command::new("true").spawn()).unwrap();
             // A zombie for as long as the wait is late.
             while !process(pid(&child).as_raw_nonzero().get()).unwrap().ended {
                 sleep(Duration::from_millis(1));

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use retry_runtime::{Backoff, Policy};
 
-use super::svg::{Anchor, Font, Paint, Svg, number};
+use super::picture::{Chart, draw};
 use super::table::short;
+use super::walk::Walk;
 use crate::terminal::table::Table;
 
 const ATTEMPTS: u32 = 9;
@@ -29,15 +30,17 @@ const CURVES: [(Backoff, &str); 5] = [
     (Backoff::Custom(DELAYS), "500ms 1s 2s 5s 10s"),
 ];
 
+const fn policy(backoff: Backoff) -> Policy {
+    Policy::new().attempts(ATTEMPTS).backoff(backoff).initial_delay(FIRST).max_delay(MOST)
+}
+
 /// The waits of a curve, from the one before the second attempt on.
-fn waits(backoff: Backoff) -> impl Iterator<Item = (u32, Duration)> {
-    let policy =
-        Policy::new().attempts(ATTEMPTS).backoff(backoff).initial_delay(FIRST).max_delay(MOST);
-    (1..ATTEMPTS).map(move |n| (n + 1, policy.wait(n)))
+fn waits(backoff: Backoff) -> impl Iterator<Item = Duration> {
+    (1..ATTEMPTS).map(move |n| policy(backoff).wait(n))
 }
 
 fn sum(backoff: Backoff) -> Duration {
-    waits(backoff).map(|(_, wait)| wait).sum()
+    waits(backoff).sum()
 }
 
 /// A table with one column per curve, and small bars below.
@@ -60,7 +63,7 @@ pub(crate) fn text() -> Vec<String> {
     lines.extend(table.lines(None));
     lines.push(String::new());
     for (backoff, about) in CURVES {
-        let bars: String = waits(backoff).map(|(_, wait)| bar(wait)).collect();
+        let bars: String = waits(backoff).map(bar).collect();
         lines.push(format!("{:<12} {bars}  {about}", backoff.name()));
     }
     lines
@@ -74,83 +77,22 @@ fn bar(wait: Duration) -> char {
     HEIGHTS[height - 1]
 }
 
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 344.0;
-const LEFT: f64 = 58.0;
-const GAP: f64 = 22.0;
-const PANEL: f64 = (WIDTH - LEFT - 20.0 - 4.0 * GAP) / 5.0;
-const TOP: f64 = 116.0;
-const BOTTOM: f64 = 280.0;
-
-/// A standalone SVG: one panel per curve, all on the same scale.
+/// A standalone SVG: one chart per curve, all on the same scale.
 pub(crate) fn picture() -> String {
-    let description = CURVES
-        .map(|(backoff, about)| {
-            let waits: Vec<_> = waits(backoff).map(|(_, wait)| short(wait)).collect();
-            format!("{} ({about}): {}", backoff.name(), waits.join(", "))
-        })
-        .join("; ");
-    let mut svg = Svg::new(WIDTH, HEIGHT, "The five backoff curves", &description);
-    let small = Font::new(12.0, Paint::Muted);
-    svg.text(20.0, 34.0, Font::new(15.0, Paint::Ink).bold(), "The five backoff curves");
-    legend(&mut svg);
-    svg.upright(22.0, f64::midpoint(TOP, BOTTOM), small.anchor(Anchor::Middle), "wait in seconds");
-    for (tick, y) in ticks() {
-        svg.text(LEFT - 8.0, y + 4.0, small.anchor(Anchor::End), &tick.as_secs().to_string());
-    }
-    let mut left = LEFT;
-    for (backoff, about) in CURVES {
-        panel(left, backoff, about, &mut svg);
-        left += PANEL + GAP;
-    }
-    svg.finish()
-}
-
-fn legend(svg: &mut Svg) {
-    let small = Font::new(12.0, Paint::Muted);
-    svg.rect(560.0, 24.0, 12.0, 12.0, 2.0, Paint::Bar);
-    svg.text(578.0, 34.0, small, "wait before the attempt; initial_delay 1s");
-    svg.line((846.0, 30.0), (870.0, 30.0), Paint::Cap, true);
-    svg.text(876.0, 34.0, small, "max_delay 30s");
-}
-
-fn ticks() -> impl Iterator<Item = (Duration, f64)> {
-    [0, 10, 20, 30].into_iter().map(Duration::from_secs).map(|tick| (tick, height(tick)))
-}
-
-/// The y coordinate of a wait.
-fn height(wait: Duration) -> f64 {
-    BOTTOM - wait.as_secs_f64() / MOST.as_secs_f64() * (BOTTOM - TOP)
-}
-
-fn panel(left: f64, backoff: Backoff, about: &str, svg: &mut Svg) {
-    let right = left + PANEL;
-    svg.text(left, 70.0, Font::new(14.0, Paint::Ink).bold(), backoff.name());
-    svg.text(left, 88.0, Font::new(11.0, Paint::Muted), about);
-    for (tick, y) in ticks() {
-        if tick.is_zero() {
-            svg.line((left, y), (right, y), Paint::Muted, false);
-        } else if tick == MOST {
-            svg.line((left, y), (right, y), Paint::Cap, true);
-        } else {
-            svg.line((left, y), (right, y), Paint::Grid, false);
-        }
-    }
-    let slot = PANEL / f64::from(ATTEMPTS - 1);
-    let bar = slot * 0.7;
-    let mut x = left + slot / 2.0;
-    for (attempt, wait) in waits(backoff) {
-        let y = height(wait);
-        svg.rect(x - bar / 2.0, y, bar, BOTTOM - y, 1.5, Paint::Bar);
-        let value = Font::new(10.0, Paint::Ink).anchor(Anchor::Middle);
-        svg.text(x, y - 4.0, value, &number(wait.as_secs_f64()));
-        let below = Font::new(11.0, Paint::Muted).anchor(Anchor::Middle);
-        svg.text(x, BOTTOM + 16.0, below, &attempt.to_string());
-        x += slot;
-    }
-    let caption = Font::new(11.0, Paint::Muted).anchor(Anchor::Middle);
-    let total = format!("attempt · waits {} in all", short(sum(backoff)));
-    svg.text(f64::midpoint(left, right), BOTTOM + 38.0, caption, &total);
+    let title = "The five backoff curves";
+    let described = |(backoff, about): &(Backoff, &str)| {
+        let waits: Vec<_> = waits(*backoff).map(short).collect();
+        format!("{} ({about}): {}", backoff.name(), waits.join(", "))
+    };
+    let description = CURVES.each_ref().map(described).join("; ");
+    let charts = CURVES.map(|(backoff, about)| Chart {
+        heading: backoff.name(),
+        about,
+        walk: Walk::new(&policy(backoff)),
+        caption: format!("waits {} in all", short(sum(backoff))),
+    });
+    let heading = format!("{title}: initial_delay {}, max_delay {}", short(FIRST), short(MOST));
+    draw(title, &heading, &description, &charts)
 }
 
 #[cfg(test)]
@@ -197,8 +139,7 @@ attempt  fixed  linear  exponential  fibonacci  custom
     #[test]
     fn the_policies_behind_it_keep_the_rules() {
         for (backoff, _) in CURVES {
-            let policy = Policy::new().attempts(ATTEMPTS).backoff(backoff);
-            assert!(policy.validate().is_ok());
+            assert!(policy(backoff).validate().is_ok());
         }
     }
 }

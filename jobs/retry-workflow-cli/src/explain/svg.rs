@@ -13,44 +13,22 @@ pub(super) enum Paint {
     Bar,
     Spread,
     Unsure,
-    Cap,
 }
 
 impl Paint {
-    const ALL: [Self; 8] = [
-        Self::Paper,
-        Self::Ink,
-        Self::Muted,
-        Self::Grid,
-        Self::Bar,
-        Self::Spread,
-        Self::Unsure,
-        Self::Cap,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Paper, Self::Ink, Self::Muted, Self::Grid, Self::Bar, Self::Spread, Self::Unsure];
 
-    const fn class(self) -> &'static str {
+    /// The class of an element, and its light and dark colours.
+    const fn style(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Paper => "paper",
-            Self::Ink => "ink",
-            Self::Muted => "muted",
-            Self::Grid => "grid",
-            Self::Bar => "bar",
-            Self::Spread => "spread",
-            Self::Unsure => "unsure",
-            Self::Cap => "cap",
-        }
-    }
-
-    const fn colours(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Paper => ("#ffffff", "#0d1117"),
-            Self::Ink => ("#1f2328", "#f0f6fc"),
-            Self::Muted => ("#59636e", "#9198a1"),
-            Self::Grid => ("#d1d9e0", "#3d444d"),
-            Self::Bar => ("#0969da", "#4493f8"),
-            Self::Spread => ("#a5cdf7", "#1f4b82"),
-            Self::Unsure => ("#c8ced5", "#4b535d"),
-            Self::Cap => ("#bc4c00", "#f0883e"),
+            Self::Paper => ("paper", "#ffffff", "#0d1117"),
+            Self::Ink => ("ink", "#1f2328", "#f0f6fc"),
+            Self::Muted => ("muted", "#59636e", "#9198a1"),
+            Self::Grid => ("grid", "#d1d9e0", "#3d444d"),
+            Self::Bar => ("bar", "#0969da", "#4493f8"),
+            Self::Spread => ("spread", "#a5cdf7", "#1f4b82"),
+            Self::Unsure => ("unsure", "#c8ced5", "#4b535d"),
         }
     }
 }
@@ -106,7 +84,7 @@ impl Svg {
         );
         svg.push_str("<style>\n@media (prefers-color-scheme: dark) {\n");
         for paint in Paint::ALL {
-            let (class, (_, dark)) = (paint.class(), paint.colours());
+            let (class, _, dark) = paint.style();
             // Lines are drawn with `stroke`; everything else is filled.
             let _ = writeln!(
                 svg,
@@ -128,7 +106,7 @@ impl Svg {
         radius: f64,
         paint: Paint,
     ) {
-        let (class, (fill, _)) = (paint.class(), paint.colours());
+        let (class, fill, _) = paint.style();
         let _ = writeln!(
             self.0,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\" fill=\"{fill}\"/>",
@@ -140,12 +118,11 @@ impl Svg {
         );
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, dashed: bool) {
-        let (class, (stroke, _)) = (paint.class(), paint.colours());
-        let pattern = if dashed { " stroke-dasharray=\"5 4\"" } else { "" };
+    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint) {
+        let (class, stroke, _) = paint.style();
         let _ = writeln!(
             self.0,
-            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{stroke}\"{pattern}/>",
+            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{stroke}\"/>",
             number(from.0),
             number(from.1),
             number(to.0),
@@ -164,7 +141,7 @@ impl Svg {
     }
 
     fn turned_text(&mut self, x: f64, y: f64, font: Font, text: &str, turn: &str) {
-        let (class, (fill, _)) = (font.paint.class(), font.paint.colours());
+        let (class, fill, _) = font.paint.style();
         let anchor = match font.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",

@@ -26,8 +26,8 @@ use retry_workflow::{ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, in a process that may be killed at any time.
 ///
-/// Each completed attempt is recorded in a store, a single file: items that have ended are not run
-/// again, and those that failed for good become dead letters, to be inspected and re-driven.
+/// Each completed attempt is recorded in a store. Items that have ended are not run again. Items
+/// that have failed permanently become dead letters, which can be inspected and re-driven.
 #[derive(Debug, Parser)]
 #[command(
     name = "retry-workflow",
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
         value_parser = retry_rules::duration::parse,
         default_value = "60s",
         help_heading = "Options of every command",
-        help = "How long to wait for another process that holds the store"
+        help = "The time to wait for another process that holds the store"
     )]
     pub(crate) busy_timeout: Duration,
     /// Write JSON: one object per line for lists, one object otherwise
@@ -97,7 +97,7 @@ Example:
     Resume {
         /// The job's id, as `jobs` shows it [default: the latest that has not ended]
         job: Option<String>,
-        /// The workflow file, if it has moved, or if the items came from elsewhere
+        /// The workflow file, if it has moved, or if a program or an import added the items
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
         #[command(flatten)]
@@ -129,7 +129,7 @@ Example:
         /// The job's id
         job: String,
     },
-    /// Show how far a job has come, and what it is waiting for
+    /// Show the progress of a job, and the reason why it waits
     #[command(after_help = "Example:\n  retry-workflow status import-1 --watch")]
     Status {
         /// The job's id [default: the latest]
@@ -147,9 +147,10 @@ Example:
     /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
-    /// Show who has re-driven, purged, paused, cancelled or made due what, here and on the board
+    /// List the changes that users have made, by commands and on the board: re-drives, purges, edits,
+    /// pauses and others
     #[command(after_help = "\
-A `?` as the number of items: the process may have died during the action. With --json: one object per line.
+If the process may have died during the action, the number of items is `?`. With --json: one object per line.
 
 Example:
   retry-workflow audit --limit 100")]
@@ -170,7 +171,7 @@ Examples:
     Board(BoardArguments),
     /// Check workflow files without running anything
     #[command(after_help = "\
-Each mistake is shown with its line and file:line:column. The exit code is 2 if there are any.
+Each mistake is shown with its line and file:line:column. The exit code is 2 if there are mistakes.
 The keys of workflow files: https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/
 
 Examples:
@@ -195,7 +196,7 @@ Examples:
     Store(Upkeep),
     /// Return the space of removed data to the disk
     #[command(after_help = "\
-It needs as much space again while it works, and no other process may write to the store meanwhile.
+While it works, it needs as much free space as the store has, and no other process may write to the store.
 
 Example:
   retry-workflow jobs prune --older-than 90d && retry-workflow vacuum")]
@@ -236,21 +237,21 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Upkeep {
-    /// Show its layout and size, and check its counts against its items
+    /// Show the layout and the size of the store, and check its counts against its items
     #[command(after_help = "\
-Nothing is changed. The exit code is 1 if something is wrong.
+Nothing is changed. The exit code is 1 if a check fails.
 
 Example:
   retry-workflow store check --store /var/lib/shop/jobs.db")]
     Check,
-    /// Migrate it to the newest layout, as every command that writes to it does
+    /// Migrate the store to the newest layout, as every command that writes to a store does
     #[command(after_help = "\
-An older version of this program cannot use it afterwards.
+Older versions of this program cannot use the store afterwards.
 
 Example:
   retry-workflow store migrate --store /var/lib/shop/jobs.db")]
     Migrate,
-    /// Write the SQL statements that create a store, to be run by hand
+    /// Write the SQL statements that create a store, so that an administrator can run them
     #[command(after_help = "\
 Workers need no more privileges than these grant to their role.
 
@@ -263,7 +264,7 @@ Example:
     },
     /// Copy jobs to another store, with dead letters, histories and waits
     #[command(after_help = "\
-No process may work on a job meanwhile. If this is killed, the same command completes it.
+No process may work on the jobs in the meantime. If the copy is interrupted, the same command completes it.
 
 Example:
   retry-workflow store copy import.db postgres://ada@db/jobs --job import-1")]
@@ -280,13 +281,13 @@ Example:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Jobs {
-    /// Remove jobs for good: items, dead letters, histories
+    /// Remove jobs permanently, with their items, dead letters and histories
     #[command(after_help = "Example:\n  retry-workflow jobs rm import-1 import-2")]
     Rm {
         /// The jobs' ids
         #[arg(required = true, value_name = "JOB")]
         jobs: Vec<String>,
-        /// Also jobs that have not ended, or that have dead letters
+        /// Also remove jobs that have not ended, or that have dead letters
         #[arg(long)]
         force: bool,
     },
@@ -300,10 +301,10 @@ Example:
         /// Only jobs that ended longer ago than this
         #[arg(long, value_name = "TIME", value_parser = duration)]
         older_than: Duration,
-        /// Also jobs that have dead letters
+        /// Also remove jobs that have dead letters
         #[arg(long)]
         with_dead_letters: bool,
-        /// Only list them
+        /// Only list the jobs that would be removed
         #[arg(long)]
         dry_run: bool,
     },
@@ -322,7 +323,7 @@ Examples:
     List {
         #[command(flatten)]
         which: FilterArguments,
-        /// In this state; can be repeated [default: any]
+        /// Only in this state; can be repeated [default: any]
         #[arg(long = "state", value_name = "STATE", value_parser = state, action = ArgAction::Append)]
         states: Vec<ItemState>,
         #[command(flatten)]
@@ -336,9 +337,9 @@ Example:
   retry-workflow items show import-1 order-17"
     )]
     Show(ShowArguments),
-    /// Make items due now that wait for their next attempt, as after an outage
+    /// Make items due now that wait for their next attempt, for example after an outage
     #[command(after_help = "\
-Their attempts and budgets stay as they are. A breaker that is open, `not_before` and limits still apply.
+Attempts and budgets stay unchanged. An open breaker, `not_before` and limits still apply.
 
 Example:
   retry-workflow items due import-1")]
@@ -377,7 +378,7 @@ pub(crate) struct RunArguments {
     /// The number of items run at the same time [default: as in the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
-    /// The number of attempts start per unit of time, in all processes together, such as 10/s or
+    /// The number of attempts that start per unit of time, in all processes together, such as 10/s or
     /// 600/m [default: as in the file]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
@@ -386,8 +387,8 @@ pub(crate) struct RunArguments {
         value_name = "TIME",
         value_parser = lease,
         default_value = "30s",
-        help = "How long the items of this process stay reserved if it is killed, before another \
-                process may run them"
+        help = "The time for which the items of this process stay reserved if it is killed; then \
+                another process may run them"
     )]
     pub(crate) lease: Duration,
     /// Stop the job this long after this process has started it, so that it can be resumed
@@ -403,7 +404,8 @@ pub(crate) struct RunArguments {
     /// Print only the report at the end
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print what commands write while they run on standard error, each line prefixed with its item
+    /// Print the output of commands on standard error while they run, each line prefixed with its
+    /// item
     #[arg(long, short, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     #[arg(
@@ -417,9 +419,9 @@ pub(crate) struct RunArguments {
         value_name = "SIZE",
         value_parser = size,
         default_value = "64KiB",
-        help = "How much of a failed attempt's output to keep in the store: the beginning and the \
+        help = "The amount of a failed attempt's output to keep in the store: the beginning and the \
                 end of stdout and stderr together; 0 for nothing, at most 1MiB. \
-                Of a successful one, the last 1 KiB are kept"
+                Of a successful attempt, the last 1 KiB is kept"
     )]
     pub(crate) keep_output: usize,
     #[arg(
@@ -485,7 +487,7 @@ Examples:
         #[command(flatten)]
         how: RunArguments,
     },
-    /// Purge dead letters: delete payload, history and failure for good
+    /// Purge dead letters: delete payload, history and failure permanently
     #[command(after_help = "\
 The ids of the items are kept, as skipped ones, so that the items are not added to the job again.
 
@@ -497,10 +499,10 @@ Example:
         /// All dead letters of the store
         #[arg(long)]
         all: bool,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
-        /// Only print how many there would be
+        /// Only print the number of dead letters that would be purged
         #[arg(long)]
         dry_run: bool,
     },
@@ -516,7 +518,7 @@ Examples:
         #[arg(long, short, value_name = "PATH")]
         output: Option<PathBuf>,
     },
-    /// Read what `export` wrote; items that already exist are left unchanged
+    /// Import dead letters that `export` has written; existing items are left unchanged
     #[command(after_help = "\
 A file is checked completely before anything is imported. Lines from standard input are imported as they arrive.
 
@@ -526,7 +528,7 @@ Examples:
     Import {
         /// The file; - for standard input
         file: PathBuf,
-        /// Import into this job, whatever the lines say
+        /// Import into this job, not into the jobs that the lines name
         #[arg(long)]
         job: Option<String>,
     },
@@ -542,34 +544,35 @@ impl PageArguments {
 /// The conditions of dead letters; each has to hold.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArguments {
-    /// Of this job
+    /// Only of this job
     #[arg(value_name = "JOB", conflicts_with = "job_option")]
     pub(crate) job: Option<String>,
     /// The same as JOB
     #[arg(long = "job", value_name = "JOB", id = "job_option")]
     pub(crate) job_option: Option<String>,
-    /// With this signature: its text, its id, or the beginning of the id
+    /// Only with this signature: its text, its id, or the beginning of the id
     #[arg(long, value_name = "ID|TEXT")]
     pub(crate) signature: Option<String>,
     #[arg(
         long,
-        help = "With this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
+        help = "Only with this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
         payload, dependency, late, postponed, other"
     )]
     pub(crate) class: Option<String>,
-    /// That ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago
+    /// Only if they ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two
+    /// hours ago
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) since: Option<Timestamp>,
-    /// That ended before this time
+    /// Only if they ended before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Timestamp>,
-    /// Whose failure contains this text, in its message or in one of its causes
+    /// Only if the message of the failure, or of one of its causes, contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// Whose payload matches, such as 'item.priority >= 5 && item.region == "eu"'
+    /// Only if the payload matches, such as 'item.priority >= 5 && item.region == "eu"'
     #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
     pub(crate) condition: Option<Condition>,
-    /// With this id; can be repeated: --item A --item B
+    /// Only with this id; can be repeated: --item A --item B
     #[arg(long = "item", value_name = "ID", action = ArgAction::Append)]
     pub(crate) items: Vec<String>,
 }
@@ -579,19 +582,19 @@ pub(crate) struct RedriveArguments {
     /// All dead letters of the store
     #[arg(long)]
     pub(crate) all: bool,
-    /// No more than this many
+    /// The largest number of items to re-drive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max: Option<u64>,
-    /// Only print how many there would be
+    /// Only print the number of dead letters that would be re-driven
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Replace the payload of the item with the JSON in this file; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) edit: Option<PathBuf>,
-    /// Only make them pending, and leave running them to a worker or to `resume`
+    /// Only make the items pending: a running worker or `resume` runs them
     #[arg(long)]
     pub(crate) later: bool,
-    /// The workflow file, if it has moved, or if the items came from elsewhere
+    /// The workflow file, if it has moved, or if a program or an import added the items
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The arguments that say which job a `run` works on.
+//! The arguments that choose the job of a `run`.
 
 use clap::{Args, ValueEnum};
 
@@ -21,14 +21,14 @@ pub(crate) struct BeginArguments {
     #[arg(long = "continue")]
     pub(crate) continues: bool,
     /// If another process is working on a job of this file: refuse (exit code 4), wait until it is
-    /// done, or join in
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = IfRunning::Refuse)]
+    /// done, or work on the same job
+    #[arg(long, value_name = "ACTION", value_enum, default_value_t = IfRunning::Refuse)]
     pub(crate) if_running: IfRunning,
-    /// If the job with this --job-id has ended: refuse (exit code 2), or report how it ended, as
+    /// If the job with this --job-id has ended: refuse (exit code 2), or report its result, as
     /// `resume` does (exit code 0, 3 with dead letters, 5 with late items)
     #[arg(
         long,
-        value_name = "WHAT",
+        value_name = "ACTION",
         value_enum,
         default_value_t = IfEnded::Refuse,
         requires = "job_id"
@@ -42,7 +42,7 @@ pub(crate) struct BeginArguments {
 pub(crate) enum IfEnded {
     #[value(help = "exit with code 2")]
     Refuse,
-    #[value(help = "report how it ended, for processes that are started again and again")]
+    #[value(help = "report its result, for commands that are started again and again")]
     Report,
 }
 

@@ -18,9 +18,9 @@ pub(crate) struct BoardArguments {
     #[arg(
         long,
         value_name = "FILE",
-        help = "Ask each visitor for a token of at least 16 characters, which is in this file; an \
-                address that other machines reach needs one. For a team, one token per line: NAME \
-                ROLE TOKEN, where the role is `act` or `read`"
+        help = "Require a token of at least 16 characters from each visitor: the contents of this \
+                file; required if other machines can reach the address. For a team, one token per \
+                line: NAME ROLE TOKEN, where the role is `act` or `read`"
     )]
     pub(crate) token_file: Option<PathBuf>,
     #[arg(
@@ -31,7 +31,7 @@ pub(crate) struct BoardArguments {
                 has to set for every request; a visitor without a name can only read"
     )]
     pub(crate) user_header: Option<HeaderName>,
-    /// The IP address of the proxy: the header of anybody else is ignored
+    /// The IP address of the proxy: requests from other addresses cannot set the name
     #[arg(long, value_name = "ADDRESS", requires = "user_header")]
     pub(crate) proxy: Option<IpAddr>,
     /// Answer under this name as well, such as jobs.example.org; may be given several times
@@ -40,7 +40,7 @@ pub(crate) struct BoardArguments {
     #[arg(
         long,
         value_name = "URL",
-        help = "Where browsers find the board behind a proxy that changes the header Host, such as \
+        help = "The address of the board in browsers, if a proxy changes the header Host, such as \
                 https://ops.example.com/board"
     )]
     pub(crate) public_url: Option<String>,

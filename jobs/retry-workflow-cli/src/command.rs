@@ -31,7 +31,7 @@ use crate::steps::temporary::Temporary;
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
     let arguments = arguments::parse();
-    let tasks = if arguments.command.works() {
+    let tasks = if arguments.command.runs().is_some() {
         match keeper::begin() {
             Role::Keeper(code) => return code,
             Role::Worker(tasks) => Some(tasks),

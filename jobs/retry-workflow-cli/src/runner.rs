@@ -119,56 +119,54 @@ pub(crate) type JobListener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 /// Receives messages for the user.
 pub(crate) type MessageSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-impl RunSettings {
+/// The work of this process on a job of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct FileRun<'a> {
+    pub(crate) store: &'a Arc<dyn Store>,
+    pub(crate) file: &'a WorkflowFile,
+    pub(crate) settings: &'a RunSettings,
+    pub(crate) stop: &'a StopSignal,
+}
+
+/// Sets an option of a runner, if it has a value.
+fn set<T>(
+    runner: JobRunner,
+    value: Option<T>,
+    option: impl FnOnce(JobRunner, T) -> JobRunner,
+) -> JobRunner {
+    match value {
+        Some(value) => option(runner, value),
+        None => runner,
+    }
+}
+
+impl FileRun<'_> {
     /// The runner for this job, with the settings that all jobs of a file have.
-    fn runner(
-        &self,
-        store: &Arc<dyn Store>,
-        job: &Job,
-        policy: ErrorPolicy,
-        stop: &StopSignal,
-    ) -> JobRunner {
-        let (listener, stop) = (Arc::clone(&self.listener), stop.clone());
-        let runner = JobRunner::new(&job.name);
-        let runner = match self.deadline {
-            Some(at) => runner.deadline(at.saturating_duration_since(Instant::now())),
-            None => runner,
-        };
-        let not_before = &self.schedule.not_before;
-        let runner = match not_before {
-            Some(moment) => runner.not_before(*moment),
-            None => runner,
-        };
-        let runner = match self.first.clone() {
-            Some(waits) => runner.start_when(awaited_succeeds(Arc::clone(store), waits)),
-            None => runner,
-        };
-        runner
+    fn runner(self, job: &Job, policy: ErrorPolicy) -> JobRunner {
+        let RunSettings { deadline, schedule, first, lease, listener, .. } = self.settings;
+        let (listener, stop) = (Arc::clone(listener), self.stop.clone());
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let awaited = first.clone().map(|first| awaited_succeeds(Arc::clone(self.store), first));
+        let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
+        let runner = set(runner, schedule.not_before, JobRunner::not_before);
+        set(runner, awaited, JobRunner::start_when)
             .job_id(&job.id)
-            .store(Arc::clone(store))
+            .store(Arc::clone(self.store))
             .error_policy(policy)
-            .lease(self.lease)
+            .lease(*lease)
             .on_event(move |event| listener(event))
             .stop_on(async move { stop.requested().await })
     }
 
     /// The same with the file's own settings, for its items or tasks.
-    fn runner_of_file(
-        &self,
-        store: &Arc<dyn Store>,
-        job: &Job,
-        file: &WorkflowFile,
-        captured: &BTreeMap<String, Captured>,
-        stop: &StopSignal,
-    ) -> JobRunner {
-        let mut policy = file.error_policy().clone();
-        if self.is_closing {
+    fn runner_of_file(self, job: &Job, captured: &BTreeMap<String, Captured>) -> JobRunner {
+        let mut policy = self.file.error_policy().clone();
+        if self.settings.is_closing {
             // Late items count as failed.
             policy =
                 policy.continue_on_failure(true).max_failures(u64::MAX).minimum_items(u64::MAX);
         }
-        let runner = self.runner(store, job, policy, stop);
-        add_handlers(runner, file, captured)
+        add_handlers(self.runner(job, policy), self.file, captured)
     }
 }
 
@@ -198,6 +196,10 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
+    fn of(job: JobReport) -> Self {
+        Self { job, setup: None, reduce: None, unfinished: None }
+    }
+
     /// Returns whether the job stopped because a user or a deadline has asked for it.
     pub(crate) fn is_stop_requested(&self) -> bool {
         matches!(
@@ -233,7 +235,7 @@ impl Reports {
         };
         let reduce = reduce.map(|report| counted(report, tasks.reduce));
         let job = counted(report, tasks.own);
-        Ok(Some(Self { job, setup: None, reduce, unfinished: None }))
+        Ok(Some(Self { reduce, ..Self::of(job) }))
     }
 }
 
@@ -409,13 +411,11 @@ impl Tasks {
 /// Starts or resumes a job, until it has ended or has to stop. `checked` is what is known about an
 /// input that has not been copied to the store yet.
 pub(crate) async fn run(
-    store: &Arc<dyn Store>,
+    run: FileRun<'_>,
     job: Job,
-    file: &WorkflowFile,
     checked: Option<CheckedInput>,
-    settings: &RunSettings,
-    stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
+    let FileRun { store, file, settings, .. } = run;
     // Each part has its own creation; the creation of the whole counts.
     let of_job = |moment: Option<Moment>| moment.map(|one| Moment::At(one.of(job.created)));
     let Schedule { after, not_before, skip_after } = file.schedule.clone();
@@ -434,13 +434,14 @@ pub(crate) async fn run(
     let first = job.after.is_some().then(|| Arc::new(job.clone()));
     let schedule = Schedule { after: None, not_before, skip_after };
     let settings = &RunSettings { schedule, first, ..settings.clone() };
+    let run = FileRun { settings, ..run };
     let unknown = |id: &str| WorkflowError::UnknownJob { id: id.to_owned(), known: Vec::new() };
     let id = job.id.clone();
     finish::expect(&**store, file, &id).await?;
     let mut checked = checked;
     loop {
         let mut reports = if is_unfinished(&**store, &job).await? {
-            run_plan(store, job, file, checked.take(), settings, stop).await?
+            run_plan(run, job, checked.take()).await?
         } else {
             Job::cancel_reservation(&**store, &id).await?;
             Reports::load(&**store, file, &id).await?.ok_or_else(|| unknown(&id))?
@@ -450,7 +451,7 @@ pub(crate) async fn run(
         let has_more =
             async || Ok::<_, StoreError>(is_finished && store.counts(&id).await?.unfinished() > 0);
         if !has_more().await? {
-            reports = finish::finish(&**store, file, reports, settings).await?;
+            reports = finish::finish(run, reports).await?;
             if !has_more().await? {
                 return Ok(reports);
             }
@@ -460,24 +461,21 @@ pub(crate) async fn run(
 }
 
 async fn run_plan(
-    store: &Arc<dyn Store>,
+    run: FileRun<'_>,
     job: Job,
-    file: &WorkflowFile,
     checked: Option<CheckedInput>,
-    settings: &RunSettings,
-    stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
+    let FileRun { store, file, settings, .. } = run;
     let workspace = &file.workspace;
     match &file.plan {
         WorkflowPlan::Standard(steps) => {
             let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), Scope::default()));
-            let job = run_chain(&chain, job, workspace, settings, stop).await?;
-            Ok(Reports { job, setup: None, reduce: None, unfinished: None })
+            Ok(Reports::of(run_chain(run, &chain, job).await?))
         }
         WorkflowPlan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
             descriptors::allow_for(most, workspace.tap.is_some());
-            let runner = settings.runner_of_file(store, &job, file, &BTreeMap::new(), stop);
+            let runner = run.runner_of_file(&job, &BTreeMap::new());
             let runner = limited(runner.max_parallel(most), &Limits::default(), settings.rate);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
@@ -491,36 +489,29 @@ async fn run_plan(
                 };
                 graph.work(&task.name, &needs, work)
             });
-            let job = graph.run().await?;
-            Ok(Reports { job, setup: None, reduce: None, unfinished: None })
+            Ok(Reports::of(graph.run().await?))
         }
-        WorkflowPlan::MapReduce(map) => {
-            map_reduce(store, job, file, map, checked, settings, stop).await
-        }
+        WorkflowPlan::MapReduce(map) => map_reduce(run, job, map, checked).await,
     }
 }
 
 async fn map_reduce(
-    store: &Arc<dyn Store>,
+    run: FileRun<'_>,
     job: Job,
-    file: &WorkflowFile,
     map: &MapPlan,
     checked: Option<CheckedInput>,
-    settings: &RunSettings,
-    stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
+    let FileRun { store, file, settings, .. } = run;
     let id = job.id.clone();
     let restarts = edited::remember(&**store, &id, &map.steps, settings.restart_items).await?;
     let mut captured = BTreeMap::new();
     if let Some(steps) = &map.setup {
-        match set_up(store, &job, file, steps, settings, stop).await? {
+        match set_up(run, &job, steps).await? {
             Ok(known) => captured = known,
             Err(report) => {
                 return Ok(match JobReport::load(&**store, &id).await? {
-                    Some(job) => {
-                        Reports { job, setup: Some(report), reduce: None, unfinished: None }
-                    }
-                    None => Reports { job: report, setup: None, reduce: None, unfinished: None },
+                    Some(job) => Reports { setup: Some(report), ..Reports::of(job) },
+                    None => Reports::of(report),
                 });
             }
         }
@@ -532,13 +523,12 @@ async fn map_reduce(
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     descriptors::allow_for(most, file.workspace.tap.is_some());
-    let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
+    let runner = run.runner_of_file(&job, &captured).max_parallel(most);
     let runner = limited(runner, &map.limits, settings.rate);
-    let runner = ranked(runner, map.priority.clone());
-    let runner = match settings.schedule.skip_after {
-        Some(moment) => runner.skip_after(moment),
-        None => runner,
-    };
+    let runner = set(runner, map.priority.clone(), |runner, priority: ItemPriority| {
+        runner.priority(move |item| priority.of(item).unwrap_or_default())
+    });
+    let runner = set(runner, settings.schedule.skip_after, JobRunner::skip_after);
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
@@ -578,30 +568,19 @@ async fn map_reduce(
         let scope = Scope { map, captured, ..Scope::default() };
         let chain = Arc::new(Chain::new(Arc::clone(store), steps.clone(), scope));
         let schedule = Schedule::default();
-        let settings = RunSettings { schedule, first: None, ..settings.clone() };
-        let ended = run_chain(&chain, reduce, &file.workspace, &settings, stop).await?;
+        let settings = &RunSettings { schedule, first: None, ..settings.clone() };
+        let ended = run_chain(FileRun { settings, ..run }, &chain, reduce).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(&**store, &id).await?;
         }
         reduced = Some(ended);
     }
-    Ok(Reports { job: report, setup: None, reduce: reduced, unfinished: None })
-}
-
-/// Adds the priorities of a map's items.
-fn ranked(runner: JobRunner, priority: Option<ItemPriority>) -> JobRunner {
-    match priority {
-        Some(priority) => runner.priority(move |item| priority.of(item).unwrap_or_default()),
-        None => runner,
-    }
+    Ok(Reports { reduce: reduced, ..Reports::of(report) })
 }
 
 /// Adds the limits of a map; `rate` comes before the one of the file.
 fn limited(runner: JobRunner, limits: &Limits, rate: Option<Rate>) -> JobRunner {
-    let runner = match rate.or(limits.rate) {
-        Some(rate) => runner.rate(rate),
-        None => runner,
-    };
+    let runner = set(runner, rate.or(limits.rate), JobRunner::rate);
     limits.by_key.iter().fold(runner, |runner, KeyLimit { per, bound }| {
         let per = per.clone();
         let key = move |item: &Value| {
@@ -625,13 +604,11 @@ async fn part(store: &dyn Store, of: &Job, id: &str, name: &str) -> Result<Job, 
 
 /// Runs the steps of `setup`, unless that has been done; returns what they have captured.
 async fn set_up(
-    store: &Arc<dyn Store>,
+    run: FileRun<'_>,
     job: &Job,
-    file: &WorkflowFile,
     steps: &Steps,
-    settings: &RunSettings,
-    stop: &StopSignal,
 ) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
+    let FileRun { store, file, .. } = run;
     let id = format!("{}{SETUP}", job.id);
     let setup = part(&**store, job, &id, &format!("{}, setup", file.name())).await?;
     let mut chain = Chain::new(Arc::clone(store), steps.clone(), Scope::default());
@@ -642,7 +619,7 @@ async fn set_up(
     let known = commands::number(&**store, &id).await?.unwrap_or(0);
     let is_whole = usize::try_from(known).is_ok_and(|known| known >= steps.0.len());
     if setup.status != JobStatus::Finished || !is_whole {
-        let report = run_chain(&chain, setup, &file.workspace, settings, stop).await?;
+        let report = run_chain(run, &chain, setup).await?;
         if report.job.status != JobStatus::Finished {
             return Ok(Err(report));
         }

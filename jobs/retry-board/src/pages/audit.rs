@@ -27,7 +27,7 @@ fn main(audit: &AuditPage) -> Markup {
         h1 { "Audit" }
         @if audit.entries.is_empty() {
             div.empty #empty {
-                p { strong { "Nobody has changed anything yet." } }
+                p { strong { "No user has changed anything yet." } }
                 p { "Re-drives, purges, ends of waits, pauses, cancellations and overrides appear here, with who made them: on this board, and with " code { "retry-workflow" } "." }
             }
         } @else {

@@ -76,7 +76,7 @@ impl Problem {
             StatusCode::FORBIDDEN,
             "You may read only",
             "Nothing was changed: you may read everything here, but not act. If you need to, ask \
-             whoever runs this board for a token or a role that may.",
+             the operator of this board for a token or a role that may.",
         )
     }
 

@@ -228,11 +228,6 @@ impl Command {
             _ => None,
         }
     }
-
-    /// Returns whether this command may run the commands of a job.
-    pub(crate) fn works(&self) -> bool {
-        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -299,7 +294,7 @@ Example:
   retry-workflow jobs prune --older-than 90d --dry-run")]
     Prune {
         /// Only jobs that ended longer ago than this
-        #[arg(long, value_name = "TIME", value_parser = duration)]
+        #[arg(long, value_name = "TIME", value_parser = retry_rules::duration::parse)]
         older_than: Duration,
         /// Also remove jobs that have dead letters
         #[arg(long)]
@@ -392,7 +387,7 @@ pub(crate) struct RunArguments {
     )]
     pub(crate) lease: Duration,
     /// Stop the job this long after this process has started it, so that it can be resumed
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = retry_rules::duration::parse)]
     pub(crate) deadline: Option<Duration>,
     /// Let items start over, finished steps included, if they cannot continue because steps that
     /// they have finished were edited
@@ -602,25 +597,6 @@ pub(crate) struct RedriveArguments {
 /// A lease is renewed three times per period; with a shorter one, a worker could lose its items.
 const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
-impl Default for RunArguments {
-    fn default() -> Self {
-        Self {
-            max_parallel: None,
-            rate: None,
-            lease: Duration::from_secs(30),
-            deadline: None,
-            restart_items: false,
-            no_progress: false,
-            quiet: false,
-            verbose: false,
-            results: None,
-            keep_output: Excerpt::DEFAULT,
-            joblog: None,
-            events: false,
-        }
-    }
-}
-
 fn lease(text: &str) -> Result<Duration, String> {
     let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
     if lease < SHORTEST_LEASE {
@@ -637,10 +613,6 @@ fn time(text: &str) -> Result<Timestamp, String> {
         let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
         Ok(Timestamp::now() - ago)
     })
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    retry_rules::duration::parse(text).map_err(|error| error.to_string())
 }
 
 /// Parses a size in bytes: `4096`, `64KiB`, `1m`.

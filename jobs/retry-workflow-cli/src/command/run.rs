@@ -25,7 +25,7 @@ use super::screen::{Screen, report};
 use super::store::{self, Address};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, Schedule, WorkflowFile};
-use crate::runner::{self, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
+use crate::runner::{self, FileRun, JobListener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::steps::notices::Notices;
 use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line, thousands};
@@ -69,7 +69,9 @@ pub(super) async fn run(
     let mut closed = Vec::new();
     let mut exit = Exit::Success;
     let (job, other) = loop {
-        let unfinished = unfinished_job(&store, &file, &closed).await?;
+        let origin = Origin::file(&file);
+        let is_unclosed = |job: &Job, of: &Origin| *of == origin && !closed.contains(&job.id);
+        let unfinished = latest_open(&*store, is_unclosed).await?.map(|job| job.id);
         let known = (unfinished.clone(), &*closed);
         let (job, is_shared) =
             match beginning::choose(&*store, &file, begin, known, &flag, notify).await? {
@@ -192,8 +194,8 @@ pub(super) async fn resume(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match job {
-        Some(id) => Some(parent_job(&**store, find(&**store, id).await?).await?),
-        None => latest(&**store).await?,
+        Some(id) => Some(find_parent(&**store, id).await?),
+        None => latest_open(&**store, |_, origin| origin.reduces.is_none()).await?,
     };
     let Some(job) = job else {
         if let Some(why) = left_to_programs(&**store).await? {
@@ -268,7 +270,7 @@ pub(super) async fn run_again(
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Success;
     for id in jobs {
-        let job = parent_job(&**store, find(&**store, id).await?).await?;
+        let job = find_parent(&**store, id).await?;
         let ready = ready(&**store, job, file, how.restart_items).await?;
         let ended = work(store, ready, how, screen).await?;
         // After a request to stop, do not start the next job.
@@ -287,7 +289,7 @@ pub(super) async fn check(
     file: Option<&Path>,
     restarts: bool,
 ) -> Result<(), CommandError> {
-    let job = parent_job(store, find(store, id).await?).await?;
+    let job = find_parent(store, id).await?;
     ready(store, job, file, restarts).await.map(drop)
 }
 
@@ -296,11 +298,10 @@ pub(super) async fn without_file(
     store: &dyn Store,
     id: &str,
 ) -> Result<Option<String>, CommandError> {
-    let job = match Job::find(store, id).await? {
-        Some(job) => parent_job(store, job).await?,
-        None => return Ok(Some(runner::without_file(id))),
-    };
-    Ok(Origin::read(&job).is_none().then(|| runner::without_file(&job.id)))
+    let job = whole(store, id).await?;
+    let has_file = job.as_ref().is_some_and(|job| Origin::read(job).is_some());
+    let id = job.as_ref().map_or(id, |job| &job.id);
+    Ok((!has_file).then(|| runner::without_file(id)))
 }
 
 pub(super) async fn find(store: &dyn Store, id: &str) -> Result<Job, CommandError> {
@@ -308,6 +309,11 @@ pub(super) async fn find(store: &dyn Store, id: &str) -> Result<Job, CommandErro
         WorkflowError::Store(error) => error.into(),
         unknown => CommandError::Usage(chain(&unknown)),
     })
+}
+
+/// The job with this id, or the job that it is the `reduce` of.
+async fn find_parent(store: &dyn Store, id: &str) -> Result<Job, CommandError> {
+    parent_job(store, find(store, id).await?).await
 }
 
 /// The job itself, or the job that it is the `reduce` of.
@@ -327,30 +333,15 @@ pub(super) async fn whole(store: &dyn Store, id: &str) -> Result<Option<Job>, Co
     }
 }
 
-/// The latest job that was started from a file and has not ended.
-async fn latest(store: &dyn Store) -> Result<Option<Job>, CommandError> {
+/// The latest job that was started from a file that `is_meant`, and has not ended.
+async fn latest_open(
+    store: &dyn Store,
+    is_meant: impl Fn(&Job, &Origin) -> bool,
+) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
-        let is_parent = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
-        if is_parent && runner::is_open(store, &job).await? {
+        let is_meant = Origin::read(&job).is_some_and(|origin| is_meant(&job, &origin));
+        if is_meant && runner::is_open(store, &job).await? {
             return Ok(Some(job));
-        }
-    }
-    Ok(None)
-}
-
-/// A job of this file that has not ended, and is not one of the `closed` ones.
-async fn unfinished_job(
-    store: &Arc<dyn Store>,
-    file: &WorkflowFile,
-    closed: &[String],
-) -> Result<Option<String>, CommandError> {
-    let origin = Origin::file(file);
-    for job in Job::all(&**store).await?.into_iter().rev() {
-        if Origin::read(&job).as_ref() == Some(&origin)
-            && !closed.contains(&job.id)
-            && runner::is_open(&**store, &job).await?
-        {
-            return Ok(Some(job.id));
         }
     }
     Ok(None)
@@ -445,7 +436,8 @@ async fn work(
     };
     let stop = StopSignal(requested);
     let ended = {
-        let running = Box::pin(runner::run(store, job, &file, checked, &settings, &stop));
+        let run = FileRun { store, file: &file, settings: &settings, stop: &stop };
+        let running = Box::pin(runner::run(run, job, checked));
         tokio::select! {
             ended = running => Some(ended),
             () = second_signal(&request, &reporter) => None,

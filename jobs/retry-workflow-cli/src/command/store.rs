@@ -33,13 +33,9 @@ pub(super) enum Address {
     Postgres(postgres::Server),
 }
 
-/// The identity of a file.
+/// The identity of a file: its device, and its number there.
 #[cfg(feature = "board")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileId {
-    device: u64,
-    number: u64,
-}
+pub(super) type FileId = (u64, u64);
 
 impl Address {
     /// Chooses the given store, the one that the environment names, or the file in this folder.
@@ -106,7 +102,7 @@ impl Address {
                 use std::os::unix::fs::MetadataExt as _;
 
                 let file = std::fs::metadata(path).ok()?;
-                Some(FileId { device: file.dev(), number: file.ino() })
+                Some((file.dev(), file.ino()))
             }
             #[cfg(not(unix))]
             Self::File(_) => None,

@@ -142,7 +142,7 @@ impl InputReader {
         let end = self.each(&Pipe::default(), &mut |item| {
             let id = checked.rule.id(&item, template).map_err(|why| {
                 let message = format!("the id of {} {why}", describe(&self.name(), &item));
-                Halt::Failed(self.wrong(vec![self.mistake(message)]))
+                self.wrong(vec![self.mistake(message)])
             })?;
             give(NewItem::new(id, item.value.to_string()))
         });

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use super::{Reports, RunSettings, handlers};
+use super::{FileRun, Reports, handlers};
 use crate::file::WorkflowFile;
 use crate::steps::command_env::{ValueFile, Workspace};
 use crate::steps::step::Steps;
@@ -47,12 +47,9 @@ async fn last_part(store: &dyn Store, job: &Job) -> Result<Job, StoreError> {
 
 /// Runs the steps of `on_finish`, if there are any, and this process is the last one that worked on
 /// the job; returns what went wrong.
-pub(super) async fn finish(
-    store: &dyn Store,
-    file: &WorkflowFile,
-    mut reports: Reports,
-    settings: &RunSettings,
-) -> Result<Reports, StoreError> {
+pub(super) async fn finish(run: FileRun<'_>, mut reports: Reports) -> Result<Reports, StoreError> {
+    let FileRun { file, settings, .. } = run;
+    let store = &**run.store;
     let job = reports.job.job.clone();
     let part = match &reports.setup {
         Some(setup) => setup.job.clone(),
@@ -82,7 +79,7 @@ pub(super) async fn finish(
     };
     let is_interrupted = Cell::new(false);
     let run = async |key| {
-        let outcome = run(file, steps, &job.id, text, key).await;
+        let outcome = run_steps(file, steps, &job.id, text, key).await;
         is_interrupted.set(outcome.is_none());
         outcome
     };
@@ -97,7 +94,7 @@ pub(super) async fn finish(
 }
 
 /// Runs the steps; `None` if they were interrupted.
-async fn run(
+async fn run_steps(
     file: &WorkflowFile,
     steps: &Steps,
     job: &str,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chain::Chain;
-use super::{RunSettings, StopSignal, commands};
+use super::{FileRun, commands};
 use crate::steps::command_env::Workspace;
 use crate::steps::list::{AttemptTerms, Attempted};
 use crate::steps::step::Steps;
@@ -16,24 +16,22 @@ use retry_workflow::{
 
 /// Runs commands one after another, until one fails. On resume, a command that failed starts over.
 pub(super) async fn run_chain(
+    run: FileRun<'_>,
     chain: &Arc<Chain>,
     job: Job,
-    workspace: &Arc<Workspace>,
-    settings: &RunSettings,
-    stop: &StopSignal,
 ) -> Result<JobReport, WorkflowError> {
     let Chain { store, names, steps, scope, .. } = &**chain;
     commands::remember(&**store, &job.id, steps).await?;
     let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
-    let runner = settings.runner(store, &job, policy, stop).max_parallel(1);
+    let runner = run.runner(&job, policy).max_parallel(1);
     let mut graph = Graph::from(runner).redrive_dead();
     for (at, (name, step)) in names.iter().zip(&steps.0).enumerate() {
         let work = Task {
             steps: Steps(vec![step.clone()]),
-            workspace: Arc::clone(workspace),
+            workspace: Arc::clone(&run.file.workspace),
             scope: scope.clone(),
             link: Some((at, Arc::clone(chain))),
-            restarts: settings.restart_items,
+            restarts: run.settings.restart_items,
             postpones: chain.postpones,
         };
         let before = at.checked_sub(1).and_then(|before| names.get(before));

@@ -280,7 +280,7 @@ impl std::error::Error for StepError {
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// Ensures that no more commands start, and that commands killed from now on are not reported.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody has a keeper"))]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no process has a keeper"))]
 pub(crate) fn end_of_commands() {
     ENDS.store(true, Ordering::SeqCst);
 }

@@ -182,17 +182,17 @@ impl ProcessTree {
                 let _ = kill_process(process, Signal::TERM);
             }
         }
-        let nobody_is_there = async {
+        let has_ended = async {
             while self.is_there() {
                 sleep(Duration::from_millis(10)).await;
             }
         };
         // Other processes may need time to clean up as well.
-        let nobody_writes = async { tokio::join!(child.wait(), reading) };
+        let is_read = async { tokio::join!(child.wait(), reading) };
         let gone = async {
             tokio::select! {
-                () = nobody_is_there => {}
-                _ = nobody_writes => {}
+                () = has_ended => {}
+                _ = is_read => {}
             }
         };
         let gone = async {

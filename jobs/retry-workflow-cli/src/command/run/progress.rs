@@ -109,8 +109,9 @@ impl Progress {
 #[derive(Debug)]
 pub(super) struct ProgressReporter {
     output: Output,
-    /// The expected job, with its tasks and the tasks of its `reduce`.
-    expected: Expected,
+    /// The expected job, and the tasks of its parts.
+    job: String,
+    tasks: TasksOfFile,
     state: Mutex<JobState>,
 }
 
@@ -140,19 +141,6 @@ struct Since {
 /// The shortest time between two plain lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The expected size of a job and its parts before it begins.
-#[derive(Debug, Default)]
-struct Expected {
-    job: String,
-    tasks: TasksOfFile,
-}
-
-impl Expected {
-    fn tasks_of(&self, job: &str) -> Option<Tasks> {
-        self.tasks.of(job, &self.job)
-    }
-}
-
 impl ProgressReporter {
     pub(super) fn new(how: &RunArguments, json: bool) -> Self {
         let output = if json || how.quiet {
@@ -167,12 +155,13 @@ impl ProgressReporter {
         } else {
             Output::Lines
         };
-        Self { output, expected: Expected::default(), state: Mutex::default() }
+        let (job, tasks) = (String::new(), TasksOfFile::default());
+        Self { output, job, tasks, state: Mutex::default() }
     }
 
     /// Sets the tasks of a job and of its `reduce`.
     pub(super) fn expecting(self, job: &str, tasks: TasksOfFile) -> Self {
-        Self { expected: Expected { job: job.to_owned(), tasks }, ..self }
+        Self { job: job.to_owned(), tasks, ..self }
     }
 
     /// Shows an event of a job: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
@@ -181,7 +170,7 @@ impl ProgressReporter {
             JobEvent::Started { job, counts, .. } => {
                 let mut state = self.state();
                 *state = JobState::default();
-                let tasks = self.expected.tasks_of(job);
+                let tasks = self.tasks.of(job, &self.job);
                 self.update(&mut state, Progress { counts, tasks, ..Progress::default() });
             }
             JobEvent::Progress { counts, input_complete, running, waits_for, .. } => {
@@ -372,7 +361,10 @@ fn in_seconds(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::command::arguments::Arguments;
 
     fn at(succeeded: u64, dead: u64, pending: u64, total_known: bool) -> Progress {
         let mut counts = Counts::default();
@@ -414,16 +406,17 @@ mod tests {
         assert_eq!(waits(Waiting::Store, 0), "0 of 2 items (0 %), waiting for the store");
     }
 
+    fn reporter(line: &str, json: bool) -> ProgressReporter {
+        let words = std::iter::once("retry-workflow").chain(line.split(' '));
+        let arguments = Arguments::try_parse_from(words).unwrap();
+        ProgressReporter::new(arguments.command.runs().unwrap(), json)
+    }
+
     #[test]
     fn nothing_is_shown_to_machines_or_with_quiet() {
-        let quiet = RunArguments { quiet: true, ..RunArguments::default() };
-        assert!(matches!(ProgressReporter::new(&quiet, false).output, Output::Silent));
-        assert!(matches!(
-            ProgressReporter::new(&RunArguments::default(), true).output,
-            Output::Silent
-        ));
-        let plain = RunArguments { no_progress: true, ..RunArguments::default() };
-        let reporter = ProgressReporter::new(&plain, false);
+        assert!(matches!(reporter("run job.yml --quiet", false).output, Output::Silent));
+        assert!(matches!(reporter("run job.yml", true).output, Output::Silent));
+        let reporter = reporter("run job.yml --no-progress", false);
         assert!(matches!(reporter.output, Output::Lines));
         reporter.update(&mut reporter.state(), at(1, 0, 1, true));
         reporter.on_event(&JobEvent::Failures(&[]));

@@ -210,7 +210,7 @@ fn error_policy_key(name: &'static str) -> Value {
                     "properties": { "custom": named("text", "The name of a handler") },
                 },
             ] }),
-            "What happens to an item whose steps have failed for good [default: dlq]",
+            "The decision on an item whose steps have failed permanently [default: dlq]",
         ),
         "continue_on_failure" => {
             yes_or_no("false: the first failure stops the job [default: true]")
@@ -220,9 +220,10 @@ fn error_policy_key(name: &'static str) -> Value {
             &json!({ "type": "number" }),
             "The job stops when more than this share of the ended items failed",
         ),
-        "minimum_items" => {
-            whole(0, "How many items must have ended before failure_threshold counts [default: 10]")
-        }
+        "minimum_items" => whole(
+            0,
+            "The number of items that must have ended before failure_threshold counts [default: 10]",
+        ),
         "error_collection" => key(
             &json!({ "anyOf": [
                 { "enum": ["aggregate", "immediate"] },

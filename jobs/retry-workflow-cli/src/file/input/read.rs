@@ -78,6 +78,12 @@ pub(crate) enum Halt {
     Failed(FileError),
 }
 
+impl From<FileError> for Halt {
+    fn from(error: FileError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Receives values one by one.
 pub(crate) type Sink<'a> = dyn FnMut(Item) -> Result<(), Halt> + 'a;
 
@@ -117,12 +123,15 @@ pub(crate) fn read(
         Some(format) => format,
         None => sniffed(&mut *input.reader, path).map_err(|error| failed(&input, &error))?,
     };
-    let found = InputEnd { was_found: true, list_inside: None };
-    match format {
-        Format::Json => json(input, path, each),
-        Format::JsonLines => json_lines(input, each).map(|()| found),
-        Format::Csv => csv(input, each).map(|()| found),
-        Format::Lines => lines(input, each).map(|()| found),
+    let read = match format {
+        Format::Json => return json(input, path, each),
+        Format::JsonLines => json_lines(input, each),
+        Format::Csv => csv(input, each),
+        Format::Lines => lines(input, each),
+    };
+    match read {
+        Err(Halt::Failed(error)) => Err(error),
+        Ok(()) | Err(Halt::Enough) => Ok(InputEnd { was_found: true, list_inside: None }),
     }
 }
 
@@ -142,10 +151,10 @@ fn sniffed(reader: &mut dyn BufRead, path: &ItemPath) -> io::Result<Format> {
     }
 }
 
-fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     let mut position = 0;
     each_line(&mut input, &mut |input, number, line| {
-        let Some(text) = as_text(line) else { return Err(no_text(input, number)) };
+        let text = as_text(line).ok_or_else(|| no_text(input, number))?;
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -158,16 +167,16 @@ fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
                 why(&error)
             };
             let message = format!("this line is not JSON: {what}");
-            Halt::Failed(in_line(input, number, text, column, message))
+            in_line(input, number, text, column, message)
         })?;
         each(Item { position, place: ItemPlace::Line(number), value })
     })
 }
 
-fn lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+fn lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     let mut position = 0;
     each_line(&mut input, &mut |input, number, line| {
-        let Some(text) = as_text(line) else { return Err(no_text(input, number)) };
+        let text = as_text(line).ok_or_else(|| no_text(input, number))?;
         let text = text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Ok(());
@@ -181,14 +190,14 @@ fn as_text(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok()
 }
 
-fn no_text(input: &Opened, line: u64) -> Halt {
+fn no_text(input: &Opened, line: u64) -> FileError {
     let message = format!("this input is not UTF-8 text: see line {line}");
-    Halt::Failed(FileError::whole(&input.name, message))
+    FileError::whole(&input.name, message)
 }
 
 type EachLine<'a> = dyn FnMut(&Opened, u64, &[u8]) -> Result<(), Halt> + 'a;
 
-fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), FileError> {
+fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), Halt> {
     let mut line = Vec::new();
     let mut number = 0;
     loop {
@@ -198,14 +207,10 @@ fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), FileErro
             Ok(_) => number += 1,
             Err(error) => {
                 let message = format!("cannot read the items: {error}");
-                return Err(FileError::whole(&input.name, message));
+                return Err(FileError::whole(&input.name, message).into());
             }
         }
-        match each(input, number, &line) {
-            Ok(()) => {}
-            Err(Halt::Enough) => return Ok(()),
-            Err(Halt::Failed(error)) => return Err(error),
-        }
+        each(input, number, &line)?;
     }
 }
 
@@ -218,7 +223,7 @@ fn in_line(input: &Opened, number: u64, line: &str, column: usize, message: Stri
     FileError::new(Arc::new(source), vec![Mistake { message, span }])
 }
 
-fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     let Opened { reader, name, .. } = input;
     let mut reader = csv::ReaderBuilder::new().from_reader(reader);
     let wrong = |error: &csv::Error| {
@@ -245,7 +250,7 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
                 "the header of this CSV names `{}` twice: name each column once",
                 crate::file::shown_value::short(header)
             );
-            return Err(FileError::whole(&name, message));
+            return Err(FileError::whole(&name, message).into());
         }
     }
     let mut record = csv::StringRecord::new();
@@ -255,11 +260,7 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
         let line = record.position().map_or(0, csv::Position::line);
         let fields = names.iter().zip(&record);
         let map: Map<_, _> = fields.map(|(name, field)| (name.to_owned(), field.into())).collect();
-        match each(Item { position, place: ItemPlace::Line(line), value: map.into() }) {
-            Ok(()) => {}
-            Err(Halt::Enough) => return Ok(()),
-            Err(Halt::Failed(error)) => return Err(error),
-        }
+        each(Item { position, place: ItemPlace::Line(line), value: map.into() })?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Selection {
             if self.max_items.is_some_and(|most| taken >= most) {
                 return Err(Halt::Enough);
             }
-            if !picked(&item).map_err(Halt::Failed)? {
+            if !picked(&item)? {
                 return Ok(());
             }
             if skipped < self.offset {
@@ -125,7 +125,7 @@ impl Selection {
             None => Order::Spooled(Spool::new().map_err(|error| spool_failed(&error))?, Vec::new()),
         };
         let end = read(&mut |item| {
-            if !picked(&item).map_err(Halt::Failed)? {
+            if !picked(&item)? {
                 return Ok(());
             }
             let mut keys = Vec::with_capacity(self.sort_by.len());
@@ -134,7 +134,7 @@ impl Selection {
                 let value = value.map(|value| sortable(value, types));
                 if let Some(value) = &value {
                     same_kind(key, value, types, item.position, known)
-                        .map_err(|message| Halt::Failed(wrong(source, self.sort_span, message)))?;
+                        .map_err(|message| wrong(source, self.sort_span, message))?;
                 }
                 keys.push(value);
             }
@@ -154,9 +154,7 @@ impl Selection {
                     }
                 }
                 Order::Spooled(spool, entries) => {
-                    let held = spool
-                        .put(&item.value)
-                        .map_err(|error| Halt::Failed(spool_failed(&error)))?;
+                    let held = spool.put(&item.value).map_err(|error| spool_failed(&error))?;
                     entries.push(entry(held));
                 }
             }

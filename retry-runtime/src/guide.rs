@@ -1,6 +1,19 @@
 //! Pages on how to choose, protect, observe, change and test retries.
 //!
-//! Start with [`policies`]. The options themselves are listed at [`retry`](macro@crate::retry).
+//! The pages in reading order; all options are listed at [`retry`](macro@crate::retry):
+//!
+//! 1. [`policies`]: a policy for a service, four bounds in time, values known only at runtime
+//! 2. [`errors`]: the failures that are retried
+//! 3. [`servers`] and [`http`]: waits that servers ask for, `Retry-After`, reqwest, tower
+//! 4. [`breakers`]: breakers and quotas that calls share
+//! 5. [`hedging`]: a second attempt beside a slow one
+//! 6. [`files`] and [`overrides`]: policies from a configuration, and changes at runtime
+//! 7. [`closures`]: retries without the attribute
+//! 8. [`observing`] and [`watching`]: events, metrics, Grafana, alerts
+//! 9. [`testing`]: tests without waits
+//! 10. [`cancellation`] and [`nested`]: dropped futures, and retries inside retries
+//! 11. [`libraries`]: a library that retries
+//! 12. [`costs`] and [`comparison`]: figures, and other libraries
 
 /// Creates a module for each page. The links of a page name files, and its last lines define them
 /// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
@@ -37,8 +50,10 @@ pages! {
     servers: "guide/servers.md";
     /// `Retry-After`, reqwest, tower.
     http: "guide/http.md";
-    /// Policies in files, and retries without the attribute.
+    /// Policies, breakers and quotas from a configuration.
     files: "guide/files.md";
+    /// Retries of closures: `Retrier`.
+    closures: "guide/closures.md";
     /// Tests of code that retries.
     testing: "guide/testing.md";
     /// The effects of a dropped future, `cancel`, a panic and a deadline.

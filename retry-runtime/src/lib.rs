@@ -11,8 +11,17 @@
 //! }
 //! ```
 //!
-//! One dependency, one attribute. A policy that cannot work does not compile. The
-//! [`guide`] has a page for each task.
+//! A policy that cannot work does not compile. A bare `#[retry]` makes 3 attempts after any
+//! failure, without jitter.
+//!
+//! ```toml
+//! [dependencies]
+//! retry-runtime = "0.1"
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] } # for async functions
+//! ```
+//!
+//! The [`guide`] has a page for each task. The repository has [examples], [a whole service],
+//! [tables for migrating] from other libraries, and the [changelog].
 //!
 //! # Where to begin
 //!
@@ -61,6 +70,24 @@
 //! there: [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
 //! name; `#[classifies]` is refused ([`classify::register`] does the same); an error with
 //! `#[derive(Classify)]` is known where it is returned, but not inside another error.
+//!
+// The manifest has the address of the repository, and no crate is released without one. Pages that
+// are built here lead to the files beside them.
+#![cfg_attr(docsrs, doc = concat!(
+    "[examples]: ", env!("CARGO_PKG_REPOSITORY"), "/tree/HEAD/examples\n",
+    "[a whole service]: ", env!("CARGO_PKG_REPOSITORY"), "/tree/HEAD/examples/service\n",
+    "[tables for migrating]: ", env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/MIGRATING.md\n",
+    "[changelog]: ", env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/CHANGELOG.md\n",
+))]
+#![cfg_attr(
+    not(docsrs),
+    doc = "\
+[examples]: ../../../examples
+[a whole service]: ../../../examples/service
+[tables for migrating]: ../../../docs/MIGRATING.md
+[changelog]: ../../../CHANGELOG.md
+"
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]

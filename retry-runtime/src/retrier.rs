@@ -9,23 +9,26 @@
 //! use retry_runtime::retrier::ForError;
 //! use retry_runtime::{Policy, RetryError, Retrier};
 //! use std::io::Error;
+//! use tokio::net::TcpStream;
 //!
 //! struct Client {
+//!     address: String,
 //!     reads: Retrier,
 //!     writes: Retrier<ForError<Error>>,
 //! }
 //!
 //! impl Client {
-//!     fn new(policy: Policy, marker: String) -> Self {
+//!     fn new(address: String, policy: Policy, marker: String) -> Self {
 //!         Self {
+//!             address,
 //!             reads: Retrier::new(policy).retry_on([network, server_error]),
 //!             writes: Retrier::new(policy)
 //!                 .when(move |error: &Error| error.to_string().contains(&marker)),
 //!         }
 //!     }
 //!
-//!     async fn read(&self) -> Result<u32, RetryError<Error>> {
-//!         self.reads.run(|| async { Ok(7) }).await
+//!     async fn connect(&self) -> Result<TcpStream, RetryError<Error>> {
+//!         self.reads.run(|| TcpStream::connect(&self.address)).await
 //!     }
 //! }
 //! ```
@@ -70,21 +73,19 @@ pub use crate::classify::fault::Fault;
 ///
 /// ```
 /// use retry_runtime::matchers::{network, timeout};
-/// use retry_runtime::{Backoff, Policy, Retrier};
-/// use std::io::{Error, ErrorKind};
+/// use retry_runtime::{Policy, RetryError, Retrier};
+/// use tokio::net::TcpStream;
 ///
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// async fn connect(address: &str) -> Result<TcpStream, RetryError<std::io::Error>> {
+///     Retrier::new(Policy::new().attempts(5))
+///         .retry_on([network, timeout])
+///         .run(|| TcpStream::connect(address))
+///         .await
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let mut calls = 0;
-/// let result = Retrier::new(Policy::new().attempts(5))
-///     .retry_on([network, timeout])
-///     .run(|| {
-///         calls += 1;
-///         let outcome = if calls < 3 { Err(Error::from(ErrorKind::ConnectionRefused)) } else { Ok(calls) };
-///         async move { outcome }
-///     })
-///     .await;
-/// assert_eq!(result.unwrap(), 3);
+/// #     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+/// #     connect(&server.local_addr().unwrap().to_string()).await.unwrap();
 /// # }
 /// ```
 #[derive(Clone)]

@@ -22,6 +22,7 @@ pages! {
     Servers: "../../retry-runtime/src/guide/servers.md";
     Http: "../../retry-runtime/src/guide/http.md";
     Files: "../../retry-runtime/src/guide/files.md";
+    Closures: "../../retry-runtime/src/guide/closures.md";
     Testing: "../../retry-runtime/src/guide/testing.md";
     Cancellation: "../../retry-runtime/src/guide/cancellation.md";
     Nested: "../../retry-runtime/src/guide/nested.md";

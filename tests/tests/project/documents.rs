@@ -272,6 +272,36 @@ fn links_between_pages_of_a_guide_lead_to_modules_in_the_documentation() {
     assert_none(&mistakes);
 }
 
+/// The page of the library on docs.rs leads to files of the repository, whose address is known
+/// only at a release.
+#[test]
+fn links_from_docs_rs_to_the_repository_lead_somewhere() {
+    let library = fs::read_to_string(root().join("retry-runtime/src/lib.rs")).expect("a library");
+    let paths = |begin: &str| -> Vec<String> {
+        let after = library.split(begin).skip(1);
+        let path = after.map(|rest| rest.split(['\\', '\n']).next().unwrap_or_default().to_owned());
+        path.collect()
+    };
+    let (released, here) = (paths("/HEAD/"), paths("]: ../../../"));
+    assert_eq!(released, here);
+    assert!(released.len() >= 4, "{released:?}");
+    let missing: Vec<_> = released.iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Rustdoc sorts modules by name, so the list of the guide has the order.
+#[test]
+fn the_guide_lists_each_page() {
+    let module = fs::read_to_string(root().join("retry-runtime/src/guide.rs")).expect("the guide");
+    let (list, _) = module.split_once("\n\n").expect("a list");
+    for (path, _) in pages() {
+        if path.starts_with("retry-runtime/src/guide") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            assert!(list.contains(&format!("[`{name}`]")), "{name}");
+        }
+    }
+}
+
 #[test]
 fn code_of_each_page_of_the_guide_is_compiled() {
     let compiled = fs::read_to_string(root().join("tests/src/lib.rs")).expect("the list of pages");

@@ -262,9 +262,9 @@ pub fn cures(word: &str, written: &str, table: &[Row]) -> impl Iterator<Item = S
 pub fn in_file(cure: &str) -> String {
     let Some((name, value)) = cure.split_once(" = ") else { return cure.to_owned() };
     match value.split_once('(') {
-        Some((curve, setting)) if setting.contains(" = ") => {
+        Some((kind, setting)) if setting.contains(" = ") => {
             let setting = setting.trim_end_matches(')').replace(" = ", ": ");
-            format!("{name}: {{ {curve}: {{ {setting} }} }}")
+            format!("{name}: {{ {kind}: {{ {setting} }} }}")
         }
         // The value is code.
         Some(_) => name.to_owned(),

@@ -2,9 +2,8 @@
 
 use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
-use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Ident, token};
+use syn::token;
 
 use super::Args;
 use super::table::FUNCTION;
@@ -12,7 +11,7 @@ use super::values::Reading;
 use crate::options::settings::POLICY;
 use crate::options::{self, backoff, matcher};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{at_next, each, set_twice, up_to_comma, written};
+use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
 
@@ -75,10 +74,7 @@ impl Args {
         scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
-        if !input.peek(Ident::peek_any) {
-            return Err(at_next(input, "expected an option, such as `attempts = 5` or `jitter`"));
-        }
-        let name = Ident::parse_any(input)?;
+        let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;
         let word = name.to_string();
         let setting = self.policy.settings.option(&word);
         let option = FUNCTION

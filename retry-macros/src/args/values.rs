@@ -1,19 +1,20 @@
 //! The parsers of the values of a function's options.
 
 use proc_macro2::Span;
+use retry_rules::Field;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, LitBool, Pat, Token, parenthesized, token};
+use syn::{Expr, Ident, Pat, Path, Token, parenthesized, token};
 
-use super::{Breaker, OnFailure};
+use super::{Args, Breaker, OnFailure, PolicyBase};
 use crate::function::types;
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
 use crate::options::settings::BREAKER;
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals, meant, up_to_comma};
 use crate::tokens::text::token_text;
-use crate::value::runtime::Scope;
+use crate::value::runtime::{Scope, ValueKind};
 use crate::value::{self, Value};
 
 /// An option whose value is about to be parsed.
@@ -32,8 +33,30 @@ impl Reading<'_> {
     }
 
     /// Parses the `=`.
-    pub(super) fn equals(&self) -> syn::Result<()> {
+    fn equals(&self) -> syn::Result<()> {
         equals(self.name, self.input, self.example)
+    }
+
+    /// Parses a value, each of which is a word. `message` is the error for another word.
+    fn word<T: Copy>(&self, words: &[(&str, T)], message: &str) -> syn::Result<T> {
+        self.equals()?;
+        let value = self.input.fork();
+        let word = Ident::parse_any(self.input).map(|word| word.to_string()).unwrap_or_default();
+        let found = words.iter().find(|(known, _)| *known == word);
+        found.map(|(_, value)| *value).ok_or_else(|| at_next(&value, message))
+    }
+
+    /// Parses a value that belongs to the function, and not to a call.
+    fn constant(&self) -> syn::Result<Expr> {
+        let (expr, Self { name, example, .. }) = (self.expr()?, self);
+        if self.scope.runtime(&expr).is_none() {
+            return Ok(expr);
+        }
+        let message = format!(
+            "`{name}` belongs to the function and is the same for all its calls: write a literal \
+             or a constant, such as `{name} = {example}`"
+        );
+        Err(error(expr, message))
     }
 }
 
@@ -42,10 +65,27 @@ pub(super) fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
     matcher::list(option.input, option.name, option.errors)
 }
 
+/// A function of the error replaces the wait that a server asked for. One that also takes the wait
+/// that would follow adjusts it.
+pub(super) fn retry_after(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
+    let expr = option.expr()?;
+    if matches!(&expr, Expr::Lit(_)) {
+        return Err(error(
+            expr,
+            "`retry_after` takes a function of the error, `Fn(&E) -> Option<Duration>`: write \
+             `retry_after = |error| error.wait()`; the header `Retry-After` is read without it if \
+             the error is a `StatusError` (`http::check`)",
+        ));
+    }
+    let sees_wait = matches!(&expr, Expr::Closure(closure) if closure.inputs.len() == 2);
+    *(if sees_wait { &mut args.adjust_wait } else { &mut args.retry_after }) = Some(expr);
+    Ok(())
+}
+
 pub(super) fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if option.input.is_empty() || option.input.peek(Token![,]) {
-        return Err(syn::Error::new(
-            option.name.span(),
+        return Err(error(
+            option.name,
             "`breaker` needs a circuit breaker: a shared one, as in `breaker = DB`, or an inline \
              one for this function alone, as in `breaker(failure_threshold = 5)`",
         ));
@@ -86,26 +126,14 @@ fn check_shared(
                 declared(&format!("{named},{rest}"))
             )
         }
-        Expr::Call(call) => match &*call.func {
-            Expr::Path(path) => {
-                let mut segments = path.path.segments.iter().rev();
-                let is_new = segments.next().is_some_and(|last| last.ident == "new")
-                    && segments.next().is_some_and(|owner| owner.ident == kind);
-                if !is_new {
-                    return Ok(());
-                }
-                let arguments = token_text(&call.args);
-                format!(
-                    "this creates a {option} for each call, so that no two calls share it and it \
-                     never acts: {}",
-                    declared(&arguments)
-                )
-            }
-            _ => return Ok(()),
-        },
+        Expr::Call(call) if types::is_new(&call.func, kind) => format!(
+            "this creates a {option} for each call, so that no two calls share it and it never \
+             acts: {}",
+            declared(&token_text(&call.args))
+        ),
         _ => return Ok(()),
     };
-    Err(syn::Error::new_spanned(expr, message))
+    Err(error(expr, message))
 }
 
 /// Rejects `DB(failure_threshold = 5)`: settings belong where a breaker is created.
@@ -121,7 +149,7 @@ fn check_call(expr: &Expr) -> syn::Result<()> {
         return Ok(());
     }
     let (shared, settings) = (token_text(&call.func), token_text(&call.args));
-    Err(syn::Error::new_spanned(
+    Err(error(
         expr,
         format!(
             "a shared breaker is configured where it is declared: write `breaker = {shared}`, or \
@@ -130,10 +158,10 @@ fn check_call(expr: &Expr) -> syn::Result<()> {
     ))
 }
 
-pub(super) fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
+pub(super) fn quota(option: &mut Reading<'_>) -> syn::Result<Expr> {
     if option.input.peek(token::Paren) {
-        return Err(syn::Error::new(
-            option.name.span(),
+        return Err(error(
+            option.name,
             "a quota limits nothing unless calls share it: write `quota = OUTBOUND`, and declare \
              `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
         ));
@@ -153,197 +181,198 @@ fn without_reference(expr: Expr) -> Expr {
     }
 }
 
-pub(super) fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
+pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
     const NAMES: [&str; 3] = ["stop", "continue", "fallback"];
-    let wrong = |span: Span, hint: String| {
-        syn::Error::new(
-            span,
-            format!(
-                "unknown action{hint}`on_failure` is `stop` (the default), `continue` or `fallback(f)`"
-            ),
-        )
+
+    option.equals()?;
+    let input = option.input;
+    let wrong = |place: &Ident, hint: &str| {
+        let message = format!(
+            "unknown action{hint}`on_failure` is `stop` (the default), `continue` or `fallback(f)`"
+        );
+        Err(error(place, message))
     };
-    if !input.peek(Ident::peek_any) {
-        return Err(match input.parse::<Expr>() {
-            Ok(value) => {
-                let call = match &value {
-                    Expr::Closure(_) => format!("fallback({})", token_text(&value)),
-                    _ => format!("fallback(|_| {})", token_text(&value)),
-                };
-                syn::Error::new_spanned(
-                    &value,
-                    format!("`on_failure` takes an action: to return this instead, write `{call}`"),
-                )
-            }
-            Err(_) => wrong(option.span(), "; ".to_owned()),
-        });
+    let word = input.fork().call(Ident::parse_any).map(|word| word.to_string()).unwrap_or_default();
+    if word.is_empty() || word.starts_with(char::is_uppercase) {
+        // `0`, `Ok(0)`, `None`: what the caller is to get.
+        let Ok(value) = input.parse::<Expr>() else { return wrong(option.name, "; ") };
+        let arguments = if matches!(value, Expr::Closure(_)) { "" } else { "|_| " };
+        let message = format!(
+            "`on_failure` takes an action: to return this instead, write \
+             `fallback({arguments}{})`",
+            token_text(&value)
+        );
+        return Err(error(value, message));
     }
     let name = Ident::parse_any(input)?;
-    let word = name.to_string();
-    match word.as_str() {
-        "stop" => Ok(OnFailure::Stop),
-        "continue" => Ok(OnFailure::Continue),
-        "fallback" => {
-            let missing = "`fallback` needs a function or a closure: write `on_failure = fallback(f)` or `fallback(|error| …)`";
-            if !input.peek(token::Paren) {
-                return Err(syn::Error::new(name.span(), missing));
-            }
-            let content;
-            parenthesized!(content in input);
-            if content.is_empty() {
-                return Err(syn::Error::new(name.span(), missing));
-            }
+    match (word.as_str(), meant(&word, &NAMES)) {
+        ("stop", _) => Ok(OnFailure::Stop),
+        ("continue", _) => Ok(OnFailure::Continue),
+        ("fallback", _) => {
+            let content = grammar::parentheses(input).ok_or_else(|| {
+                error(
+                    name,
+                    "`fallback` needs a function or a closure: write `on_failure = fallback(f)` or \
+                     `fallback(|error| …)`",
+                )
+            })?;
             let function = content.parse()?;
-            content.parse::<Option<Token![,]>>()?;
-            if content.is_empty() {
-                Ok(OnFailure::Fallback(function))
-            } else {
-                Err(syn::Error::new_spanned(
-                    content.cursor().token_stream(),
-                    "`fallback` takes one callable: the function's arguments are in scope, \
-                     so write `fallback(|error| f(id, error))`",
-                ))
-            }
+            grammar::last(
+                &content,
+                "`fallback` takes one callable: the function's arguments are in scope, so write \
+                 `fallback(|error| f(id, error))`",
+            )?;
+            Ok(OnFailure::Fallback(function))
         }
-        // `Ok(0)`, `None`: what the caller is to get.
-        word if word.starts_with(char::is_uppercase) => {
-            let rest = up_to_comma(input);
-            Err(syn::Error::new_spanned(
-                quote::quote!(#name #rest),
-                format!(
-                    "`on_failure` takes an action: to return this instead, write `fallback(|_| \
-                     {word}{})`",
-                    token_text(&rest)
-                ),
-            ))
+        (_, Some(meant)) => {
+            let message = grammar::unknown("action", &word, Some(meant), "");
+            Err(error(name, message))
         }
-        _ => Err(match meant(&word, &NAMES) {
-            Some(meant) => {
-                syn::Error::new(name.span(), grammar::unknown("action", &word, Some(meant), ""))
-            }
-            None => {
-                wrong(name.span(), format!(" `{word}`; to call it, write `fallback({word})`; "))
-            }
-        }),
+        _ => wrong(&name, &format!(" `{word}`; to call it, write `fallback({word})`; ")),
     }
 }
 
-/// Checks that this can be called with a `RetryError`.
-pub(super) fn map_error(map: Expr) -> syn::Result<Expr> {
-    let message = "`map_error` takes a function of the error of the call, `Fn(RetryError<E>) -> F`: write \
-                   `map_error = |error: RetryError<E>| …`, with the error of an attempt for `E`";
+/// Parses a function that can be called with a `RetryError`.
+pub(super) fn map_error(option: &mut Reading<'_>) -> syn::Result<Expr> {
+    let map = option.expr()?;
     let is_right = match &map {
         Expr::Lit(_) | Expr::Macro(_) | Expr::Block(_) => false,
-        Expr::Closure(closure) => match closure.inputs.first() {
-            Some(Pat::Type(_)) => closure.inputs.len() == 1 && types::mapped_error(&map).is_some(),
-            Some(_) => closure.inputs.len() == 1,
-            None => false,
-        },
+        Expr::Closure(closure) => {
+            let is_typed = matches!(closure.inputs.first(), Some(Pat::Type(_)));
+            closure.inputs.len() == 1 && (!is_typed || types::mapped_error(&map).is_some())
+        }
         _ => true,
     };
-    if is_right { Ok(map) } else { Err(syn::Error::new_spanned(map, message)) }
+    if is_right {
+        return Ok(map);
+    }
+    Err(error(
+        map,
+        "`map_error` takes a function of the error of the call, `Fn(RetryError<E>) -> F`: write \
+         `map_error = |error: RetryError<E>| …`, with the error of an attempt for `E`",
+    ))
+}
+
+pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
+    let expr = option.expr()?;
+    if !matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
+        return Ok(expr);
+    }
+    let message = format!(
+        "`on_retry` takes a function, which is called before each wait: write `on_retry = |event| \
+         {}`",
+        token_text(&expr)
+    );
+    Err(error(expr, message))
 }
 
 /// Parses the number of failures to keep: a literal, which is checked, or a constant.
-pub(super) fn history(option: &Reading<'_>) -> syn::Result<Value<u32>> {
-    let expr = option.expr()?;
-    if option.scope.runtime(&expr).is_some() {
-        return Err(syn::Error::new_spanned(
-            expr,
-            "`history` belongs to the function and is the same for all its calls: write a literal or \
-             a constant, such as `history = 5`",
-        ));
-    }
+pub(super) fn history(option: &mut Reading<'_>) -> syn::Result<Value<u32>> {
+    let expr = option.constant()?;
     option.scope.check_constant(&expr)?;
     let failures = value::count(expr, "history", option.example)?;
     match failures.known.and_then(retry_rules::history::complaint) {
         None => Ok(failures),
-        Some(complaint) => Err(syn::Error::new_spanned(failures, complaint)),
+        Some(complaint) => Err(error(failures, complaint)),
     }
 }
 
 /// Parses the level of the event `gave up`; returns the variant of `LogLevel`.
-pub(super) fn log(input: ParseStream) -> syn::Result<Ident> {
-    let value = input.fork();
-    let level = match Ident::parse_any(input) {
-        Ok(word) if word == "off" => "Off",
-        Ok(word) if word == "debug" => "Debug",
-        Ok(word) if word == "info" => "Info",
-        Ok(word) if word == "warn" => "Warn",
-        _ => {
-            return Err(at_next(
-                &value,
-                "`log` is the level at which `tracing` logs that a call gave up: write `log = off`, \
-                 `debug`, `info` or `warn`",
-            ));
-        }
-    };
+pub(super) fn log(option: &mut Reading<'_>) -> syn::Result<Ident> {
+    let level = option.word(
+        &[("off", "Off"), ("debug", "Debug"), ("info", "Info"), ("warn", "Warn")],
+        "`log` is the level at which `tracing` logs that a call gave up: write `log = off`, \
+         `debug`, `info` or `warn`",
+    )?;
     Ok(Ident::new(level, Span::mixed_site()))
 }
 
-pub(super) fn when_open(input: ParseStream) -> syn::Result<bool> {
-    let value = input.fork();
-    match Ident::parse_any(input) {
-        Ok(word) if word == "wait" => Ok(true),
-        Ok(word) if word == "give_up" => Ok(false),
-        _ => Err(at_next(
-            &value,
-            "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, \
-             or `wait`, which waits until the breaker admits it",
-        )),
+pub(super) fn when_open(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
+    args.waits_for_breaker = option.word(
+        &[("wait", true), ("give_up", false)],
+        "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, or \
+         `wait`, which waits until the breaker admits it",
+    )?;
+    if args.waits_for_breaker {
+        args.fields = args.fields.with(Field::WhenOpen);
     }
+    Ok(())
 }
 
-pub(super) fn nested_once(input: ParseStream) -> syn::Result<bool> {
-    let value = input.fork();
-    match Ident::parse_any(input) {
-        Ok(word) if word == "once" => Ok(true),
-        _ => Err(at_next(
-            &value,
-            "`nested` can only be `once`, which gives each annotated function that is called while \
-             this one is retried a single attempt: write `nested = once`, or leave it out",
-        )),
-    }
+pub(super) fn nested_once(option: &mut Reading<'_>) -> syn::Result<bool> {
+    option.word(
+        &[("once", true)],
+        "`nested` can only be `once`, which gives each annotated function that is called while \
+         this one is retried a single attempt: write `nested = once`, or leave it out",
+    )
 }
 
-pub(super) fn docs(input: ParseStream) -> syn::Result<bool> {
-    let value = input.fork();
-    let on: LitBool = input.parse().map_err(|_| {
-        at_next(
-            &value,
-            "`docs` must be `true` or `false`: write `docs = false` to leave the section out",
-        )
-    })?;
-    Ok(on.value)
+pub(super) fn docs(option: &mut Reading<'_>) -> syn::Result<bool> {
+    option.word(
+        &[("true", true), ("false", false)],
+        "`docs` must be `true` or `false`: write `docs = false` to leave the section out",
+    )
+}
+
+/// Parses the policy to start from.
+pub(super) fn policy(args: &mut Args, option: &mut Reading<'_>) -> syn::Result<()> {
+    let expr = option.expr()?;
+    if matches!(&expr, Expr::Lit(_)) {
+        return Err(error(
+            expr,
+            "`policy` takes a policy, not its name: write `const HTTP: Policy = policy!(attempts = 5, \
+             jitter);` and `policy = HTTP`",
+        ));
+    }
+    args.policy.base = Some(match option.scope.runtime(&expr).cloned() {
+        Some(inside) => PolicyBase::Runtime(option.scope.evaluate(ValueKind::Policy, inside)),
+        None => {
+            option.scope.check_constant(&expr)?;
+            PolicyBase::Constant(expr)
+        }
+    });
+    Ok(())
+}
+
+pub(super) fn name(option: &mut Reading<'_>) -> syn::Result<Expr> {
+    option.constant()
+}
+
+pub(super) fn context(option: &mut Reading<'_>) -> syn::Result<Ident> {
+    option.equals()?;
+    let missing = "`context` takes the name to bind: write `context = cx`";
+    option.input.parse().map_err(|_| at_next(option.input, missing))
+}
+
+pub(super) fn krate(option: &mut Reading<'_>) -> syn::Result<Path> {
+    option.equals()?;
+    let missing = "`crate` takes the path of this library: write `crate = my_name_for_it`";
+    option.input.call(Path::parse_mod_style).map_err(|_| at_next(option.input, missing))
+}
+
+pub(super) fn cloned(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
+    argument_names(option, "the arguments that the body consumes or changes")
+}
+
+pub(super) fn carried(option: &mut Reading<'_>) -> syn::Result<Vec<Ident>> {
+    argument_names(option, "the `mut` arguments that the next attempt goes on with")
 }
 
 /// Parses the names in parentheses after `clone` or `carry`.
-pub(super) fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>> {
+fn argument_names(option: &Reading<'_>, meaning: &str) -> syn::Result<Vec<Ident>> {
     let Reading { name, example, input, .. } = option;
-    let missing = || {
-        let message = format!("`{name}` names {meaning}: write `{name}{example}`");
-        syn::Error::new(name.span(), message)
-    };
     if input.peek(Token![=]) {
         let ahead = input.fork();
         ahead.parse::<Token![=]>()?;
         let names = up_to_comma(&ahead);
         let listed = token_text(&names).replace(['(', ')', '[', ']'], "");
-        return Err(syn::Error::new_spanned(names, format!("write `{name}({listed})`")));
+        return Err(error(names, format!("write `{name}({listed})`")));
     }
-    if !input.peek(token::Paren) {
-        return Err(missing());
-    }
-    let content;
-    parenthesized!(content in input);
-    if content.is_empty() {
-        return Err(missing());
-    }
-    let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|error| {
-        syn::Error::new(
-            error.span(),
-            format!("`{name}` takes the names of arguments: write `{name}{example}`"),
-        )
+    let content = grammar::parentheses(input)
+        .ok_or_else(|| error(name, format!("`{name}` names {meaning}: write `{name}{example}`")))?;
+    let names = content.parse_terminated(Ident::parse_any, Token![,]).map_err(|wrong| {
+        let message = format!("`{name}` takes the names of arguments: write `{name}{example}`");
+        syn::Error::new(wrong.span(), message)
     })?;
     Ok(names.into_iter().collect())
 }

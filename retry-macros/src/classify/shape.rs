@@ -5,7 +5,7 @@ use retry_rules::matchers::of_status;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
 
-use super::words::{WHAT_TO_WRITE, Words};
+use super::words::{Decider, WHAT_TO_WRITE, Words};
 use crate::tokens::errors::Errors;
 
 /// The type.
@@ -77,8 +77,9 @@ impl Shape {
         let mut default = Words::read(&attributes, true, errors);
         check_together(&default, errors);
         if !is_struct {
-            check_default(&default, errors);
-            default = default.without_fields();
+            for word in default.take_fields() {
+                errors.at(&word, format!("`{word}` is about a field: write it above a variant"));
+            }
         }
         let krate = default.krate.clone();
         let type_name = name.clone();
@@ -147,27 +148,26 @@ impl Body {
     ) -> Decides {
         let wait = words.retry_after.as_ref().and_then(|(_, member)| self.field(member, errors));
         let nothing = Decides::Kinds { kinds: Vec::new(), wait: None };
-        if let Some((_, path)) = &words.with {
-            return Decides::Function { path: path.clone(), wait };
-        }
-        if let Some((_, member)) = &words.status {
-            return match self.status(member, errors) {
-                Some(status) => Decides::Status { status, wait },
-                None => nothing,
-            };
-        }
-        if let Some((word, member)) = &words.transparent {
-            let field = match member {
-                Some(member) => self.field(member, errors),
-                None => self.inner(word, errors),
-            };
-            return field.map_or(nothing, Decides::Field);
-        }
-        if words.text.is_some() {
-            return Decides::Text;
-        }
-        if words.never.is_some() || !words.classes.is_empty() {
-            return Decides::Kinds { kinds: words.classes.clone(), wait };
+        match words.deciders.first() {
+            Some((_, Decider::With(path))) => {
+                return Decides::Function { path: path.clone(), wait };
+            }
+            Some((_, Decider::Status(member))) => {
+                let status = self.status(member, errors);
+                return status.map_or(nothing, |status| Decides::Status { status, wait });
+            }
+            Some((word, Decider::Transparent(member))) => {
+                let field = match member {
+                    Some(member) => self.field(member, errors),
+                    None => self.inner(word, errors),
+                };
+                return field.map_or(nothing, Decides::Field);
+            }
+            Some((_, Decider::Text)) => return Decides::Text,
+            None if words.classes.is_empty() => {}
+            Some((_, Decider::Never)) | None => {
+                return Decides::Kinds { kinds: words.classes.clone(), wait };
+            }
         }
         if let Some((word, _)) = &words.retry_after {
             errors.at(
@@ -270,10 +270,9 @@ impl Body {
 
 /// Reports words that contradict each other.
 fn check_together(words: &Words, errors: &mut Errors) {
-    let deciders = words.deciders();
-    if let [first, second, ..] = deciders[..] {
+    if let [(first, _), (second, _), ..] = &words.deciders[..] {
         errors.at(second, format!("`{first}` decides already: keep one of the two"));
-    } else if let ([decider], Some(class)) = (&deciders[..], words.classes.first()) {
+    } else if let ([(decider, _)], Some(class)) = (&words.deciders[..], words.classes.first()) {
         errors.at(decider, format!("`{class}` decides already: keep one of the two"));
     }
     let conflict = words.classes.iter().find(|class| *class == "conflict");
@@ -285,29 +284,13 @@ fn check_together(words: &Words, errors: &mut Errors) {
         );
     }
     if let Some((word, _)) = &words.retry_after {
-        let alone = [
-            words.never.as_ref(),
-            words.text.as_ref(),
-            words.transparent.as_ref().map(|(word, _)| word),
-        ];
-        if let Some(decider) = alone.into_iter().flatten().next() {
+        let goes = |of: &Decider| matches!(of, Decider::Status(_) | Decider::With(_));
+        if let Some((decider, _)) = words.deciders.iter().find(|(_, of)| !goes(of)) {
             errors.at(
                 word,
                 format!("`retry_after` does not go with `{decider}`: it stands beside a kind, a `status` or `with`"),
             );
         }
-    }
-}
-
-/// Reports words above an enum that are about a field, which only a variant has.
-fn check_default(words: &Words, errors: &mut Errors) {
-    let about_fields = [
-        words.transparent.as_ref().map(|(word, _)| word),
-        words.status.as_ref().map(|(word, _)| word),
-        words.retry_after.as_ref().map(|(word, _)| word),
-    ];
-    for word in about_fields.into_iter().flatten() {
-        errors.at(word, format!("`{word}` is about a field: write it above a variant"));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The words inside `#[classify(…)]`.
 
+use std::mem;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
@@ -56,16 +58,22 @@ pub(super) fn tokens(item: &Item) -> Vec<TokenStream> {
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) classes: Vec<Ident>,
-    pub(super) never: Option<Ident>,
-    pub(super) text: Option<Ident>,
-    pub(super) transparent: Option<(Ident, Option<Member>)>,
-    pub(super) status: Option<(Ident, Member)>,
-    pub(super) with: Option<(Ident, Path)>,
+    /// The words that decide alone, without a class beside them. Only one of them is right.
+    pub(super) deciders: Vec<(Ident, Decider)>,
     pub(super) retry_after: Option<(Ident, Member)>,
     /// On the type only: the name of this library, if it was renamed.
     pub(super) krate: Option<Path>,
     /// Set if some of them could not be read, which has been reported.
     pub(super) misread: bool,
+}
+
+/// The meaning of a word that decides alone.
+pub(super) enum Decider {
+    Never,
+    Text,
+    Transparent(Option<Member>),
+    Status(Member),
+    With(Path),
 }
 
 impl Words {
@@ -106,10 +114,7 @@ impl Words {
     }
 
     fn word(&mut self, input: ParseStream, on_type: bool) -> syn::Result<()> {
-        if !input.peek(Ident::peek_any) {
-            return Err(grammar::at_next(input, format!("expected a word: {}", listed())));
-        }
-        let name = Ident::parse_any(input)?;
+        let name = grammar::name(input, format_args!("expected a word: {}", listed()))?;
         let word = name.to_string();
         match word.as_str() {
             class if CLASSES.contains(&class) => {
@@ -118,30 +123,33 @@ impl Words {
                     None => self.classes.push(name),
                 }
             }
-            "never" => set(&mut self.never, name.clone(), &name, |first| first)?,
-            "text" => set(&mut self.text, name.clone(), &name, |first| first)?,
+            "never" => self.decide(name, Decider::Never)?,
+            "text" => self.decide(name, Decider::Text)?,
             "transparent" => {
-                let member = if input.peek(Token![=]) { Some(member(&name, input)?) } else { None };
-                set(&mut self.transparent, (name.clone(), member), &name, |(first, _)| first)?;
+                let is_named = input.peek(Token![=]);
+                let field = is_named.then(|| member(&name, input)).transpose()?;
+                self.decide(name, Decider::Transparent(field))?;
             }
             "status" => {
-                let member = member(&name, input)?;
-                set(&mut self.status, (name.clone(), member), &name, |(first, _)| first)?;
+                let field = member(&name, input)?;
+                self.decide(name, Decider::Status(field))?;
             }
             "retry_after" => {
-                let member = member(&name, input)?;
-                set(&mut self.retry_after, (name.clone(), member), &name, |(first, _)| first)?;
+                let field = member(&name, input)?;
+                if let Some((before, _)) = self.retry_after.replace((name.clone(), field)) {
+                    return Err(set_twice(&before, &name));
+                }
             }
             "with" => {
                 grammar::equals(&name, input, "Self::judge")?;
-                let path = input.parse().map_err(|error| {
+                let path = input.parse().map_err(|error: syn::Error| {
                     syn::Error::new(
                         error.span(),
                         "`with` takes the path of a function, `fn(&Self) -> Class`: write `with = \
                          Self::judge`",
                     )
                 })?;
-                set(&mut self.with, (name.clone(), path), &name, |(first, _)| first)?;
+                self.decide(name, Decider::With(path))?;
             }
             "crate" if on_type => {
                 grammar::equals(&name, input, "my_retry")?;
@@ -172,43 +180,30 @@ impl Words {
         Ok(())
     }
 
+    fn decide(&mut self, name: Ident, decider: Decider) -> syn::Result<()> {
+        if let Some((before, _)) = self.deciders.iter().find(|(before, _)| *before == name) {
+            return Err(set_twice(before, &name));
+        }
+        self.deciders.push((name, decider));
+        Ok(())
+    }
+
     /// Returns whether nothing decides about the class.
     pub(super) fn is_silent(&self) -> bool {
-        self.classes.is_empty() && self.deciders().is_empty()
+        self.classes.is_empty() && self.deciders.is_empty()
     }
 
-    /// Leaves out what is about a field.
-    pub(super) fn without_fields(self) -> Self {
-        let misread = self.misread || self.transparent.is_some() || self.status.is_some();
-        Self { transparent: None, status: None, retry_after: None, misread, ..self }
+    /// Removes the words about a field, and returns them.
+    pub(super) fn take_fields(&mut self) -> Vec<Ident> {
+        let is_about_field =
+            |(_, of): &_| matches!(of, Decider::Transparent(_) | Decider::Status(_));
+        let (fields, others): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.deciders).into_iter().partition(is_about_field);
+        self.deciders = others;
+        self.misread |= !fields.is_empty();
+        let wait = self.retry_after.take().map(|(word, _)| word);
+        fields.into_iter().map(|(word, _)| word).chain(wait).collect()
     }
-
-    /// The words that decide alone, without a class beside them.
-    pub(super) fn deciders(&self) -> Vec<&Ident> {
-        [
-            self.never.as_ref(),
-            self.text.as_ref(),
-            self.transparent.as_ref().map(|(word, _)| word),
-            self.status.as_ref().map(|(word, _)| word),
-            self.with.as_ref().map(|(word, _)| word),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-}
-
-fn set<T>(
-    place: &mut Option<T>,
-    value: T,
-    name: &Ident,
-    first: impl Fn(&T) -> &Ident,
-) -> syn::Result<()> {
-    if let Some(before) = place {
-        return Err(set_twice(first(before), name));
-    }
-    *place = Some(value);
-    Ok(())
 }
 
 /// The field after `name =`: its name, or its position.

@@ -10,7 +10,7 @@ use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
 use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, meant, skip_to_comma};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
@@ -63,16 +63,13 @@ impl BackoffKind {
 
     /// The fields that are known only at runtime.
     pub(crate) fn runtime(&self) -> Fields {
-        let (field, is_runtime) = match self {
-            Self::Linear(increment) => (Field::Increment, increment.runtime.is_some()),
-            Self::Exponential(Some(base)) => (Field::Base, base.runtime.is_some()),
-            Self::Custom(delays) => {
-                (Field::Delays, delays.iter().any(|delay| delay.runtime.is_some()))
-            }
-            Self::Runtime(_) => (Field::Backoff, true),
-            Self::Fixed | Self::Exponential(None) | Self::Fibonacci => return Fields::NONE,
-        };
-        if is_runtime { Fields::NONE.with(field) } else { Fields::NONE }
+        Fields::NONE.with(match self {
+            Self::Linear(increment) if increment.runtime.is_some() => Field::Increment,
+            Self::Exponential(Some(base)) if base.runtime.is_some() => Field::Base,
+            Self::Custom(delays) if is_runtime(delays) => Field::Delays,
+            Self::Runtime(_) => Field::Backoff,
+            _ => return Fields::NONE,
+        })
     }
 
     /// The delays of a custom backoff.
@@ -87,7 +84,7 @@ impl BackoffKind {
     pub(crate) fn expression(&self) -> TokenStream {
         let variant = match self {
             Self::Runtime(expr) => return expr.evaluated(),
-            Self::Custom(delays) if delays.iter().any(|delay| delay.runtime.is_some()) => {
+            Self::Custom(delays) if is_runtime(delays) => {
                 let delays = delays.iter().map(Tokens);
                 return quote!(__retry::runtime::custom(&[#(#delays),*]));
             }
@@ -109,6 +106,11 @@ impl BackoffKind {
         };
         quote!(__retry::Backoff::#variant)
     }
+}
+
+/// Returns whether one of the delays is known only at runtime.
+fn is_runtime(delays: &[Value<Duration>]) -> bool {
+    delays.iter().any(|delay| delay.runtime.is_some())
 }
 
 /// The names of the backoffs.
@@ -147,12 +149,12 @@ pub(crate) fn read(
             Ok((text, meant)) => grammar::unknown("backoff", text, meant, listed),
             Err(_) => format!("unknown backoff; {listed}"),
         };
-        return Err(syn::Error::new_spanned(token, message));
+        return Err(error(token, message));
     };
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
         let message = grammar::unknown("backoff", &word, meant(&word, &NAMES), listed);
-        return Err(syn::Error::new(name.span(), message));
+        return Err(error(name, message));
     }
     let arguments = if input.peek(token::Paren) {
         let content;
@@ -165,41 +167,42 @@ pub(crate) fn read(
         let count = if arguments.is_some() { 2 } else { 1 };
         start.cursor().token_stream().into_iter().take(count).collect()
     };
-    let kind = match (word.as_str(), arguments) {
+    let setting = |key, example| match &arguments {
+        Some(content) => setting(content, &name, key, example),
+        None => Ok(None),
+    };
+    let kind = match (word.as_str(), &arguments) {
         ("custom", Some(content)) if !content.is_empty() => {
-            BackoffKind::Custom(delays(&content, scope, errors)?)
+            BackoffKind::Custom(delays(content, scope, errors)?)
         }
         ("custom", _) => {
-            return Err(syn::Error::new(
-                name.span(),
+            return Err(error(
+                name,
                 "a custom backoff needs delays: write `backoff = custom(\"500ms\", \"1s\", \
                  \"2s\")`",
             ));
         }
-        ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
-            Some(expr) => {
-                BackoffKind::Linear(scope.value(ValueKind::Delay, expr, value::duration)?)
-            }
-            None => return Err(no_increment(&name)),
-        },
-        ("linear", None) => return Err(no_increment(&name)),
-        ("exponential", Some(content)) => BackoffKind::Exponential(
-            setting(&content, &name, "base", "2.0")?
-                .map(|expr| {
-                    scope.value(ValueKind::Number, expr, |expr| value::float(expr, "base", "2.0"))
-                })
-                .transpose()?,
-        ),
-        ("exponential", None) => BackoffKind::Exponential(None),
-        (_, Some(content)) if !content.is_empty() => {
-            let instead = if word == "fixed" {
-                "set the wait with `initial_delay = \"2s\"`"
-            } else {
-                "set the first wait with `initial_delay = \"2s\"`"
+        ("linear", _) => {
+            let Some(increment) = setting("increment", "\"2s\"")? else {
+                return Err(error(
+                    name,
+                    "a linear backoff needs an increment: write `backoff = linear(increment = \
+                     \"2s\")`",
+                ));
             };
-            return Err(syn::Error::new_spanned(
+            BackoffKind::Linear(scope.value(ValueKind::Delay, increment, value::duration)?)
+        }
+        ("exponential", _) => {
+            let read = |expr| value::float(expr, "base", "2.0");
+            let base = setting("base", "2.0")?;
+            let base = base.map(|base| scope.value(ValueKind::Number, base, read));
+            BackoffKind::Exponential(base.transpose()?)
+        }
+        (_, Some(content)) if !content.is_empty() => {
+            let wait = if word == "fixed" { "wait" } else { "first wait" };
+            return Err(error(
                 content.cursor().token_stream(),
-                format!("`{word}` takes no settings: {instead}"),
+                format!("`{word}` takes no settings: set the {wait} with `initial_delay = \"2s\"`"),
             ));
         }
         ("fixed", _) => BackoffKind::Fixed,
@@ -213,13 +216,6 @@ fn first_word(text: &str) -> &str {
     text.split('(').next().unwrap_or_default().trim()
 }
 
-fn no_increment(name: &Ident) -> syn::Error {
-    syn::Error::new(
-        name.span(),
-        "a linear backoff needs an increment: write `backoff = linear(increment = \"2s\")`",
-    )
-}
-
 /// Parses the one setting of a backoff: `increment = …` or `base = …`.
 fn setting(
     content: ParseStream,
@@ -230,23 +226,15 @@ fn setting(
     if content.is_empty() {
         return Ok(None);
     }
-    let wrong = |tokens: TokenStream| {
-        syn::Error::new_spanned(
-            tokens,
-            format!("`{curve}` has one setting: write `{curve}({key} = {example})`"),
-        )
-    };
+    let message = format!("`{curve}` has one setting: write `{curve}({key} = {example})`");
     let all = content.cursor().token_stream();
-    if !content.peek(Ident::peek_any) {
-        return Err(wrong(all));
-    }
-    let name = Ident::parse_any(content)?;
+    let name = content.call(Ident::parse_any).map_err(|_| error(all, &message))?;
     if name != key {
-        return Err(wrong(quote!(#name)));
+        return Err(error(name, message));
     }
     let expr = assigned(&name, content, example)?;
-    content.parse::<Option<Token![,]>>()?;
-    if content.is_empty() { Ok(Some(expr)) } else { Err(wrong(content.cursor().token_stream())) }
+    grammar::last(content, message)?;
+    Ok(Some(expr))
 }
 
 fn delays(
@@ -270,8 +258,8 @@ fn delays(
         }
         if !content.is_empty() && content.parse::<Token![,]>().is_err() {
             let next = content.cursor().token_stream().into_iter().next();
-            let error = syn::Error::new_spanned(next, "missing comma between the delays");
-            if let Some(earlier) = wrong.replace(error) {
+            let missing = error(next, "missing comma between the delays");
+            if let Some(earlier) = wrong.replace(missing) {
                 errors.push(earlier);
             }
             skip_to_comma(content);

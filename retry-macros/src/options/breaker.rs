@@ -3,7 +3,6 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use retry_rules::{BreakerConfig, Field, Fields, Rule, foreign_names};
-use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
@@ -11,7 +10,7 @@ use crate::options;
 use crate::options::check::{Checked, check_settings};
 use crate::options::settings::{BREAKER, Base, Settings};
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{at_next, each, set_twice, written};
+use crate::tokens::grammar::{self, each, set_twice, written};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::Scope;
 
@@ -72,13 +71,8 @@ fn read(
     scope: &Scope,
     errors: &mut Errors,
 ) -> syn::Result<()> {
-    if !input.peek(Ident::peek_any) {
-        return Err(at_next(
-            input,
-            "expected a setting of the breaker, such as `failure_threshold = 5`",
-        ));
-    }
-    let name = Ident::parse_any(input)?;
+    let expected = "expected a setting of the breaker, such as `failure_threshold = 5`";
+    let name = grammar::name(input, expected)?;
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
         if word == "name" {

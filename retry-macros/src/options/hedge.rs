@@ -7,12 +7,11 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use retry_rules::Bound;
 use retry_rules::foreign_names::{HEDGE_ADVICE, cures};
-use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
-use crate::tokens::grammar::{assigned, at_next, each, set_twice};
+use crate::tokens::grammar::{self, assigned, each, set_twice};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
@@ -156,10 +155,7 @@ fn setting(
     time: &mut Option<After>,
     max: &mut Option<Value<u32>>,
 ) -> syn::Result<()> {
-    if !content.peek(Ident::peek_any) {
-        return Err(at_next(content, "expected `after = \"200ms\"` or `max = 2`"));
-    }
-    let name = Ident::parse_any(content)?;
+    let name = grammar::name(content, "expected `after = \"200ms\"` or `max = 2`")?;
     if let Some(first) = names.iter().find(|first| **first == name) {
         return Err(set_twice(first, &name));
     }

@@ -4,9 +4,9 @@ use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::matchers::{COVERED, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, parenthesized, token};
+use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
 
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, meant, skip_to_comma, up_to_comma};
 use crate::tokens::text::token_text;
 
@@ -181,10 +181,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         );
         return Err(syn::Error::new_spanned(closure, message));
     }
-    if !input.peek(Ident::peek_any) {
-        return Err(input.error(format!("expected a matcher: {}", listed())));
-    }
-    let name = Ident::parse_any(input)?;
+    let name = grammar::name(input, format_args!("expected a matcher: {}", listed()))?;
     let word = name.to_string();
     if CLASSES.contains(&word.as_str()) {
         if input.peek(token::Paren) {
@@ -205,16 +202,8 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         "when" => "when(is_transient)",
         _ => "ok(|page: &Page| page.is_pending())",
     };
-    let incomplete =
-        || syn::Error::new(name.span(), format!("`{word}` needs an argument: write `{example}`"));
-    if !input.peek(token::Paren) {
-        return Err(incomplete());
-    }
-    let content;
-    parenthesized!(content in input);
-    if content.is_empty() {
-        return Err(incomplete());
-    }
+    let content = grammar::parentheses(input)
+        .ok_or_else(|| error(&name, format!("`{word}` needs an argument: write `{example}`")))?;
     let matcher = match word.as_str() {
         "pattern" => pattern(&content)?,
         "matches" => Matcher::Matches {
@@ -229,13 +218,8 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         "when" => Matcher::When(content.parse()?),
         _ => Matcher::Ok(predicate(content.parse()?)?),
     };
-    content.parse::<Option<Token![,]>>()?;
-    if content.is_empty() {
-        Ok(matcher)
-    } else {
-        let rest = content.cursor().token_stream();
-        Err(syn::Error::new_spanned(rest, format!("`{word}` takes one argument: `{example}`")))
-    }
+    grammar::last(&content, format_args!("`{word}` takes one argument: `{example}`"))?;
+    Ok(matcher)
 }
 
 /// Rejects a value or a pattern where a predicate of values is expected.

@@ -1,7 +1,14 @@
 //! Errors are collected, so that one compilation reports them all.
 
+use core::fmt::Display;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+
+/// Creates an error that is shown at `place`.
+pub(crate) fn error(place: impl ToTokens, message: impl Display) -> syn::Error {
+    syn::Error::new_spanned(place, message)
+}
 
 /// The errors found so far. They must be reported before this is dropped.
 pub(crate) struct Errors {
@@ -15,8 +22,8 @@ impl Errors {
     }
 
     /// Adds an error, located at `tokens`.
-    pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl core::fmt::Display) {
-        self.push(syn::Error::new_spanned(tokens, message));
+    pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl Display) {
+        self.push(error(tokens, message));
     }
 
     pub(crate) fn push(&mut self, error: syn::Error) {

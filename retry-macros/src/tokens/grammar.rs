@@ -1,17 +1,20 @@
 //! The basic pieces of the grammar: `name = value`, the commas in between, and the suggestion for
 //! an unknown word.
 
+use core::fmt::Display;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 pub(crate) use retry_rules::suggest::meant;
-use syn::parse::ParseStream;
-use syn::{Expr, ExprLit, Ident, Token};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseBuffer, ParseStream};
+use syn::{Expr, ExprLit, Ident, Token, parenthesized};
 
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::hygiene::quote;
 use crate::tokens::text::token_text;
 
 /// An error at the next token.
-pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {
+pub(crate) fn at_next(input: ParseStream, message: impl Display) -> syn::Error {
     let next = input.cursor().token_stream().into_iter().next();
     syn::Error::new_spanned(next, message)
 }
@@ -27,27 +30,46 @@ pub(crate) fn skip_to_comma(input: ParseStream) {
     drop(input.parse::<Token![,]>());
 }
 
+/// The content of parentheses; `None` if there are none, or nothing is in them.
+pub(crate) fn parentheses<'a>(input: &ParseBuffer<'a>) -> Option<ParseBuffer<'a>> {
+    let parse = || {
+        let content;
+        parenthesized!(content in input);
+        Ok::<_, syn::Error>(content)
+    };
+    parse().ok().filter(|content| !content.is_empty())
+}
+
+/// Expects the end of parentheses, perhaps after a comma.
+pub(crate) fn last(content: ParseStream, message: impl Display) -> syn::Result<()> {
+    content.parse::<Option<Token![,]>>()?;
+    if content.is_empty() { Ok(()) } else { Err(error(content.cursor().token_stream(), message)) }
+}
+
+/// Parses a name; without one, `expected` is the error.
+pub(crate) fn name(input: ParseStream, expected: impl Display) -> syn::Result<Ident> {
+    if input.peek(Ident::peek_any) {
+        input.call(Ident::parse_any)
+    } else {
+        Err(at_next(input, expected))
+    }
+}
+
 pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Result<()> {
     if input.peek(Token![:]) && !input.peek(Token![::]) {
         let value = written(input);
         let value = if value.is_empty() { example } else { &value };
         let message = format!("options are set with `=`, not `:`: write `{name} = {value}`");
-        return Err(syn::Error::new(name.span(), message));
+        return Err(error(name, message));
     }
-    if !input.peek(Token![=]) || input.peek(Token![==]) {
-        return Err(syn::Error::new(
-            name.span(),
-            format!("`{name}` needs a value: write `{name} = {example}`"),
-        ));
+    let assigns = input.peek(Token![=]) && !input.peek(Token![==]);
+    if assigns {
+        input.parse::<Token![=]>()?;
     }
-    input.parse::<Token![=]>()?;
-    if input.is_empty() || input.peek(Token![,]) {
-        return Err(syn::Error::new(
-            name.span(),
-            format!("`{name}` needs a value: write `{name} = {example}`"),
-        ));
+    if assigns && !input.is_empty() && !input.peek(Token![,]) {
+        return Ok(());
     }
-    Ok(())
+    Err(error(name, format!("`{name}` needs a value: write `{name} = {example}`")))
 }
 
 /// Parses the expression after `name`, including the `=`.

@@ -4,43 +4,16 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::format;
+use std::string::{String, ToString as _};
 
 /// The reason why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InvalidDuration(InvalidDurationKind);
-
-#[derive(Clone, Debug, PartialEq)]
-enum InvalidDurationKind {
-    NoUnit(std::string::String),
-    Negative,
-    Iso(std::string::String),
-    /// A range of times that begins like this has no end.
-    NoEnd(std::string::String),
-    Grammar(humantime::DurationError),
-}
+pub struct InvalidDuration(String);
 
 impl fmt::Display for InvalidDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            InvalidDurationKind::NoUnit(number) => {
-                write!(
-                    f,
-                    "a duration needs a unit: write `\"{number}s\"` for seconds or `\"{number}ms\"` for milliseconds"
-                )
-            }
-            InvalidDurationKind::Negative => {
-                f.write_str("a duration cannot be negative: write one such as `\"5s\"`")
-            }
-            InvalidDurationKind::Iso(here) => {
-                write!(f, "a duration is not written as in ISO 8601: write `\"{here}\"`")
-            }
-            InvalidDurationKind::NoEnd(least) => {
-                write!(f, "a range of times needs an end: write one such as `\"{least}..250ms\"`")
-            }
-            InvalidDurationKind::Grammar(error) => {
-                write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
-            }
-        }
+        f.write_str(&self.0)
     }
 }
 
@@ -65,26 +38,31 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
         return Err(without_unit(trimmed));
     }
     if trimmed.starts_with('-') {
-        return Err(InvalidDuration(InvalidDurationKind::Negative));
+        let message = "a duration cannot be negative: write one such as `\"5s\"`";
+        return Err(InvalidDuration(message.to_string()));
     }
     if let Some(here) = from_iso(trimmed) {
-        return Err(InvalidDuration(InvalidDurationKind::Iso(here)));
+        let message = format!("a duration is not written as in ISO 8601: write `\"{here}\"`");
+        return Err(InvalidDuration(message));
     }
-    if may_overflow(text) {
-        return Err(InvalidDuration(InvalidDurationKind::Grammar(
-            humantime::DurationError::NumberOverflow,
-        )));
-    }
-    humantime::parse_duration(text)
-        .map_err(|error| InvalidDuration(InvalidDurationKind::Grammar(error)))
+    let parsed = if may_overflow(text) {
+        Err(humantime::DurationError::NumberOverflow)
+    } else {
+        humantime::parse_duration(text)
+    };
+    parsed.map_err(|error| {
+        InvalidDuration(format!(
+            "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`"
+        ))
+    })
 }
 
 /// A duration of ISO 8601 as it is written here: `30s` for `PT30S`.
-fn from_iso(text: &str) -> Option<std::string::String> {
+fn from_iso(text: &str) -> Option<String> {
     let (days, time) = text.strip_prefix('P')?.split_once('T')?;
     let is_plain =
         |part: &str| part.chars().all(|c| c.is_ascii_digit() || matches!(c, 'D' | 'H' | 'M' | 'S'));
-    let here = std::format!("{days}{time}").to_lowercase();
+    let here = format!("{days}{time}").to_lowercase();
     (is_plain(days) && is_plain(time) && !here.is_empty()).then_some(here)
 }
 
@@ -98,16 +76,16 @@ fn may_overflow(text: &str) -> bool {
 
 /// Creates the error for a bare number where a duration is expected.
 pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
-    use std::string::ToString;
-
-    InvalidDuration(InvalidDurationKind::NoUnit(number.to_string()))
+    InvalidDuration(format!(
+        "a duration needs a unit: write `\"{number}s\"` for seconds or `\"{number}ms\"` for milliseconds"
+    ))
 }
 
 /// Creates the error for a range of times that begins at `least` and has no end.
 pub(crate) fn without_end(least: &str) -> InvalidDuration {
-    use std::borrow::ToOwned as _;
-
-    InvalidDuration(InvalidDurationKind::NoEnd(least.to_owned()))
+    InvalidDuration(format!(
+        "a range of times needs an end: write one such as `\"{least}..250ms\"`"
+    ))
 }
 
 /// Formats a duration so that [`parse`] can read it, to the nanosecond.
@@ -127,7 +105,7 @@ mod tests {
     #[test]
     fn a_carry_beyond_the_largest_duration_is_refused() {
         let error = parse("18446744073709551615s 1000000000ns").unwrap_err();
-        assert!(std::string::ToString::to_string(&error).contains("too large"));
+        assert!(error.to_string().contains("too large"));
     }
 
     #[test]

@@ -141,30 +141,30 @@ rules! {
                   lower " (first_delay) ", or raise the bound"]
             shows [first_wait]
             when policy.first_delay.is_some()
-                && (exceeds_budget(policy, written)
-                    || exceeds_deadline(policy, written)
-                    || exceeds_max_elapsed(policy, written));
+                && (exceeds(first_wait(policy, written), policy.get_budget())
+                    || is_late_for(policy.get_deadline(), first_wait(policy, written))
+                    || exceeds(first_wait(policy, written), policy.get_max_elapsed()));
 
         rule BudgetBelowFirstWait of
             [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this budget, so the call never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
-            when policy.first_delay.is_none() && exceeds_budget(policy, written);
+            when policy.first_delay.is_none() && exceeds(first_wait(policy, written), policy.get_budget());
 
         rule DeadlineBelowFirstWait of
             [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already reaches this deadline, so the call never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
-            when policy.first_delay.is_none() && exceeds_deadline(policy, written);
+            when policy.first_delay.is_none() && is_late_for(policy.get_deadline(), first_wait(policy, written));
 
         rule MaxElapsedBelowFirstWait of
             [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this limit, so the call never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
-            when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
+            when policy.first_delay.is_none() && exceeds(first_wait(policy, written), policy.get_max_elapsed());
 
         rule MaxRetryAfterZero of [max_retry_after]
             message [(max_retry_after) " of 0s would end each call whose server names a wait: "
@@ -181,20 +181,14 @@ rules! {
             message [(timeout) " bounds one attempt and " (deadline) " the whole call, so a timeout \
                   longer than the deadline is never reached: lower " (timeout) " or raise " (deadline)]
             shows [timeout deadline]
-            when match (policy.get_timeout(), policy.get_deadline()) {
-                (Some(timeout), Some(deadline)) => less(deadline, timeout),
-                _ => false,
-            };
+            when exceeds(policy.get_timeout(), policy.get_deadline());
 
         rule MaxElapsedAboveDeadline of [max_elapsed deadline]
             message [(max_elapsed) " is longer than " (deadline) ", which ends the whole call before: \
                   lower the first, or remove it"]
             shows [max_elapsed deadline]
             when written.contains(Field::MaxElapsed)
-                && match (policy.get_max_elapsed(), policy.get_deadline()) {
-                    (Some(max_elapsed), Some(deadline)) => less(deadline, max_elapsed),
-                    _ => false,
-                };
+                && exceeds(policy.get_max_elapsed(), policy.get_deadline());
 
         rule HedgeZero of [hedge]
             message ["after 0s every attempt would be made twice: write a delay that few of them exceed, such as "
@@ -388,31 +382,25 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Quota,
 ]);
 
-/// Fields that bound the waits for a breaker as well.
-const WAIT_BOUNDS: Fields = Fields::from_slice(&[Field::Budget, Field::MaxElapsed]);
-
-/// The field that reads how long a breaker holds all calls.
-const HOLD_LENGTH: Fields = Fields::from_slice(&[Field::RetryAfter]);
-
-/// The field that bounds the waits for the end of a hold.
-const HOLD_BOUND: Fields = Fields::from_slice(&[Field::MaxRetryAfter]);
-
 /// Returns whether one of these fields does nothing if there is a single attempt. `when_open` is
 /// written if the call waits for its breaker, and `hold` if that breaker may hold calls.
 const fn has_no_effect_once(written: Fields) -> bool {
     let waits = written.contains(Field::WhenOpen);
     let holds = written.contains(Field::Hold);
-    let mut in_vain = RETRY_ONLY;
+    let mut ineffective = RETRY_ONLY;
     if waits {
-        in_vain = in_vain.difference(WAIT_BOUNDS);
+        let bounds = Fields::NONE.with(Field::Budget).with(Field::MaxElapsed);
+        ineffective = ineffective.difference(bounds);
     }
+    // It determines how long the breaker holds all calls.
     if holds {
-        in_vain = in_vain.difference(HOLD_LENGTH);
+        ineffective = ineffective.difference(Fields::NONE.with(Field::RetryAfter));
     }
+    // It bounds the wait for the end of a hold.
     if waits && holds {
-        in_vain = in_vain.difference(HOLD_BOUND);
+        ineffective = ineffective.difference(Fields::NONE.with(Field::MaxRetryAfter));
     }
-    written.intersects(in_vain)
+    written.intersects(ineffective)
 }
 
 /// Fields that do nothing if only consecutive failures count.
@@ -493,10 +481,18 @@ const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
     if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
 }
 
-/// Returns whether a hedge begins when this bound has been reached already.
-pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>) -> bool {
-    match (bound, hedge) {
-        (Some(bound), Some(hedge)) => !less(hedge, bound),
+/// Returns whether an attempt or a hedge begins when this bound has been reached already.
+pub(super) const fn is_late_for(bound: Option<Duration>, start: Option<Duration>) -> bool {
+    match (bound, start) {
+        (Some(bound), Some(start)) => !less(start, bound),
+        _ => false,
+    }
+}
+
+/// Returns whether a time is longer than a bound, if there are both.
+const fn exceeds(time: Option<Duration>, bound: Option<Duration>) -> bool {
+    match (time, bound) {
+        (Some(time), Some(bound)) => less(bound, time),
         _ => false,
     }
 }
@@ -537,27 +533,6 @@ const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
         return None;
     }
     Some(policy.wait_interval(1, None).0)
-}
-
-const fn exceeds_budget(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_budget(), first_wait(policy, written)) {
-        (Some(budget), Some(wait)) => less(budget, wait),
-        _ => false,
-    }
-}
-
-const fn exceeds_deadline(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_deadline(), first_wait(policy, written)) {
-        (Some(deadline), Some(wait)) => !less(wait, deadline),
-        _ => false,
-    }
-}
-
-const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_max_elapsed(), first_wait(policy, written)) {
-        (Some(max_elapsed), Some(wait)) => less(max_elapsed, wait),
-        _ => false,
-    }
 }
 
 /// The cost of the cheapest retry.

@@ -1,5 +1,9 @@
 //! The words of lists of matchers: `retry_on`, `abort_on`, `breaker_on`.
 
+/// The kinds of failure, without `transient`, which is all of them.
+pub const CLASSES: [&str; 6] =
+    ["network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
+
 /// The message about a list in which [`covered`] finds a pair.
 pub const COVERED: &str = "`network` covers `connect`: keep `connect` for the failures whose request \
                            was certainly not sent, or `network` for all";

@@ -162,7 +162,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
 fn home(word: &str) -> Option<&'static str> {
     if backoff::NAMES.contains(&word) {
         Some("backoff")
-    } else if matcher::NAMES.contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
+    } else if matcher::names().contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
         Some("retry_on")
     } else {
         None

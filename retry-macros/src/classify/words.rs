@@ -4,31 +4,20 @@ use std::mem;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
+use retry_rules::matchers::CLASSES;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
 
+use crate::options;
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, meant, set_twice};
 
-/// The kinds of failure, which are also matchers.
-pub(super) const CLASSES: [&str; 6] =
-    ["network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
-
-pub(crate) const WORDS: [&str; 12] = [
-    "network",
-    "connect",
-    "timeout",
-    "server_error",
-    "rate_limit",
-    "conflict",
-    "never",
-    "text",
-    "transparent",
-    "status",
-    "with",
-    "retry_after",
-];
+/// All words of a variant.
+pub(crate) fn names() -> Vec<&'static str> {
+    let others = ["never", "text", "transparent", "status", "with", "retry_after"];
+    [&CLASSES[..], &others].concat()
+}
 
 /// The advice about a variant without a class.
 pub(super) const WHAT_TO_WRITE: &str = "write `#[classify(server_error)]` or another kind \
@@ -173,7 +162,7 @@ impl Words {
                 let _ = grammar::written(input);
                 return Err(syn::Error::new(
                     name.span(),
-                    grammar::unknown("kind of failure", &word, meant(&word, &WORDS), &listed()),
+                    grammar::unknown("kind of failure", &word, meant(&word, &names()), &listed()),
                 ));
             }
         }
@@ -222,5 +211,5 @@ fn member(name: &Ident, input: ParseStream) -> syn::Result<Member> {
 }
 
 fn listed() -> String {
-    format!("the words are {}", WORDS.map(|word| format!("`{word}`")).join(", "))
+    format!("the words are {}", options::listed(&names()))
 }

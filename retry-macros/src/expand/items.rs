@@ -18,13 +18,6 @@ impl Expansion<'_> {
     /// const evaluation.
     pub(super) fn items(&self) -> TokenStream {
         let expression = &self.policy;
-        let name = match &self.args.name {
-            Some(name) => name.to_token_stream(),
-            None => {
-                let name = format!("::{}", self.name.unraw());
-                quote!(::core::concat!(::core::module_path!(), #name))
-            }
-        };
         let mut items = policy::import(self.args);
         items.extend(quote!(
             use __retry::probe::Rung as _;
@@ -38,27 +31,30 @@ impl Expansion<'_> {
         let name = match &self.args.name {
             // On its own, so that the error about a value that is not a string concerns nothing
             // else.
-            Some(_) => {
+            Some(name) => {
                 items.extend(quote!(const __RETRY_NAME: &::core::primitive::str = #name;));
                 quote!(__RETRY_NAME)
             }
-            None => name,
+            None => {
+                let name = format!("::{}", self.name.unraw());
+                quote!(::core::concat!(::core::module_path!(), #name))
+            }
         };
         let known = if self.generic {
             items.extend(
                 quote!(let __retry_policy: &'static __retry::Policy = const { &(#expression) };),
             );
             quote!(__retry::None)
-        } else if self.args.policy.runtime_base().is_some() {
-            if self.reads_policy() {
+        } else {
+            let is_read = self.reads_policy();
+            if is_read {
                 items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
             }
-            quote!(__retry::None)
-        } else if self.reads_policy() {
-            items.extend(quote!(const __RETRY_POLICY: __retry::Policy = #expression;));
-            quote!(__retry::Some(__RETRY_POLICY))
-        } else {
-            quote!(__retry::Some(#expression))
+            match (self.args.policy.runtime_base(), is_read) {
+                (Some(_), _) => quote!(__retry::None),
+                (None, true) => quote!(__retry::Some(__RETRY_POLICY)),
+                (None, false) => quote!(__retry::Some(#expression)),
+            }
         };
         items.extend(self.site(&name, &known));
         // An inline const that checks the policy cannot refer to a `let`.

@@ -1,7 +1,7 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::matchers::{COVERED, covered, left_out, of_status};
+use retry_rules::matchers::{CLASSES, COVERED, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
@@ -26,21 +26,13 @@ pub(crate) enum Matcher {
     Ok(Expr),
 }
 
-const CLASSES: [&str; 7] =
-    ["transient", "network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
-pub(crate) const NAMES: [&str; 11] = [
-    "transient",
-    "network",
-    "connect",
-    "timeout",
-    "server_error",
-    "rate_limit",
-    "conflict",
-    "pattern",
-    "matches",
-    "when",
-    "ok",
-];
+/// The matchers that take an argument.
+const WITH_ARGUMENT: [&str; 4] = ["pattern", "matches", "when", "ok"];
+
+/// The names of all matchers.
+pub(crate) fn names() -> Vec<&'static str> {
+    [&["transient"][..], &CLASSES, &WITH_ARGUMENT].concat()
+}
 
 /// Parses the list after `retry_on =` or `abort_on =`; invalid entries are reported and left out.
 pub(crate) fn list(
@@ -165,7 +157,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     }
     if let Ok(text) = input.fork().parse::<LitStr>() {
         let word = text.value();
-        let message = if NAMES.contains(&word.as_str()) {
+        let message = if names().contains(&word.as_str()) {
             format!("a matcher is written without quotes: write `{word}`")
         } else {
             let pattern = text.token();
@@ -183,7 +175,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     }
     let name = grammar::name(input, format_args!("expected a matcher: {}", listed()))?;
     let word = name.to_string();
-    if CLASSES.contains(&word.as_str()) {
+    if word == "transient" || CLASSES.contains(&word.as_str()) {
         if input.peek(token::Paren) {
             let arguments: TokenTree = input.parse()?;
             return Err(syn::Error::new_spanned(
@@ -193,7 +185,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
         }
         return Ok(Matcher::Class(name));
     }
-    if !NAMES.contains(&word.as_str()) {
+    if !WITH_ARGUMENT.contains(&word.as_str()) {
         return Err(not_a_matcher(&name, &word, input));
     }
     let example = match word.as_str() {
@@ -278,7 +270,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
              match a variant of your error, write `matches(MyError::Io(_))`; to test it with a \
              function, `when(|error| …)`"
         ),
-        [_] if !is_upper(word) => match meant(word, &NAMES) {
+        [_] if !is_upper(word) => match meant(word, &names()) {
             Some(meant) => grammar::unknown("matcher", word, Some(meant), ""),
             None => format!(
                 "unknown matcher `{word}`; to test the error with a function, write \
@@ -307,7 +299,7 @@ fn is_callable(tokens: &TokenStream) -> bool {
         Ok(Expr::Path(path)) => {
             let last = path.path.segments.last().map(|segment| segment.ident.to_string());
             last.is_some_and(|last| {
-                !NAMES.contains(&last.as_str()) && last.starts_with(|c: char| c.is_lowercase())
+                !names().contains(&last.as_str()) && last.starts_with(|c: char| c.is_lowercase())
             })
         }
         _ => false,
@@ -315,13 +307,10 @@ fn is_callable(tokens: &TokenStream) -> bool {
 }
 
 fn listed() -> String {
-    NAMES
-        .map(
-            |name| {
-                if CLASSES.contains(&name) { format!("`{name}`") } else { format!("`{name}(…)`") }
-            },
-        )
-        .join(", ")
+    let arguments = |name| if WITH_ARGUMENT.contains(name) { "(…)" } else { "" };
+    let listed: Vec<_> =
+        names().iter().map(|name| format!("`{name}{}`", arguments(name))).collect();
+    listed.join(", ")
 }
 
 fn pattern(input: ParseStream) -> syn::Result<Matcher> {

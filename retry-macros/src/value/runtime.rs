@@ -1,11 +1,13 @@
 //! Determines which expressions are known only at runtime, and when each of them is evaluated:
 //! once a call, before its first attempt, like an argument.
 
-use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use retry_rules::foreign_names::word_here;
 use syn::{Expr, Ident};
 
 use crate::tokens::hygiene::{SpanRange, quote};
+use crate::tokens::search::{any_token, is_punct};
 use crate::tokens::text::token_text;
 
 /// The names in an option that have no value before the program runs, and the expressions that
@@ -239,61 +241,36 @@ impl Scope {
     /// Returns whether one of the names occurs in `tokens` as a value: not in a path, such as
     /// `config::n`, and not as the name of a field.
     fn is_mentioned(&self, tokens: TokenStream) -> bool {
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let punct = |at: Option<usize>, char: char| match at.and_then(|at| tokens.get(at)) {
-            Some(TokenTree::Punct(punct)) if punct.as_char() == char => Some(punct.spacing()),
-            _ => None,
-        };
-        let joined = |at: Option<usize>, char| punct(at, char) == Some(Spacing::Joint);
-        (0..tokens.len()).any(|at| match &tokens[at] {
-            TokenTree::Group(group) => self.is_mentioned(group.stream()),
-            TokenTree::Ident(ident) => {
-                let (before, second) = (at.checked_sub(1), at.checked_sub(2));
-                let is_field = punct(before, '.').is_some() && !joined(second, '.');
-                let in_path = punct(before, ':').is_some() && joined(second, ':');
-                let names_field = punct(Some(at + 1), ':').is_some();
-                let word = ident.to_string();
-                let is_called = match tokens.get(at + 1) {
-                    Some(TokenTree::Group(group)) => group.delimiter() == Delimiter::Parenthesis,
-                    Some(TokenTree::Punct(punct)) => punct.as_char() == '!',
-                    _ => false,
-                };
-                let is_variable = || self.is_block && !is_called && may_be_variable(&word);
-                !is_field && !in_path && !names_field && (self.knows(&word) || is_variable())
-            }
-            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+        any_token(tokens, &|tokens, at| {
+            let TokenTree::Ident(ident) = &tokens[at] else { return false };
+            let is_before = |count, char| {
+                let before = at.checked_sub(count).and_then(|at| tokens.get(at));
+                is_punct(before, char)
+            };
+            let is_field = is_before(1, '.') && !is_before(2, '.');
+            let in_path = is_before(1, ':') && is_before(2, ':');
+            let next = tokens.get(at + 1);
+            let is_called = is_punct(next, '!')
+                || matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+            let word = ident.to_string();
+            let is_variable = || self.is_block && !is_called && may_be_variable(&word);
+            !is_field && !in_path && !is_punct(next, ':') && (self.knows(&word) || is_variable())
         })
     }
 }
 
 /// Returns whether a word is in the form of a variable, and means nothing in an option.
 fn may_be_variable(word: &str) -> bool {
-    const WORDS: [&str; 20] = [
-        "as",
-        "false",
-        "true",
-        "mut",
-        "move",
-        "if",
-        "else",
-        "match",
-        "const",
-        "unsafe",
-        "u32",
-        "u64",
-        "f64",
-        "usize",
-        "unlimited",
-        "forever",
-        "infinite",
-        "infinity",
-        "endless",
-        "inf",
+    const KEYWORDS: [&str; 14] = [
+        "as", "false", "true", "mut", "move", "if", "else", "match", "const", "unsafe", "u32",
+        "u64", "f64", "usize",
     ];
 
+    let is_unlimited = word == "unlimited" || word_here(word, &["unlimited"]).is_some();
     word.chars().all(|c| c.is_lowercase() || c.is_ascii_digit() || c == '_')
         && word.starts_with(|c: char| c.is_lowercase() || c == '_')
-        && !WORDS.contains(&word)
+        && !KEYWORDS.contains(&word)
+        && !is_unlimited
 }
 
 /// Returns whether the expression certainly makes a call that no constant can make.

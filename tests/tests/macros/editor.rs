@@ -280,7 +280,7 @@ fn every_word_of_the_grammar_has_an_item() {
         ("jitter::", &jitter::NAMES),
         ("on_failure::", &on_failure),
         ("log::", &["off", "debug", "info", "warn"]),
-        ("retry_on::", &matcher::NAMES),
+        ("retry_on::", &matcher::names()),
         ("breaker::", &breaker_settings()),
         ("", &["attempts::unlimited", "backoff::linear::increment", "backoff::exponential::base"]),
     ];
@@ -416,7 +416,7 @@ fn each_word_of_a_derive_has_an_item_and_stands_in_the_fixture() {
     let mirror = include_str!("../../../retry-runtime/src/private/ide_of_classify.rs");
     let fixture = include_str!("../../fixtures/editor/src/lib.rs");
     let (_, derived) = fixture.split_once("#[derive(Debug, Classify)]").expect("a derived type");
-    let words = crate::classify::words::WORDS.into_iter().chain(["crate"]);
+    let words = crate::classify::words::names().into_iter().chain(["crate"]);
     for word in words {
         let named = if word == "crate" { "crate_" } else { word };
         assert!(

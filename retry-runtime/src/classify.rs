@@ -221,6 +221,7 @@ clients::for_each_client!(classify_by_chain);
 /// | `Interrupted` by a circuit breaker that holds calls | rate limit, with the rest of the hold as its wait |
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`]; a 403 that limits the rate → rate limit; a 429 for a quota that waiting does not renew → none |
 /// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network and connect; a request that could not be built, a redirect or a body that could not be decoded → none |
+/// | `reqwest_middleware::Error` 0.5 (feature `reqwest-middleware-0_5`) | the error of reqwest or of the middleware in it |
 /// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
 /// | `hyper_util::client::legacy::Error` 0.1 (feature `hyper-util`) | connect → network and connect |
 /// | `tonic::ConnectError` 0.14 (feature `tonic`) | network and connect |
@@ -370,8 +371,10 @@ const LONGEST_CHAIN: usize = 64;
 pub(crate) fn links<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    core::iter::successors(Some(error), |&link| known::inside(link).or_else(|| link.source()))
-        .take(LONGEST_CHAIN)
+    core::iter::successors(Some(error), |&link| {
+        known::inside(link).or_else(|| clients::inside(link)).or_else(|| link.source())
+    })
+    .take(LONGEST_CHAIN)
 }
 
 /// The link as one of the types whose meaning is known, if it is one.

@@ -46,12 +46,14 @@
 //! | `tracing` | yes | events through the `tracing` facade |
 //! | `sites` | | `sites` and `report`: every annotated function of the program, with the outcomes of its calls; enabled by `overrides` and `testing` |
 //! | `pattern` | | `pattern("…")`: regular expressions over an error's text |
-//! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
+//! | `metrics` | | counters, a histogram and gauges through the `metrics` facade, for Prometheus with `metrics-exporter-prometheus` |
 //! | `serde` | | policies, breakers and quotas from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |
 //! | `reqwest`, `hyper`, `hyper-util`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
+//! | `reqwest-0_12` | | the same of reqwest 0.12, by the errors of hyper in it; enables `hyper` and `http` |
 //! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`, `http::check_body`; enabled by `reqwest` and `tungstenite` |
 //! | `tower` | | `tower::RetryLayer`, for tower services |
+//! | `reqwest-middleware-0_5` | | `reqwest_middleware::RetryMiddleware`, for clients of reqwest-middleware 0.5; enables `reqwest` and `tower` |
 //! | `any-runtime` | | waits and time limits on executors other than tokio's |
 //! | `testing` | | `testing`: a kit for tests of code that retries |
 //!
@@ -109,6 +111,8 @@ mod call;
 pub mod retrier;
 #[cfg(feature = "tower")]
 pub mod tower;
+#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+pub mod reqwest_middleware;
 #[cfg(feature = "testing")]
 pub mod testing;
 // Only for reading: `tests` compiles its examples, with the crates that they use.

@@ -56,4 +56,6 @@ mod layer;
 mod service;
 
 pub use layer::RetryLayer;
+#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+pub(crate) use service::call;
 pub use service::{RetryFuture, RetryService};

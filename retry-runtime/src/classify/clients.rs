@@ -13,6 +13,8 @@ mod lettre;
 mod redis;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+#[cfg(feature = "reqwest-middleware-0_5")]
+mod reqwest_middleware;
 #[cfg(any(feature = "sqlx-0_8", feature = "sqlx-0_9"))]
 mod sqlx;
 #[cfg(feature = "http")]
@@ -35,6 +37,7 @@ macro_rules! for_each_client {
     ($each:ident) => {
         $each!("http": crate::http::StatusError);
         $each!("reqwest": ::reqwest::Error);
+        $each!("reqwest-middleware-0_5": ::reqwest_middleware::Error);
         $each!("hyper": ::hyper::Error);
         $each!("hyper-util": ::hyper_util::client::legacy::Error);
         $each!("tonic": ::tonic::Status, ::tonic::TimeoutExpired, ::tonic::ConnectError);
@@ -64,6 +67,17 @@ pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known
     None
 }
 
+/// The error that the error of a client holds but leaves out of its `source()` chain.
+pub(super) fn inside<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    // Unused without this client.
+    let _ = error;
+    #[cfg(feature = "reqwest-middleware-0_5")]
+    if let Some(error) = super::known::held(error) {
+        return Some(reqwest_middleware::inside(error));
+    }
+    None
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use core::time::Duration;
@@ -76,6 +90,7 @@ pub(super) mod tests {
     #[cfg_attr(
         not(any(
             feature = "redis",
+            feature = "reqwest-middleware-0_5",
             feature = "sqlx-0_8",
             feature = "sqlx-0_9",
             feature = "tonic",

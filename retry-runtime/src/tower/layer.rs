@@ -167,8 +167,13 @@ impl<D, Kind, R> RetryLayer<D, Kind, R> {
     where
         F: Fn(&Q) -> Option<Q>,
     {
+        self.repeating(CloneWith(Arc::new(clone)))
+    }
+
+    /// Creates the request for a further attempt as `requests` does.
+    pub(crate) fn repeating<C>(self, requests: C) -> RetryLayer<D, Kind, R, C> {
         let Self { retrier, kind, .. } = self;
-        RetryLayer { retrier, requests: CloneWith(Arc::new(clone)), kind }
+        RetryLayer { retrier, requests, kind }
     }
 }
 

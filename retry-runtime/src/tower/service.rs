@@ -304,8 +304,8 @@ enum Begins<S, Q> {
 /// Makes one call, or continues it after its `first` attempt, which has failed with an error or a
 /// value. The retrier makes all decisions.
 //
-// A block, for an `async fn` would keep its arguments twice.
-fn call<S, Q, D, Kind, R, C>(
+// A block, because an `async fn` would keep its arguments twice.
+pub(crate) fn call<S, Q, D, Kind, R, C>(
     layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
     mut supply: Supply<Q>,

@@ -6,16 +6,8 @@ use std::collections::BTreeSet;
 use crate::dependencies::metadata;
 
 /// What an error of these crates is by its type.
-const CLIENTS: [&str; 8] = [
-    "hyper-util",
-    "lettre",
-    "redis",
-    "sqlx-0_8",
-    "sqlx-0_9",
-    "tokio-postgres",
-    "tonic",
-    "tungstenite",
-];
+const CLIENTS: [&str; 7] =
+    ["hyper-util", "lettre", "redis", "sqlx-0_8", "sqlx-0_9", "tokio-postgres", "tungstenite"];
 
 /// Another timer, without which a test here sees what happens: `tests/any-runtime` has its tests.
 const ANOTHER_TIMER: &str = "any-runtime";

@@ -11,6 +11,7 @@ macro_rules! pages {
 
 pages! {
     Readme: "../../README.md";
+    Migrating: "../../docs/MIGRATING.md";
     Workflow: "../../jobs/retry-workflow/README.md";
     Policies: "../../retry-runtime/src/guide/policies.md";
     Errors: "../../retry-runtime/src/guide/errors.md";

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::{TestHooks, current};
 use crate::base::sync::{Arc, lock};
+use crate::outcome::error::RetryError;
 pub use crate::outcome::interruption::Returns;
 use crate::site::Site;
 
@@ -86,11 +87,19 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
                 format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
             )
         };
-        match make().downcast::<E>() {
-            Ok(error) => Some(Err(*error)),
-            Err(_) => panic_at(
+        let last = match make().downcast::<E>() {
+            Ok(error) => Some(*error),
+            // What the function itself returns.
+            Err(other) => other.downcast::<RetryError<E>>().ok().and_then(|it| it.into_last()),
+        };
+        match last {
+            Some(error) => Some(Err(error)),
+            None => panic_at(
                 site,
-                format_args!("fails with `{}`, but `{planned}` is planned", type_name::<E>()),
+                format_args!(
+                    "has a body that fails with `{}`, but `{planned}` is planned",
+                    type_name::<E>()
+                ),
             ),
         }
     }

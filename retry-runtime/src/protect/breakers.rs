@@ -157,6 +157,50 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     /// breaker.try_acquire().unwrap().success();
     /// assert!(Arc::ptr_eq(&breaker, &hosts.of("example.org")));
     /// ```
+    ///
+    /// The key is borrowed: a `&str`, a `&String` or the host of a URL for a family of `String`, and
+    /// `&key` for any other type. Only a new key is copied.
+    ///
+    #[cfg_attr(all(feature = "reqwest", feature = "macros"), doc = "```")]
+    #[cfg_attr(not(all(feature = "reqwest", feature = "macros")), doc = "```ignore")]
+    /// use std::fmt;
+    /// use reqwest::Url;
+    /// use retry_runtime::{BreakerConfig, Breakers, RetryError, retry};
+    ///
+    /// static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 1_000);
+    /// static REGIONS: Breakers<Region> = Breakers::new("regions", BreakerConfig::new(), 3);
+    ///
+    /// #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    /// enum Region { Europe, Asia }
+    ///
+    /// // The key in the breaker's name: `regions[europe]`.
+    /// impl fmt::Display for Region {
+    ///     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    ///         f.write_str(match self { Self::Europe => "europe", Self::Asia => "asia" })
+    ///     }
+    /// }
+    ///
+    /// type Answer = Result<(), RetryError<String>>;
+    ///
+    /// #[retry(breaker = HOSTS.of(host))]
+    /// fn by_str(host: &str) -> Answer { Err(format!("{host} is down")) }
+    ///
+    /// #[retry(breaker = HOSTS.of(&host))]
+    /// fn by_string(host: String) -> Answer { Err(format!("{host} is down")) }
+    ///
+    /// // A URL without a host, such as `data:`, has the key "".
+    /// #[retry(breaker = HOSTS.of(url.host_str().unwrap_or_default()))]
+    /// fn by_url(url: &Url) -> Answer { Err(format!("{url} is down")) }
+    ///
+    /// #[retry(breaker = REGIONS.of(&region))]
+    /// fn by_enum(region: Region) -> Answer { Err(format!("{region} is down")) }
+    ///
+    /// # let retries = Url::parse("https://up.example/a").unwrap();
+    /// # assert!(by_str("up.example").is_err() && by_string("up.example".into()).is_err());
+    /// # assert!(by_url(&retries).is_err() && by_enum(Region::Europe).is_err());
+    /// # assert_eq!(REGIONS.of(&Region::Asia).name(), "regions[asia]");
+    /// # assert_eq!(HOSTS.snapshots().len(), 1);
+    /// ```
     pub fn of<Q>(&self, key: &Q) -> Arc<CircuitBreaker>
     where
         K: Borrow<Q>,

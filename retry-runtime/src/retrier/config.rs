@@ -67,6 +67,64 @@ use crate::classify::matchers::Matcher;
 /// let error = serde_json::from_str::<RetryConfig>(r#"{ "attempts": 0 }"#).unwrap_err();
 /// assert!(error.to_string().contains("at least 1"));
 /// ```
+///
+/// # Profiles
+/// One file can have the settings of several environments. `[profiles.prod]` has the sections and
+/// keys that differ from the defaults. A key of a profile replaces the default as a whole, because
+/// a `backoff` that is merged from two curves would be neither:
+///
+/// ```
+/// use retry_runtime::RetryConfig;
+/// use serde::Deserialize;
+/// use std::error::Error;
+/// use toml::{Table, Value};
+///
+/// #[derive(Deserialize)]
+/// #[serde(deny_unknown_fields)]
+/// struct Settings {
+///     upstream: String,
+///     http: RetryConfig,
+/// }
+///
+/// fn settings(file: &str, profile: &str) -> Result<Settings, Box<dyn Error>> {
+///     let mut settings: Table = file.parse()?;
+///     let mut profiles: Table = settings.remove("profiles").unwrap_or(Table::new().into()).try_into()?;
+///     let chosen: Table = profiles.remove(profile).ok_or(format!("no profile `{profile}`"))?.try_into()?;
+///     for (key, value) in chosen {
+///         match (settings.get_mut(&key), value) {
+///             (Some(Value::Table(section)), Value::Table(keys)) => section.extend(keys),
+///             (_, value) => drop(settings.insert(key, value)),
+///         }
+///     }
+///     Ok(settings.try_into()?)
+/// }
+///
+/// let file = r#"
+///     upstream = "http://127.0.0.1:9090"
+///
+///     [http]
+///     attempts = 3
+///     backoff = { exponential = { base = 2.0 } }
+///     retry_on = ["transient"]
+///
+///     [profiles.dev]
+///
+///     [profiles.prod]
+///     upstream = "https://rates.example"
+///     http = { attempts = 6, backoff = { linear = { increment = "1s" } }, deadline = "30s" }
+/// "#;
+/// let prod = settings(file, "prod")?;
+/// assert_eq!(prod.upstream, "https://rates.example");
+/// assert_eq!(prod.http.bare_policy.get_attempts().to_string(), "6");
+/// assert_eq!(prod.http.retry_on.unwrap().len(), 1);
+///
+/// let dev = settings(file, "dev")?;
+/// assert_eq!(dev.http.bare_policy.get_attempts().to_string(), "3");
+/// assert!(settings(file, "porduction").is_err());
+/// # Ok::<(), Box<dyn Error>>(())
+/// ```
+///
+/// A mistake is found when its profile is read, so let a test read each of them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryConfig {

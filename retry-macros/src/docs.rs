@@ -2,7 +2,7 @@
 //! one sentence, and, folded away, a table of the waits with the longest total.
 
 use proc_macro2::Span;
-use retry_rules::{Attempts, Policy, duration};
+use retry_rules::{Attempts, BreakerConfig, Policy, duration};
 use syn::token::{Bracket, Paren};
 use syn::{
     AttrStyle, Attribute, Expr, ExprLit, Ident, Lit, LitStr, MacroDelimiter, Meta, MetaList,
@@ -54,10 +54,10 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Op
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
     match &checked.known {
         Some(policy) => {
-            lines.push(format!("{policy}{}.", others(args)));
+            lines.push(format!("{policy}{}.", others(args, Some(policy))));
             lines.extend(table(policy));
         }
-        None => lines.push(format!("{}{}.", as_written(args), others(args))),
+        None => lines.push(format!("{}{}.", as_written(args), others(args, None))),
     }
     Some(attribute(&ide::steady(lines.join("\n")), placement))
 }
@@ -87,7 +87,7 @@ fn attribute(text: &str, placement: Placement) -> Attribute {
 }
 
 /// The options that are not part of the policy, in a few words each.
-fn others(args: &Args) -> String {
+fn others(args: &Args, policy: Option<&Policy>) -> String {
     let mut words = vec![String::new()];
     if let Some(matchers) = &args.retry_on {
         words.push(format!("retries {}", listed(matchers)));
@@ -99,7 +99,10 @@ fn others(args: &Args) -> String {
         Some(Breaker::Shared(breaker)) => {
             words.push(format!("circuit breaker `{}`", token_text(breaker)));
         }
-        Some(Breaker::InPlace(_)) => words.push("its own circuit breaker".to_owned()),
+        Some(Breaker::InPlace(breaker)) => {
+            let opens = breaker.known().zip(policy).map(|(breaker, policy)| opens(breaker, policy));
+            words.push(format!("its own circuit breaker{}", opens.unwrap_or_default()));
+        }
         None => {}
     }
     if let Some(quota) = &args.quota {
@@ -114,6 +117,25 @@ fn others(args: &Args) -> String {
         words.push("maps its last error".to_owned());
     }
     words.join("; ")
+}
+
+/// The number of failing calls after which the breaker opens. It counts attempts, so fewer calls than
+/// its threshold open it.
+fn opens(breaker: &BreakerConfig, policy: &Policy) -> String {
+    let (failures, in_a_row, at_the_earliest) = if breaker.is_by_streak() {
+        (breaker.get_failure_threshold(), " in a row", "")
+    } else {
+        (breaker.get_minimum_calls(), "", ", at the earliest")
+    };
+    let calls = match policy.get_attempts() {
+        Attempts::Limited(attempts) => failures.div_ceil(attempts.max(1)),
+        Attempts::Unlimited => 1,
+    };
+    let calls = match calls {
+        1 => "1 call that uses up its attempts".to_owned(),
+        calls => format!("{calls} calls{in_a_row} that use up their attempts"),
+    };
+    format!(", which opens after {calls}{at_the_earliest}")
 }
 
 /// Matchers as written, except for closures, which say little in a sentence.
@@ -279,6 +301,35 @@ mod tests {
         );
         assert!(text.contains("<details><summary>The waits</summary>"), "{text}");
         assert!(text.ends_with("</details>"), "{text}");
+    }
+
+    #[test]
+    fn the_number_of_failing_calls_that_open_its_breaker_is_told_if_it_is_known() {
+        for (options, expected) in [
+            (
+                "attempts = 5, breaker()",
+                "its own circuit breaker, which opens after 1 call that uses up its attempts.",
+            ),
+            (
+                "attempts = 3, breaker()",
+                "its own circuit breaker, which opens after 2 calls in a row that use up their attempts.",
+            ),
+            (
+                "attempts = 4, breaker(failure_rate = 0.5, window_time = \"10s\", minimum_calls = 20)",
+                "its own circuit breaker, which opens after 5 calls that use up their attempts, at the earliest.",
+            ),
+            (
+                "attempts = unlimited, budget = \"5m\", breaker(failure_threshold = 9)",
+                "its own circuit breaker, which opens after 1 call that uses up its attempts.",
+            ),
+            ("attempts = MANY, breaker()", "its own circuit breaker."),
+            ("attempts = 3, breaker(failure_threshold = MANY)", "its own circuit breaker."),
+            ("attempts = 3, breaker = DB", "circuit breaker `DB`."),
+        ] {
+            let (lines, _) = section_of(options, "async fn fetch() -> Option<u32> { None }");
+            let text = lines.join("\n");
+            assert!(text.contains(&format!("; {expected}")), "{options}: {text}");
+        }
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl BreakerArgs {
         quote!(__retry::BreakerConfig::new() #calls)
     }
 
+    /// The configuration, if all of its settings are known.
+    pub(crate) fn known(&self) -> Option<&BreakerConfig> {
+        self.checked.known.as_ref()
+    }
+
     /// The rules that only const evaluation can check, each with the expression to blame.
     pub(crate) fn unchecked(&self) -> &[(Rule, TokenStream)] {
         &self.checked.unchecked

@@ -17,4 +17,5 @@ mod source {
     pub(crate) mod value;
 }
 
+pub(crate) use source::options::*;
 pub(crate) use source::*;

@@ -854,8 +854,7 @@ impl Job {
     /// The store fails.
     pub async fn cancel(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
         let why = Failure::new("cancelled", "the job was cancelled");
-        let all = in_batches(async || store.skip(id, AT_ONCE, why.clone(), store.now()).await);
-        let all = all.await?;
+        let all = in_batches(|| store.skip(id, AT_ONCE, why.clone(), store.now())).await?;
         let now = store.now();
         Self::update(store, id, |job| {
             job.status = JobStatus::Finished;
@@ -889,7 +888,7 @@ impl Job {
     /// # Errors
     /// The store fails.
     pub async fn make_due(store: &dyn Store, id: &str) -> Result<u64, StoreError> {
-        in_batches(async || store.make_due(id, Waiting::All, AT_ONCE, store.now()).await).await
+        in_batches(|| store.make_due(id, Waiting::All, AT_ONCE, store.now())).await
     }
 
     /// Removes a job for good, with its items, its dead letters and their histories, and returns
@@ -922,7 +921,7 @@ impl Job {
         keys.extend([RateRecord::by_key(id), Dependencies::key(id), Self::end_key(id)]);
         let of_keys = store.values(&RateRecord::keys_prefix(id)).await?;
         keys.extend(of_keys.into_iter().map(|(key, _)| key));
-        in_batches(async || store.remove(id, AT_ONCE, keys.clone()).await).await
+        in_batches(|| store.remove(id, AT_ONCE, keys.clone())).await
     }
 
     /// Changes the stored record, and retries if another process changes it at the same time.
@@ -955,7 +954,12 @@ const JOBS_AT_ONCE: usize = 500;
 const AT_ONCE: usize = 5_000;
 
 /// Changes [`AT_ONCE`] items at a time until there are fewer, and returns how many there were.
-async fn in_batches(change: impl AsyncFn() -> Result<u64, StoreError>) -> Result<u64, StoreError> {
+//
+// Not an `AsyncFn`: the compiler could not prove that the futures of its callers are `Send`.
+async fn in_batches<F>(change: impl Fn() -> F) -> Result<u64, StoreError>
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
     let mut all = 0_u64;
     loop {
         let changed = change().await?;

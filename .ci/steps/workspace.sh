@@ -64,6 +64,11 @@ step_sqlite() {
     cmd cargo test -p retry-tests --test project -- --ignored beside
 }
 
+declare_step readme "" "the examples of the README build with the features that stand beside them"
+step_readme() {
+    cmd cargo test -p retry-tests --test project -- --ignored readme
+}
+
 declare_step public-api "" "the public API is the one of tests/data/public-api"
 step_public_api() {
     cmd cargo test -p retry-tests --features public-api --test public_api

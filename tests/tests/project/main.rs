@@ -11,6 +11,7 @@ mod features;
 mod foreign_crates;
 mod named_files;
 mod plan;
+mod snippets;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,40 @@
 //! Jobs: what a store keeps of one, how a job handles failures, and what it reports while it runs
 //! and at its end.
 
+/// Implements a trait of values for a setting: for these types, and for texts, which are parsed.
+macro_rules! setting_value {
+    ($name:ident::$into:ident -> $result:ty, from $($value:ty),+) => {
+        $(
+            impl $name for $value {
+                fn $into(self) -> $result {
+                    Ok(self.into())
+                }
+            }
+
+            impl sealed::Sealed for $value {}
+        )+
+
+        impl $name for &str {
+            fn $into(self) -> $result {
+                self.parse()
+            }
+        }
+
+        impl $name for String {
+            fn $into(self) -> $result {
+                self.parse()
+            }
+        }
+
+        mod sealed {
+            pub trait Sealed {}
+
+            impl Sealed for &str {}
+            impl Sealed for String {}
+        }
+    };
+}
+
 pub(crate) mod name;
 pub(crate) mod worker_record;
 pub(crate) mod record;

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use retry_workflow::store::codes::{DEAD, PURGED, SKIPPED, state_code};
-use retry_workflow::{Filter, ItemState, Timestamp};
+use retry_workflow::store::codes::{DEAD, SKIPPED, codes};
+use retry_workflow::store::sql;
+use retry_workflow::{Filter, Timestamp};
 use tokio_postgres::types::ToSql;
 
 use super::session::Session;
@@ -77,12 +78,8 @@ impl Selection {
         session: Session<'_>,
         filter: &Filter,
     ) -> PostgresResult<Option<Self>> {
-        let failed = [(ItemState::Dead, DEAD), (ItemState::Skipped, SKIPPED)];
-        let codes: Vec<_> = failed
-            .into_iter()
-            .filter(|(state, _)| filter.wants_state(*state))
-            .map(|(_, code)| code)
-            .collect();
+        let mut codes = codes(filter);
+        codes.retain(|code| [DEAD, SKIPPED].contains(code));
         Self::of_states(session, filter, &codes).await
     }
 
@@ -166,12 +163,8 @@ impl Selection {
             add("f.signature = $x::text", Box::new(encode(signature).into_owned()));
         }
         if let Some(class) = &filter.class {
-            let condition = if class.contains('+') {
-                "f.class = $x::text"
-            } else {
-                "strpos('+' || f.class || '+', '+' || $x::text || '+') > 0"
-            };
-            add(condition, Box::new(encode(class).into_owned()));
+            let condition = sql::of_class("strpos", "f.class", "$x::text", class);
+            add(&condition, Box::new(encode(class).into_owned()));
         }
         let time = |time: Timestamp| Box::new(time.as_micros());
         if let Some(since) = filter.since {
@@ -217,14 +210,4 @@ impl Selection {
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
     }
-}
-
-/// The codes of the states that a filter selects.
-pub(crate) fn codes(filter: &Filter) -> Vec<i16> {
-    let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
-    let mut codes: Vec<_> = states.map(state_code).collect();
-    if codes.contains(&SKIPPED) {
-        codes.push(PURGED);
-    }
-    codes
 }

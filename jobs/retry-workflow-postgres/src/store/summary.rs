@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use futures_core::Stream as _;
+use retry_workflow::store::codes::codes;
 use retry_workflow::store::{Group, HourCount, Minute, sql};
 use retry_workflow::{Failure, Filter, ItemRecord, Timestamp};
 
@@ -81,14 +82,9 @@ pub(crate) fn add_to_minutes_sql(source: &str) -> String {
     )
 }
 
-/// Returns whether the summary alone can answer this filter.
-pub(crate) fn has_all(filter: &Filter) -> bool {
-    filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
-}
-
 /// The groups that a filter selects, the largest first.
 pub(crate) async fn groups(session: Session<'_>, filter: &Filter) -> PostgresResult<Vec<Group>> {
-    let states: Vec<_> = super::selection::codes(filter);
+    let states: Vec<_> = codes(filter);
     let job = match &filter.job {
         Some(name) => match session.find_job(name).await? {
             Some(job) => Some(job),
@@ -98,11 +94,8 @@ pub(crate) async fn groups(session: Session<'_>, filter: &Filter) -> PostgresRes
     };
     let class = filter.class.as_deref().map(encode);
     let signature = filter.signature.as_deref().map(encode);
-    let of_class = if filter.class.as_ref().is_some_and(|class| class.contains('+')) {
-        "g.class = $3::text"
-    } else {
-        "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
-    };
+    let of_class =
+        sql::of_class("strpos", "g.class", "$3::text", filter.class.as_deref().unwrap_or_default());
     let (rows, of_job) = match job {
         Some(_) => ("(SELECT n.*, n.example AS known FROM @groups n)", "g.job = $2::bigint"),
         None => (rollup::ROWS, "$2::bigint IS NULL"),

@@ -24,6 +24,7 @@
 //! as there are buckets. For a process that runs one job after another, let the exporter drop idle
 //! ones: `idle_timeout` of `PrometheusBuilder`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,8 +90,8 @@ pub(crate) struct JobMetrics {
     items: Vec<Key>,
     attempts: Vec<Key>,
     labels: [Label; 2],
-    /// One key for each step, in the order of their names.
-    steps: Vec<(String, Key)>,
+    /// One key for each step.
+    steps: BTreeMap<String, Key>,
     /// The time at which the next item can be claimed, as last read from the store.
     next_due: Option<Timestamp>,
     /// The number of attempts had ended when that number last changed, and when that was.
@@ -117,7 +118,7 @@ impl JobMetrics {
             items: by_state(ITEMS),
             attempts: by_state(ATTEMPTS),
             labels: labels.clone(),
-            steps: Vec::new(),
+            steps: BTreeMap::new(),
             next_due: None,
             ended: (counts.attempts, Timestamp::default()),
         };
@@ -147,22 +148,14 @@ impl JobMetrics {
     }
 
     fn step(&mut self, step: &str) -> &Key {
-        let find = |steps: &[(String, Key)], step: &str| {
-            steps.binary_search_by(|(known, _)| known.as_str().cmp(step))
-        };
-        let mut step = step;
-        let mut place = find(&self.steps, step);
-        if place.is_err() && self.steps.len() >= MAX_STEPS && !step.is_empty() {
-            step = OTHER_STEPS;
-            place = find(&self.steps, step);
-        }
-        let at = place.unwrap_or_else(|at| {
+        let is_full = self.steps.len() >= MAX_STEPS && !step.is_empty();
+        let step = if is_full && !self.steps.contains_key(step) { OTHER_STEPS } else { step };
+        if !self.steps.contains_key(step) {
             let label = Label::new("step_name", step.to_owned());
             let key = Key::from_parts(STEP, [&self.labels[..], &[label]].concat());
-            self.steps.insert(at, (step.to_owned(), key));
-            at
-        });
-        &self.steps[at].1
+            self.steps.insert(step.to_owned(), key);
+        }
+        &self.steps[step]
     }
 
     fn count(&self, state: ItemState, more: u64) {

@@ -65,45 +65,9 @@ pub trait IntoMoment: sealed::Sealed {
     fn into_moment(self) -> Result<Moment, InvalidMoment>;
 }
 
-impl IntoMoment for Moment {
-    fn into_moment(self) -> Result<Moment, InvalidMoment> {
-        Ok(self)
-    }
-}
-
-impl IntoMoment for Timestamp {
-    fn into_moment(self) -> Result<Moment, InvalidMoment> {
-        Ok(self.into())
-    }
-}
-
-impl IntoMoment for Duration {
-    fn into_moment(self) -> Result<Moment, InvalidMoment> {
-        Ok(self.into())
-    }
-}
-
-impl IntoMoment for &str {
-    fn into_moment(self) -> Result<Moment, InvalidMoment> {
-        self.parse()
-    }
-}
-
-impl IntoMoment for String {
-    fn into_moment(self) -> Result<Moment, InvalidMoment> {
-        self.parse()
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for super::Moment {}
-    impl Sealed for super::Timestamp {}
-    impl Sealed for super::Duration {}
-    impl Sealed for &str {}
-    impl Sealed for String {}
-}
+setting_value!(
+    IntoMoment::into_moment -> Result<Moment, InvalidMoment>, from Moment, Timestamp, Duration
+);
 
 /// A text that is not a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

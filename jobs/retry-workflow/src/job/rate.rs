@@ -117,31 +117,7 @@ pub trait IntoRate: sealed::Sealed {
     fn into_rate(self) -> Result<Rate, InvalidRate>;
 }
 
-impl IntoRate for Rate {
-    fn into_rate(self) -> Result<Rate, InvalidRate> {
-        Ok(self)
-    }
-}
-
-impl IntoRate for &str {
-    fn into_rate(self) -> Result<Rate, InvalidRate> {
-        self.parse()
-    }
-}
-
-impl IntoRate for String {
-    fn into_rate(self) -> Result<Rate, InvalidRate> {
-        self.parse()
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for super::Rate {}
-    impl Sealed for &str {}
-    impl Sealed for String {}
-}
+setting_value!(IntoRate::into_rate -> Result<Rate, InvalidRate>, from Rate);
 
 /// A text that is not a rate, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

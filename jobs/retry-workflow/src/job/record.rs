@@ -552,16 +552,14 @@ impl Job {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
-        let is_free = AtomicBool::new(false);
-        Self::update(store, id, |job| {
-            let free = !job.is_live(now);
-            is_free.store(free, Ordering::Release);
-            if free {
+        let reserved = Self::update(store, id, |job| {
+            let is_free = !job.is_live(now);
+            if is_free {
                 job.workers.push(WorkerRecord::new("", until));
             }
-        })
-        .await?;
-        Ok(is_free.into_inner())
+            is_free
+        });
+        Ok(reserved.await?.unwrap_or(false))
     }
 
     /// Removes a [reservation](Self::reserve) of this process, which is not going to work on the
@@ -574,6 +572,7 @@ impl Job {
             job.workers.retain(|it| !(it.worker.is_empty() && it.is_of_this_process()));
         })
         .await
+        .map(drop)
     }
 
     /// Checks whether a text can be the name of a job.
@@ -656,7 +655,7 @@ impl Job {
         id: &str,
         after: Option<&After>,
     ) -> Result<(), StoreError> {
-        Self::update(store, id, |job| job.begins_after(after)).await
+        Self::update(store, id, |job| job.begins_after(after)).await.map(drop)
     }
 
     pub(crate) fn begins_after(&mut self, after: Option<&After>) {
@@ -718,6 +717,7 @@ impl Job {
             job.input_complete = true;
         })
         .await
+        .map(drop)
     }
 
     /// Finds the job with this id, or else the newest one of this name; not one that is older than
@@ -797,7 +797,7 @@ impl Job {
         id: &str,
         origin: Option<&Value>,
     ) -> Result<(), StoreError> {
-        Self::update(store, id, |job| job.origin = origin.cloned()).await
+        Self::update(store, id, |job| job.origin = origin.cloned()).await.map(drop)
     }
 
     /// Sends a request to the workers of a job. Each carries it out within seconds: nothing more is
@@ -828,8 +828,8 @@ impl Job {
         if !Self::find(store, id).await?.is_some_and(|job| job.is_live(now)) {
             return Ok(false);
         }
-        Self::update(store, id, |job| job.requested = Some(PendingRequest { request, at: now }))
-            .await?;
+        let requested = Some(PendingRequest { request, at: now });
+        Self::update(store, id, |job| job.requested = requested).await?;
         Ok(true)
     }
 
@@ -925,18 +925,19 @@ impl Job {
     }
 
     /// Changes the stored record, and retries if another process changes it at the same time.
-    pub(crate) async fn update(
+    /// Returns the result of the change; `None` if there is no such job.
+    pub(crate) async fn update<T>(
         store: &dyn Store,
         id: &str,
-        change: impl Fn(&mut Self),
-    ) -> Result<(), StoreError> {
+        change: impl Fn(&mut Self) -> T,
+    ) -> Result<Option<T>, StoreError> {
         while let Some((revision, mut job)) = read(store, id).await? {
-            change(&mut job);
+            let changed = change(&mut job);
             if write(store, revision, &job).await? {
-                break;
+                return Ok(Some(changed));
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

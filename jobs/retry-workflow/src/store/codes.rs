@@ -1,7 +1,7 @@
 //! The numbers by which stores in SQL keep states, outcomes and places in a queue, the same in all
 //! of them. Statements have some of them as literals.
 
-use crate::item::record::{AttemptOutcome, ItemState};
+use crate::item::record::{AttemptOutcome, Filter, ItemState};
 
 /// The queue of items that were not claimed in their present run, or released.
 pub const NEW: i16 = 0;
@@ -45,6 +45,16 @@ pub fn state_code(state: ItemState) -> i16 {
         ItemState::Dead => DEAD,
         ItemState::Skipped => SKIPPED,
     }
+}
+
+/// Returns the codes of the states that a filter selects.
+pub fn codes(filter: &Filter) -> Vec<i16> {
+    let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
+    let mut codes: Vec<_> = states.map(state_code).collect();
+    if codes.contains(&SKIPPED) {
+        codes.push(PURGED);
+    }
+    codes
 }
 
 /// The outcomes, in the order of their codes.

@@ -127,7 +127,6 @@ type Place = (Queue, i8, Timestamp, i64);
 struct StoredItem {
     /// The record that readers get, history included.
     record: ItemRecord,
-    correlation: Option<String>,
     token: u64,
     lost: u32,
     dropped: u32,
@@ -142,11 +141,10 @@ struct StoredItem {
 }
 
 impl StoredItem {
-    fn new(record: ItemRecord, correlation: Option<String>) -> Self {
+    fn new(record: ItemRecord) -> Self {
         let purged = record.state == ItemState::Skipped && record.payload.is_empty();
         Self {
             record,
-            correlation,
             token: 0,
             lost: 0,
             dropped: 0,
@@ -269,14 +267,8 @@ impl StoredJob {
             let row = AttemptRecord {
                 run: item.record.run,
                 attempt: item.record.attempt,
-                started,
                 duration: ended.since(started),
-                wait: Duration::ZERO,
-                worker: item.worker.clone(),
-                step: None,
-                outcome: AttemptOutcome::Lost,
-                failure: None,
-                output: None,
+                ..AttemptRecord::new(item.worker.clone(), started, AttemptOutcome::Lost)
             };
             self.write(item, row);
         }
@@ -292,7 +284,7 @@ impl StoredJob {
             key: LeaseKey { item: number, token: item.token },
             id: item.record.id.clone(),
             payload: item.record.payload.clone(),
-            correlation: item.correlation.clone(),
+            correlation: item.record.own_correlation().map(ToOwned::to_owned),
             run: item.record.run,
             attempt: item.record.attempt,
             lost,
@@ -495,10 +487,10 @@ impl Store for MemoryStore {
             for NewItem { id, payload, correlation, priority } in items {
                 let mut record = ItemRecord::new(job, id, payload);
                 (record.priority, record.due) = (priority, Some(due));
-                if let Some(own) = &correlation {
-                    record.correlation.clone_from(own);
+                if let Some(own) = correlation {
+                    record.correlation = own;
                 }
-                added += u64::from(tables.add(StoredItem::new(record, correlation)));
+                added += u64::from(tables.add(StoredItem::new(record)));
             }
             self.changes.wake(job);
             Ok(added)
@@ -828,9 +820,7 @@ impl Store for MemoryStore {
             let mut added = 0;
             for record in items {
                 self.changes.wake(&record.job);
-                let record = record.imported(now);
-                let correlation = record.own_correlation().map(ToOwned::to_owned);
-                added += u64::from(tables.add(StoredItem::new(record, correlation)));
+                added += u64::from(tables.add(StoredItem::new(record.imported(now))));
             }
             Ok(added)
         })

@@ -9,7 +9,7 @@ use super::codes;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, ItemRecord, ItemState, Lease, LeaseKey,
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
 };
 use crate::item::summary::Minute;
 
@@ -277,4 +277,19 @@ fn whole(time: &str, unit: i64) -> String {
     let earliest = i64::MIN + unit;
     let time = format!("(CASE WHEN {time} < {earliest} THEN {earliest} ELSE {time} END)");
     format!("({time} - ({time} % {unit} + {unit}) % {unit})")
+}
+
+/// Returns the condition that a class is the one in a parameter, or contains it. `position` is the
+/// function that finds a text in another one.
+pub fn of_class(position: &str, column: &str, parameter: &str, class: &str) -> String {
+    if class.contains('+') {
+        format!("{column} = {parameter}")
+    } else {
+        format!("{position}('+' || {column} || '+', '+' || {parameter} || '+') > 0")
+    }
+}
+
+/// Returns whether the summary of failures alone can answer this filter.
+pub fn has_all(filter: &Filter) -> bool {
+    filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
 }

@@ -167,24 +167,10 @@ impl Terms<'_> {
         cursor: &ClaimCursor,
         share: Share,
     ) -> PostgresResult<(Vec<Lease>, ClaimCursor)> {
-        let Share { max, begun_first, starts, bytes } = share;
-        let (begun, new) = (cursor.begun.columns(), cursor.new.columns());
-        let values: Values<'_> = &[
-            &self.job,
-            &self.due_by,
-            &self.until,
-            &self.worker,
-            &limit(starts),
-            &self.now,
-            &limit(bytes),
-            &limit(max),
-            &begun.0,
-            &begun.1,
-            &new.0,
-            &new.1,
-            &limit(begun_first),
-        ];
-        let rows = self.session.query(&CLAIM_ITEMS, values).await?;
+        let Share { max, begun_first, bytes, .. } = share;
+        let new = cursor.new.columns();
+        let more: Values<'_> = &[&new.0, &new.1, &limit(begun_first)];
+        let rows = self.claim(&CLAIM_ITEMS, &cursor.begun, share, more).await?;
         let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
         let (mut reached, mut first) = (*cursor, 0);
         for row in &rows {
@@ -208,22 +194,26 @@ impl Terms<'_> {
 
     /// Leases the next suspect.
     async fn lease_suspect(&self) -> PostgresResult<Vec<Lease>> {
-        let (one, bytes) = (limit(1), limit(MAX_CLAIM_BYTES));
-        let beginning = LevelCursors::BEGINNING.columns();
-        let values: Values<'_> = &[
-            &self.job,
-            &self.due_by,
-            &self.until,
-            &self.worker,
-            &one,
-            &self.now,
-            &bytes,
-            &one,
-            &beginning.0,
-            &beginning.1,
-        ];
-        let rows = self.session.query(&CLAIM_SUSPECT, values).await?;
+        let one = Share { max: 1, begun_first: 1, starts: 1, bytes: MAX_CLAIM_BYTES };
+        let rows = self.claim(&CLAIM_SUSPECT, &LevelCursors::BEGINNING, one, &[]).await?;
         rows.iter().map(leased).collect()
+    }
+
+    /// Runs the statement of a claim. `more` are the parameters after the cursor of items that have
+    /// begun.
+    async fn claim(
+        &self,
+        sql: &str,
+        begun: &LevelCursors,
+        share: Share,
+        more: Values<'_>,
+    ) -> PostgresResult<Vec<Row>> {
+        let Self { session, job, worker, due_by, now, until } = self;
+        let (starts, bytes, max) = (limit(share.starts), limit(share.bytes), limit(share.max));
+        let begun = begun.columns();
+        let values: Values<'_> =
+            &[job, due_by, until, worker, &starts, now, &bytes, &max, &begun.0, &begun.1];
+        session.query(sql, &[values, more].concat()).await
     }
 }
 

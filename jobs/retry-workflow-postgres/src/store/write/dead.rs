@@ -16,7 +16,7 @@ use crate::store::session::Session;
 use crate::store::summary;
 
 pub(crate) async fn stats(session: Session<'_>, filter: &Filter) -> PostgresResult<Vec<Group>> {
-    if summary::has_all(filter) {
+    if sql::has_all(filter) {
         return summary::groups(session, filter).await;
     }
     let Some(selection) = Selection::resolve(session, filter).await? else {

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -197,17 +196,15 @@ impl Job {
 
     /// Takes the right to run the steps, unless another worker is alive.
     async fn reserve_finish(&self, store: &dyn Store) -> Result<bool, StoreError> {
-        let is_taken = AtomicBool::new(false);
         let now = store.now();
-        Self::update(store, &self.id, |job| {
+        let taken = Self::update(store, &self.id, |job| {
             let is_free = job.ended.is_some() && !job.is_live(now);
-            is_taken.store(is_free, Ordering::Release);
             if is_free {
                 job.workers.push(WorkerRecord::new(WORKER, now + LEASE));
             }
-        })
-        .await?;
-        Ok(is_taken.into_inner())
+            is_free
+        });
+        Ok(taken.await?.unwrap_or(false))
     }
 
     /// Renews that right for as long as it is polled.

@@ -197,16 +197,8 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost(store: &Arc
     assert!(second.key.token > first.key.token, "the token fences");
     assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
     let lost = AttemptRecord {
-        run: 0,
-        attempt: 1,
-        started: at(5),
         duration: MINUTE,
-        wait: Duration::ZERO,
-        worker: Arc::from("one"),
-        step: None,
-        outcome: AttemptOutcome::Lost,
-        failure: None,
-        output: None,
+        ..AttemptRecord::new("one", at(5), AttemptOutcome::Lost)
     };
     assert_eq!(found(store, "a").await.history, [lost]);
     let counts = counts(store).await;

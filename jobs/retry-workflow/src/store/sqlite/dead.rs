@@ -14,11 +14,11 @@ use crate::item::failure::Failure;
 use crate::item::record::{Filter, ItemState, Waiting};
 use crate::item::summary::{Group, HourCount};
 use crate::store::codes::{BEGUN, DEAD, NEW, PURGED, SKIPPED, SUSPECT, claim_rank};
-use crate::store::sql::Columns;
+use crate::store::sql::{self, Columns};
 use crate::store::tally::count_move;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
-    if Summed::has_all(filter) {
+    if sql::has_all(filter) {
         let meant = Summed::resolve(tx, filter)?;
         return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
     }

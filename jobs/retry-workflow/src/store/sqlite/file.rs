@@ -66,18 +66,26 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
 pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     refuse_others(path, options.layout)?;
     let named = |error| sqlite_error::store_error(path, &error);
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
     if !options.must_exist {
         create_for_owner(path)?;
     }
-    let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
+    let mut connection = connect(path, flags, options).map_err(named)?;
     if connection.is_readonly("main").map_err(named)? {
         let reason = "it can be read, but not written: give its user permission to write it";
         return Err(StoreError::access(path, reason));
     }
-    connection.busy_timeout(options.patience.at_a_time()).map_err(named)?;
     prepare(path, &mut connection, options)?;
+    Ok(connection)
+}
+
+/// Opens a connection that one thread uses at a time.
+fn connect(path: &Path, flags: OpenFlags, options: &SqliteOptions) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(options.patience.at_a_time())?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
 }
 
@@ -124,11 +132,7 @@ pub(super) fn open_any_to_look(
 ) -> StoreResult<(Connection, usize)> {
     refuse_others(path, options.layout)?;
     let open = |path: &Path, more| {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(options.patience.at_a_time())?;
-        connection.set_prepared_statement_cache_capacity(64);
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | more, options)?;
         let marks = Marks::at_once(&connection)?;
         Ok((connection, marks))
     };
@@ -160,11 +164,7 @@ fn log_of(path: &Path) -> PathBuf {
 /// Opens the connection that reads, to an existing store.
 pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(options.patience.at_a_time())?;
-        connection.set_prepared_statement_cache_capacity(64);
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     };
@@ -318,10 +318,8 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     };
     write_ahead(connection, options.patience.at_a_time()).map_err(named)?;
     let set = || {
-        connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "cache_size", -CACHE)?;
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_AFTER)?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
         if let Some(bytes) = options.max_bytes {

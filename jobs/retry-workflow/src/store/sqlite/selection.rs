@@ -8,8 +8,9 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
 
 use super::transaction::Transaction;
-use crate::item::record::{Filter, ItemState};
-use crate::store::codes::{DEAD, PURGED, SKIPPED, state_code};
+use crate::item::record::Filter;
+use crate::store::codes::{DEAD, SKIPPED, codes};
+use crate::store::sql;
 
 /// The items that a filter selects.
 pub(super) struct Selection {
@@ -93,7 +94,11 @@ impl Selection {
             add(to, "f.signature = ?x", signature.clone().into());
         }
         if let Some(class) = &filter.class {
-            add(&mut conditions, &of_class("f", class), class.clone().into());
+            add(
+                &mut conditions,
+                &sql::of_class("instr", "f.class", "?x", class),
+                class.clone().into(),
+            );
         }
         if let Some(since) = filter.since {
             add(&mut conditions, "s.ended >= ?x", since.as_micros().into());
@@ -191,11 +196,6 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// Returns whether the summary alone can answer this filter.
-    pub(super) fn has_all(filter: &Filter) -> bool {
-        filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
-    }
-
     /// `None` if no row can match.
     pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
         let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
@@ -218,28 +218,9 @@ impl Summed {
             add("g.signature = ?x", signature.clone().into());
         }
         if let Some(class) = &filter.class {
-            add(&of_class("g", class), class.clone().into());
+            add(&sql::of_class("instr", "g.class", "?x", class), class.clone().into());
         }
         Ok(Some(Self { job, conditions, values, states }))
-    }
-}
-
-/// The codes of the states that a filter selects.
-fn codes(filter: &Filter) -> Vec<i16> {
-    let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
-    let mut codes: Vec<_> = states.map(state_code).collect();
-    if codes.contains(&SKIPPED) {
-        codes.push(PURGED);
-    }
-    codes
-}
-
-/// The condition that a class is the one at `?x`, or contains it.
-fn of_class(table: &str, class: &str) -> String {
-    if class.contains('+') {
-        format!("{table}.class = ?x")
-    } else {
-        format!("instr('+' || {table}.class || '+', '+' || ?x || '+') > 0")
     }
 }
 

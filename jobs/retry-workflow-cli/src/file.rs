@@ -36,7 +36,7 @@ pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
 use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;
-use crate::steps::command_env::Workspace;
+use crate::steps::command_env::{Agent, Workspace};
 use crate::steps::step::Steps;
 use crate::template::scope::Scope;
 use crate::template::text::Template;
@@ -58,6 +58,7 @@ pub struct WorkflowFile {
     pub(crate) schedule: Schedule,
     pub(crate) plan: WorkflowPlan,
     environment: EnvironmentPlan,
+    /// Notes on what is valid, but may be a mistake.
     hints: Vec<Mistake>,
     pub(crate) workspace: Arc<Workspace>,
 }
@@ -191,21 +192,24 @@ impl WorkflowFile {
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Self, FileError> {
         let path = path.as_ref().to_owned();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
-        let folder = working_folder(&path);
-        let source = Arc::new(Source { path, text, before: (0, 0) });
-        let read = forms::read(&source)?;
-        Ok(Self {
-            source,
-            name: read.name,
-            error_policy: read.error_policy,
-            handlers: read.handlers,
-            on_finish: read.on_finish,
-            schedule: read.schedule,
-            plan: read.plan,
-            environment: read.environment,
-            hints: read.hints,
-            workspace: Arc::new(Workspace { folder, agent: read.agent, ..Workspace::default() }),
-        })
+        forms::read(&Arc::new(Source { path, text, before: (0, 0) }))
+    }
+
+    /// A file that has only this plan.
+    fn new(source: &Arc<Source>, agent: Agent, plan: WorkflowPlan) -> Self {
+        let folder = working_folder(&source.path);
+        Self {
+            source: Arc::clone(source),
+            name: stem(&source.path),
+            error_policy: ErrorPolicy::new(),
+            handlers: BTreeMap::new(),
+            on_finish: None,
+            schedule: Schedule::default(),
+            plan,
+            environment: EnvironmentPlan::default(),
+            hints: Vec::new(),
+            workspace: Arc::new(Workspace { folder, agent, ..Workspace::default() }),
+        }
     }
 
     /// The path of the file, as it was given.
@@ -297,10 +301,7 @@ impl WorkflowFile {
                 Ok(Some(after))
             }
         });
-        resolved.map_err(|message| {
-            let mistake = Mistake { message, span: Some(plan.span) };
-            FileError::new(Arc::clone(&self.source), vec![mistake])
-        })
+        resolved.map_err(|message| FileError::at(&self.source, plan.span, message))
     }
 
     /// Returns whether steps run before the items.
@@ -333,10 +334,9 @@ impl WorkflowFile {
     /// Checks the input as far as possible before anything runs. Returns the number of items, if it
     /// can be known, and what could not be checked, with the reason.
     pub(crate) fn check_input(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
-        self.environment.read(&self.source, &self.workspace.folder, true)?;
+        let known = self.environment.read(&self.source, &self.workspace.folder, true)?;
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         if let Some(after) = &self.schedule.after {
-            let known = self.environment.read(&self.source, &self.workspace.folder, true)?;
             let is_set = |name: &&str| {
                 known.variables.iter().any(|(known, _)| known == name)
                     || std::env::var_os(name).is_some()
@@ -429,9 +429,11 @@ fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)
 
 /// The folder that a file's commands run in.
 fn working_folder(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
-        Some(folder) => folder.to_owned(),
-        None => PathBuf::from("."),
-    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(|| "workflow".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

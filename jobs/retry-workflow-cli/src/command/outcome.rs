@@ -8,21 +8,21 @@ use crate::terminal::text::chain;
 use retry_workflow::dead_letters::{ExportError, ImportError, SignatureError};
 use retry_workflow::{JobReport, StoreError};
 
-/// The end of the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The end of the command; of several jobs, the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything was done.
     Success,
-    /// The job stopped early.
-    Stopped,
-    /// The job finished, but left dead letters.
-    DeadLetters,
     /// The job finished without dead letters, but it was too late for some of its items.
     Late,
-    /// The store is damaged, which has been reported.
-    Unsound,
+    /// The job finished, but left dead letters.
+    DeadLetters,
+    /// The job stopped early.
+    Stopped,
     /// Files have mistakes, which have been reported as JSON.
     BadFiles,
+    /// The store is damaged, which has been reported.
+    Unsound,
 }
 
 impl Exit {
@@ -45,12 +45,6 @@ impl Exit {
         } else {
             Self::Success
         }
-    }
-
-    /// The exit of several jobs: the one that matters most.
-    pub(crate) fn and(self, other: Self) -> Self {
-        let order = [Self::Unsound, Self::BadFiles, Self::Stopped, Self::DeadLetters, Self::Late];
-        order.into_iter().find(|exit| [self, other].contains(exit)).unwrap_or(Self::Success)
     }
 }
 

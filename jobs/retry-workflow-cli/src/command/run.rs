@@ -88,12 +88,12 @@ pub(super) async fn run(
         };
         let Some(closing) = closing else {
             let found = ready(&*store, job, None, how.restart_items).await?;
-            return Ok(exit.and(work(&store, found, how, screen).await?.exit));
+            return Ok(exit.max(work(&store, found, how, screen).await?.exit));
         };
         let id = job.id.clone();
         notify(&closing.describe(&id));
         let ended = closing.close(&store, job, is_shared, how, screen).await?;
-        exit = exit.and(ended.exit);
+        exit = exit.max(ended.exit);
         // After a request to stop, do not start the next job.
         if ended.is_requested {
             return Ok(exit);
@@ -111,7 +111,7 @@ pub(super) async fn run(
         ));
     }
     let new = Work { job, file, checked, is_moved: false, is_closing: false };
-    Ok(exit.and(work(&store, new, how, screen).await?.exit))
+    Ok(exit.max(work(&store, new, how, screen).await?.exit))
 }
 
 /// A reason for which `run --continue` only brings a job to its end, and then starts a new one.
@@ -274,7 +274,7 @@ pub(super) async fn run_again(
         let ready = ready(&**store, job, file, how.restart_items).await?;
         let ended = work(store, ready, how, screen).await?;
         // After a request to stop, do not start the next job.
-        worst = worst.and(ended.exit);
+        worst = worst.max(ended.exit);
         if ended.exit == Exit::Stopped {
             break;
         }

@@ -128,8 +128,7 @@ fn parsed(path: &Path, text: &str) -> Result<Vec<(String, String)>, FileError> {
         let start = text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
         let len = text[start..].lines().next().map_or(0, str::len);
         let message = format!("{why}: write one such as `NAME=value`");
-        let span = Some(SourceSpan::new(start, len));
         let source = Source { path: path.to_owned(), text: text.to_owned(), before: (0, 0) };
-        FileError::new(Arc::new(source), vec![Mistake { message, span }])
+        FileError::at(&Arc::new(source), SourceSpan::new(start, len), message)
     })
 }

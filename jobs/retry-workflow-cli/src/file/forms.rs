@@ -15,7 +15,6 @@ mod keys;
 pub(super) mod schema;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ use serde::de::DeserializeOwned;
 
 use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
-use super::{Schedule, WorkflowPlan};
+use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
 use crate::file::after::{AfterPlan, NameTemplate};
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
@@ -38,20 +37,6 @@ use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
-/// The contents of a file, as far as they could be read.
-pub(super) struct FileContents {
-    pub(super) name: String,
-    pub(super) agent: Agent,
-    pub(super) environment: EnvironmentPlan,
-    pub(super) error_policy: ErrorPolicy,
-    pub(super) handlers: BTreeMap<String, Steps>,
-    pub(super) on_finish: Option<Steps>,
-    pub(super) schedule: Schedule,
-    pub(super) plan: WorkflowPlan,
-    /// Notes on what is valid, but may be a mistake.
-    pub(super) hints: Vec<Mistake>,
-}
-
 type Entries<'a> = &'a [(Key, Node)];
 
 struct Forms<'a> {
@@ -60,12 +45,12 @@ struct Forms<'a> {
     hints: Vec<Mistake>,
 }
 
-pub(super) fn read(source: &Arc<Source>) -> Result<FileContents, FileError> {
+pub(super) fn read(source: &Arc<Source>) -> Result<WorkflowFile, FileError> {
     let root = Node::read(source)?;
     let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new() };
     let read = forms.file(&root);
     match read {
-        Some(read) if forms.mistakes.is_empty() => Ok(FileContents { hints: forms.hints, ..read }),
+        Some(read) if forms.mistakes.is_empty() => Ok(WorkflowFile { hints: forms.hints, ..read }),
         _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
     }
 }
@@ -176,7 +161,7 @@ impl Forms<'_> {
         self.refuse(span, "a command cannot contain a NUL character: remove it")
     }
 
-    fn file(&mut self, root: &Node) -> Option<FileContents> {
+    fn file(&mut self, root: &Node) -> Option<WorkflowFile> {
         if matches!(root.value, Value::Null) {
             return self.refuse(
                 root.span,
@@ -184,17 +169,8 @@ impl Forms<'_> {
             );
         }
         if matches!(root.value, Value::List(_)) {
-            return Some(FileContents {
-                name: stem(&self.source.path),
-                agent: Agent::default(),
-                environment: EnvironmentPlan::default(),
-                error_policy: ErrorPolicy::new(),
-                handlers: BTreeMap::new(),
-                on_finish: None,
-                schedule: Schedule::default(),
-                plan: WorkflowPlan::Standard(self.steps(root, AvailableValues::postponable())),
-                hints: Vec::new(),
-            });
+            let plan = WorkflowPlan::Standard(self.steps(root, AvailableValues::postponable()));
+            return Some(WorkflowFile::new(self.source, Agent::default(), plan));
         }
         let what = "a map with `name`, `mode` and `commands`, or a list of steps";
         let entries = self.entries(root, what, TOP)?;
@@ -216,18 +192,15 @@ impl Forms<'_> {
             "graph" => self.graph(root),
             _ => self.standard(root),
         };
-        let hints = Vec::new();
         let schedule = self.schedule(root, mode, &name, &environment);
-        Some(FileContents {
+        Some(WorkflowFile {
             name,
-            agent,
             environment,
             error_policy,
             handlers,
             on_finish,
             schedule,
-            plan: plan?,
-            hints,
+            ..WorkflowFile::new(self.source, agent, plan?)
         })
     }
 
@@ -519,9 +492,4 @@ fn first_key_span(node: &Node) -> SourceSpan {
         Value::Map(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
         _ => node.span,
     }
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .map_or_else(|| "workflow".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -91,7 +91,7 @@ impl InputReader {
     pub(crate) fn not_given_again(&self) -> FileError {
         let message = "there are no items on stdin, but the job has read some from there: provide \
                        the whole input again, as in `resume JOB < items.jsonl`";
-        self.wrong(vec![self.mistake(message.to_owned())])
+        self.wrong_input(message)
     }
 
     /// Checks all items of a file.
@@ -142,7 +142,7 @@ impl InputReader {
         let end = self.each(&Pipe::default(), &mut |item| {
             let id = checked.rule.id(&item, template).map_err(|why| {
                 let message = format!("the id of {} {why}", describe(&self.name(), &item));
-                self.wrong(vec![self.mistake(message)])
+                self.wrong_input(message)
             })?;
             give(NewItem::new(id, item.value.to_string()))
         });
@@ -157,9 +157,7 @@ impl InputReader {
         let mut rule = template.map(|_| IdRule::Template);
         let mut known: HashMap<u128, u64> = HashMap::new();
         let end = self.each(pipe, &mut |item| {
-            let failed = |message, span| {
-                Halt::Failed(self.wrong(vec![Mistake { message, span: Some(span) }]))
-            };
+            let failed = |message, span| Halt::Failed(FileError::at(&self.source, span, message));
             for placeholder in &self.wanted {
                 if let Meaning::Item(path) = &placeholder.meaning
                     && at(&item.value, path).is_none()
@@ -235,7 +233,7 @@ impl InputReader {
             read::read(opened, &map.item_path, &mut watched)
         };
         let end = map.selection.run(types, &self.source, read, each)?;
-        pipe.ended(enough).map_err(|why| self.wrong(vec![self.mistake(why)]))?;
+        pipe.ended(enough).map_err(|why| self.wrong_input(why))?;
         Ok(end)
     }
 
@@ -247,7 +245,7 @@ impl InputReader {
         });
         let file = opened.map_err(|error| {
             let message = format!("cannot read the items: {}", self.unread(&path, &error));
-            self.wrong(vec![self.mistake(message)])
+            self.wrong_input(message)
         })?;
         let reader = Box::new(BufReader::with_capacity(64 * 1024, file));
         Ok(Opened { reader, name: path, is_file: true, format: self.map.input.known_format() })
@@ -269,6 +267,11 @@ impl InputReader {
 
     fn wrong(&self, mistakes: Vec<Mistake>) -> FileError {
         FileError::new(Arc::clone(&self.source), mistakes)
+    }
+
+    /// An error that concerns the input as a whole.
+    fn wrong_input(&self, message: impl Into<String>) -> FileError {
+        FileError::at(&self.source, self.map.input.span, message)
     }
 
     /// A mistake that concerns the input as a whole.

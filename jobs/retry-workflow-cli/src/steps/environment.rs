@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use crate::steps::mask::Masks;
+use crate::template::shell::variables::is_name;
 
 /// The variables that a file sets for all its commands.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
             return Err(wrong("this is not `NAME=value`"));
         };
         let name = name.trim();
-        if !is_variable(name) {
+        if !is_name(name) {
             return Err(wrong(
                 "the name before `=` is not a valid name of a variable: use letters, digits and \
                  `_`",
@@ -42,12 +43,6 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
         variables.push((name.to_owned(), value));
     }
     Ok(variables)
-}
-
-/// Returns whether this is a valid name of a shell variable.
-pub(crate) fn is_variable(name: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 fn unquoted(value: &str) -> Option<String> {

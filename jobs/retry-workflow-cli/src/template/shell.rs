@@ -11,7 +11,7 @@
 //! What a script then does with the value through its own variables, functions and files, and what
 //! a program does with its arguments and its input, is the responsibility of the command's author.
 
-mod variables;
+pub(crate) mod variables;
 mod word;
 mod builtins;
 mod command_list;

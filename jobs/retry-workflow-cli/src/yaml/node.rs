@@ -67,7 +67,7 @@ impl Node {
                 if let Some(quoted) = span.and_then(|span| to_be_quoted(&source.text, span)) {
                     message = format!("{message}: quote the text, as in `{quoted}`");
                 }
-                Err(FileError::new(Arc::clone(source), vec![Mistake { message, span }]))
+                Err(FileError::at(source, span, message))
             }
         }
     }

@@ -63,10 +63,20 @@ impl FileError {
         Self { source, mistakes }
     }
 
+    /// An error with a single mistake.
+    pub(crate) fn at(
+        source: &Arc<Source>,
+        span: impl Into<Option<SourceSpan>>,
+        message: impl Into<String>,
+    ) -> Self {
+        let mistake = Mistake { message: message.into(), span: span.into() };
+        Self::new(Arc::clone(source), vec![mistake])
+    }
+
     /// An error about the file as a whole.
     pub(crate) fn whole(path: &Path, message: impl Into<String>) -> Self {
         let source = Source { path: path.to_owned(), text: String::new(), before: (0, 0) };
-        Self::new(Arc::new(source), vec![Mistake { message: message.into(), span: None }])
+        Self::at(&Arc::new(source), None, message)
     }
 
     /// The path of the file.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::Forms;
 use super::keys::{SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
-use crate::steps::environment::is_variable;
 use crate::template::available::AvailableValues;
 use crate::template::shell::controls_shell;
+use crate::template::shell::variables::is_name;
 use crate::template::text::Template;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
@@ -36,7 +36,7 @@ impl Forms<'_> {
         let expected = format!("a map of variables{}", as_map(node, of_secrets));
         let entries = self.map(node, &expected).unwrap_or_default();
         for (Key { name, span }, _) in entries {
-            if !is_variable(name) {
+            if !is_name(name) {
                 let message = format!(
                     "`{name}` is not a valid name of a variable: use letters, digits and `_`"
                 );

@@ -16,7 +16,7 @@ use crate::steps::process_tree::ProcessTree;
 use crate::steps::stream::Stream;
 use crate::template::scope::Scope;
 use crate::template::shell::Script;
-use crate::yaml::span::{FileError, Mistake};
+use crate::yaml::span::FileError;
 
 /// The part of a command's stderr that is kept: the last 4 KiB.
 const LONGEST_TAIL: usize = 4 * 1024;
@@ -67,10 +67,7 @@ impl Pipe {
         let scope = Scope { captured: input.captured.clone(), ..Scope::default() };
         let wrong = |why: &dyn std::fmt::Display| {
             let message = format!("cannot start the command of the input: {why}");
-            FileError::new(
-                Arc::clone(&input.source),
-                vec![Mistake { message, span: Some(input.map.input.span) }],
-            )
+            FileError::at(&input.source, input.map.input.span, message)
         };
         let prepared = Run::Shell(script.clone()).prepare(&input.workspace, &scope);
         let PreparedCommand { invocation, files, .. } = prepared.map_err(|error| wrong(&error))?;

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 
 use crate::file::item_path::ItemPath;
-use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+use crate::yaml::span::{FileError, Source, SourceSpan};
 
 /// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,8 +219,7 @@ fn in_line(input: &Opened, number: u64, line: &str, column: usize, message: Stri
     let before = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let source =
         Source { path: input.name.clone(), text: line.trim_end().to_owned(), before: (before, 0) };
-    let span = Some(SourceSpan::new(column, 1));
-    FileError::new(Arc::new(source), vec![Mistake { message, span }])
+    FileError::at(&Arc::new(source), SourceSpan::new(column, 1), message)
 }
 
 fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
@@ -360,10 +359,7 @@ fn no_json(name: &Path, is_file: bool, error: &serde_json::Error, what: Option<&
     let message = format!("this input is not JSON: {what}");
     let found = is_file.then(|| excerpt(name, error.line(), error.column()).ok()).flatten();
     match found {
-        Some((source, at)) => {
-            let span = Some(SourceSpan::new(at, 1));
-            FileError::new(Arc::new(source), vec![Mistake { message, span }])
-        }
+        Some((source, at)) => FileError::at(&Arc::new(source), SourceSpan::new(at, 1), message),
         None => FileError::whole(
             name,
             format!("{message} (line {}, column {})", error.line(), error.column()),

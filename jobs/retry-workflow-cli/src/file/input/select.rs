@@ -15,7 +15,7 @@ use super::read::{Halt, Item, ItemPlace, Sink};
 use crate::template::decimal::{Decimal, LARGEST, identity};
 use crate::template::expression::{Expression, Types, compare, kind, number};
 use crate::template::path::{PathPart, at};
-use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+use crate::yaml::span::{FileError, Source, SourceSpan};
 
 /// Up to this many values are kept in memory rather than in a file.
 const HELD: u64 = 10_000;
@@ -67,7 +67,7 @@ impl Selection {
                     let Item { position, place, .. } = item;
                     let message =
                         format!("cannot evaluate the filter for item {position} ({place}): {why}");
-                    wrong(source, *span, message)
+                    FileError::at(source, *span, message)
                 })?;
                 if !holds {
                     return Ok(false);
@@ -82,7 +82,7 @@ impl Selection {
                     "`distinct` cannot compare item {position} ({place}): {number} is too large, \
                      numbers can be as large as {LARGEST}"
                 );
-                FileError::new(Arc::clone(source), vec![Mistake { message, span: None }])
+                FileError::at(source, None, message)
             })?;
             Ok(seen.insert(hash(&identity)))
         };
@@ -118,7 +118,11 @@ impl Selection {
         let most = self.max_items.map(|most| most.saturating_add(self.offset));
         let mut kinds: Vec<Option<(SortType, u64)>> = vec![None; self.sort_by.len()];
         let spool_failed = |error: &io::Error| {
-            wrong(source, self.sort_span, format!("cannot sort in a temporary file: {error}"))
+            FileError::at(
+                source,
+                self.sort_span,
+                format!("cannot sort in a temporary file: {error}"),
+            )
         };
         let mut order = match most.filter(|most| *most <= HELD) {
             Some(most) => Order::Held(most, BinaryHeap::new()),
@@ -134,7 +138,7 @@ impl Selection {
                 let value = value.map(|value| sortable(value, types));
                 if let Some(value) = &value {
                     same_kind(key, value, types, item.position, known)
-                        .map_err(|message| wrong(source, self.sort_span, message))?;
+                        .map_err(|message| FileError::at(source, self.sort_span, message))?;
                 }
                 keys.push(value);
             }
@@ -232,10 +236,6 @@ fn same_kind(
             Ok(())
         }
     }
-}
-
-fn wrong(source: &Arc<Source>, span: SourceSpan, message: String) -> FileError {
-    FileError::new(Arc::clone(source), vec![Mistake { message, span: Some(span) }])
 }
 
 fn sortable(value: &Value, types: Types) -> Value {

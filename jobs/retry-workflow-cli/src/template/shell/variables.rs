@@ -25,7 +25,7 @@ pub(crate) fn controls_shell(name: &str) -> bool {
 }
 
 /// Returns whether this is a valid name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -52,20 +52,25 @@ pub(crate) struct FilterFields {
 }
 
 impl FilterFields {
+    /// All fields, by name.
+    fn fields(&mut self) -> [(&'static str, &mut Option<String>); 9] {
+        [
+            ("job", &mut self.job),
+            ("item", &mut self.item),
+            ("items", &mut self.items),
+            ("class", &mut self.class),
+            ("signature", &mut self.signature),
+            ("since", &mut self.since),
+            ("until", &mut self.until),
+            ("text", &mut self.text),
+            ("state", &mut self.state),
+        ]
+    }
+
     /// Drops empty fields.
     pub(crate) fn cleaned(mut self) -> Self {
-        for field in [
-            &mut self.job,
-            &mut self.item,
-            &mut self.items,
-            &mut self.class,
-            &mut self.signature,
-            &mut self.since,
-            &mut self.until,
-            &mut self.text,
-            &mut self.state,
-        ] {
-            *field = field.take().filter(|text| !text.trim().is_empty());
+        for (_, field) in self.fields() {
+            field.take_if(|text| text.trim().is_empty());
         }
         self
     }
@@ -132,23 +137,13 @@ impl FilterFields {
     /// The address of a page with this filter.
     pub(crate) fn address(&self, page: &str) -> Address {
         let set = self.set().into_iter();
-        set.fold(Address::new(page), |address, (name, value)| address.with(name, value))
+        set.fold(Address::new(page), |address, (name, value)| address.with(name, &value))
     }
 
     /// The fields that are set, by name.
-    pub(crate) fn set(&self) -> Vec<(&'static str, &str)> {
-        let all = [
-            ("job", &self.job),
-            ("item", &self.item),
-            ("items", &self.items),
-            ("class", &self.class),
-            ("signature", &self.signature),
-            ("since", &self.since),
-            ("until", &self.until),
-            ("text", &self.text),
-            ("state", &self.state),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
+    pub(crate) fn set(&self) -> Vec<(&'static str, String)> {
+        let mut own = self.clone();
+        own.fields().into_iter().filter_map(|(name, value)| Some((name, value.take()?))).collect()
     }
 }
 

@@ -23,7 +23,7 @@ fn selection(filter: &FilterFields) -> Markup {
         @if filter.is_empty() {
             p { "Every dead letter in the store." }
         } @else {
-            dl.lines #meant { @for (name, value) in filter.set() { dt { (name) } dd { (line(value)) } } }
+            dl.lines #meant { @for (name, value) in filter.set() { dt { (name) } dd { (line(&value)) } } }
         }
     }
 }

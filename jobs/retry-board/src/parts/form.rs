@@ -15,7 +15,7 @@ pub(crate) fn proof(context: &RequestContext) -> Markup {
 }
 
 /// Hidden fields with these values.
-pub(crate) fn hidden<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
+pub(crate) fn hidden<'a>(fields: impl IntoIterator<Item = (&'a str, impl maud::Render)>) -> Markup {
     html! {
         @for (name, value) in fields {
             input type="hidden" name=(name) value=(value);

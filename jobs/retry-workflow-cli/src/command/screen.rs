@@ -31,15 +31,6 @@ pub(crate) struct Screen {
     pub(super) recorders: Arc<Recorders>,
 }
 
-impl fmt::Debug for Screen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Screen")
-            .field("json", &self.json)
-            .field("width", &self.width)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The role of a piece of text, shown as a colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tone {

@@ -1,6 +1,7 @@
 //! [`AfterPlan`]: the job that has to succeed first, whose name may contain variables of the
 //! environment.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use regex::Regex;
@@ -19,49 +20,30 @@ pub(crate) struct AfterPlan {
 
 /// A name with variables, such as `import-${NIGHT}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NameTemplate(Vec<NamePart>);
+pub(super) struct NameTemplate(String);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum NamePart {
-    Text(String),
-    Variable(String),
-}
+/// A variable of the environment in a name; a shell would expand it, and it is not a placeholder.
+static VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\$\{[A-Z_][A-Z0-9_]*\}").expect("a pattern of ours"));
 
 impl NameTemplate {
     /// # Errors
     /// The place of the mistake in the text, and a message.
     pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            let (before, from) = rest.split_at(at);
-            let here = text.len() - from.len();
-            let name = from.strip_prefix("${").and_then(|inner| inner.split_once('}'));
-            let Some((name, after)) = name.filter(|(name, _)| is_in_capitals(name)) else {
-                return Err((
-                    here,
-                    "only variables of the environment in capitals and braces can stand here: write \
-                     one as in `import-${NIGHT}`"
-                        .to_owned(),
-                ));
-            };
-            if !before.is_empty() {
-                parts.push(NamePart::Text(before.to_owned()));
-            }
-            parts.push(NamePart::Variable(name.to_owned()));
-            rest = after;
+        let variables: Vec<_> = VARIABLE.find_iter(text).map(|found| found.start()).collect();
+        match text.match_indices('$').find(|(at, _)| !variables.contains(at)) {
+            None => Ok(Self(text.to_owned())),
+            Some((at, _)) => Err((
+                at,
+                "only variables of the environment in capitals and braces can stand here: write \
+                 one as in `import-${NIGHT}`"
+                    .to_owned(),
+            )),
         }
-        if !rest.is_empty() {
-            parts.push(NamePart::Text(rest.to_owned()));
-        }
-        Ok(Self(parts))
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|part| match part {
-            NamePart::Variable(name) => Some(name.as_str()),
-            NamePart::Text(_) => None,
-        })
+        VARIABLE.find_iter(&self.0).map(|found| name_of(found.as_str()))
     }
 
     /// The name, with the values of its variables.
@@ -69,22 +51,23 @@ impl NameTemplate {
     /// # Errors
     /// A variable has no value, or the result cannot be the name of a job.
     fn resolve(&self, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
-        let mut name = String::new();
-        for part in &self.0 {
-            match part {
-                NamePart::Text(text) => name.push_str(text),
-                NamePart::Variable(variable) => match value(variable) {
-                    Some(value) if !value.trim().is_empty() => name.push_str(&value),
-                    Some(_) => return Err(format!("${variable} is empty: set it to a value")),
-                    None => {
-                        return Err(format!(
-                            "${variable} is not set: set it before you start the job, as in \
-                             `{variable}=… retry-workflow run …`, or in `env`"
-                        ));
-                    }
-                },
+        let (mut name, mut end) = (String::new(), 0);
+        for found in VARIABLE.find_iter(&self.0) {
+            let variable = name_of(found.as_str());
+            name.push_str(&self.0[end..found.start()]);
+            end = found.end();
+            match value(variable) {
+                Some(value) if !value.trim().is_empty() => name.push_str(&value),
+                Some(_) => return Err(format!("${variable} is empty: set it to a value")),
+                None => {
+                    return Err(format!(
+                        "${variable} is not set: set it before you start the job, as in \
+                         `{variable}=… retry-workflow run …`, or in `env`"
+                    ));
+                }
             }
         }
+        name.push_str(&self.0[end..]);
         Job::check_name(&name)
             .map_err(|error| format!("this cannot be the name of a job: {error}"))?;
         Ok(name)
@@ -93,16 +76,15 @@ impl NameTemplate {
     /// Returns whether a name may have been built from this template, with some values of the
     /// variables.
     fn may_be(&self, name: &str) -> bool {
-        let pattern: String = self
-            .0
-            .iter()
-            .map(|part| match part {
-                NamePart::Text(text) => regex::escape(text),
-                NamePart::Variable(_) => ".+".to_owned(),
-            })
-            .collect();
-        Regex::new(&format!("^(?s:{pattern})$")).is_ok_and(|pattern| pattern.is_match(name))
+        let texts: Vec<_> = VARIABLE.split(&self.0).map(regex::escape).collect();
+        let pattern = format!("^(?s:{})$", texts.join(".+"));
+        Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(name))
     }
+}
+
+/// The name of a variable in braces.
+fn name_of(variable: &str) -> &str {
+    variable.trim_start_matches("${").trim_end_matches('}')
 }
 
 impl AfterPlan {
@@ -127,12 +109,6 @@ impl AfterPlan {
             None => after,
         }
     }
-}
-
-/// Returns whether this is the name of a variable that a shell would expand, and not a placeholder.
-fn is_in_capitals(name: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') && name.chars().all(is_part)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub(crate) mod descriptors;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -70,7 +71,7 @@ pub(crate) struct StepError {
     status: Status,
     wrote: Box<FailedOutput>,
     /// More of the output than the message shows, or what marks the error as a timeout.
-    source: Option<ErrorSource>,
+    source: Option<Box<dyn Error + Send + Sync>>,
     /// The possible cause.
     hint: Option<Box<str>>,
     /// The wait that a server asks for, if the command has written it.
@@ -111,33 +112,15 @@ pub(crate) enum Status {
 /// The exit status of a shell that could not start a program.
 const CANNOT_START: i32 = 126;
 
-#[derive(Debug)]
-enum ErrorSource {
-    Timeout(io::Error),
-    Tail(Tail),
-}
-
-/// The end of an output that is too long to be shown in full.
-#[derive(Debug)]
-struct Tail(String);
-
-impl fmt::Display for Tail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Tail {}
-
 impl StepError {
     fn new(status: Status, wrote: FailedOutput) -> Self {
-        let source = match status {
-            Status::Timeout(_) => Some(ErrorSource::Timeout(io::ErrorKind::TimedOut.into())),
+        let source: Option<Box<dyn Error + Send + Sync>> = match status {
+            Status::Timeout(_) => Some(io::Error::from(io::ErrorKind::TimedOut).into()),
             _ if wrote.error_stream().lines().count() > SHOWN_LINES => {
                 let text = wrote.error_stream();
                 let tail = text.len().saturating_sub(LONGEST_TAIL);
                 let begin = (tail..text.len()).find(|&at| text.is_char_boundary(at));
-                Some(ErrorSource::Tail(Tail(text[begin.unwrap_or(text.len())..].to_owned())))
+                Some(text[begin.unwrap_or(text.len())..].into())
             }
             _ => None,
         };
@@ -267,12 +250,9 @@ impl fmt::Display for StepError {
     }
 }
 
-impl std::error::Error for StepError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self.source.as_ref()? {
-            ErrorSource::Timeout(error) => Some(error),
-            ErrorSource::Tail(tail) => Some(tail),
-        }
+impl Error for StepError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&**self.source.as_ref()?)
     }
 }
 

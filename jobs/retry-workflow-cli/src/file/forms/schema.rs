@@ -232,19 +232,20 @@ fn error_policy_key(name: &'static str) -> Value {
                     "type": "object", "required": ["batched"], "additionalProperties": false,
                     "properties": { "batched": {
                         "type": "object", "required": ["size"], "additionalProperties": false,
-                        "properties": { "size": whole(1, "How many failures to report together") },
+                        "properties": { "size": whole(1, "The number of failures that are reported together") },
                     } },
                 },
             ] }),
-            "When failures are reported [default: aggregate]",
+            "The time at which failures are reported [default: aggregate]",
         ),
         "circuit_breaker" => {
             let keys = keys_of::<ErrorPolicyKeys>(&["circuit_breaker"]);
             key(&object(keys, breaker_key), "While it is open, no item starts")
         }
-        "retry_config" => {
-            named("item_retry_config", "How `retry` re-queues items [default: 3 attempts]")
-        }
+        "retry_config" => named(
+            "item_retry_config",
+            "The policy with which `retry` re-queues items [default: 3 attempts]",
+        ),
         _ => Value::Bool(true),
     }
 }
@@ -253,11 +254,12 @@ fn breaker_key(name: &'static str) -> Value {
     match name {
         "failure_threshold" => whole(1, "Failures in a row that open it [default: 5]"),
         "success_threshold" => whole(1, "Successful probes that close it [default: 3]"),
-        "timeout" => {
-            named("timeout", "How long it stays open: a duration, or seconds [default: 30s]")
-        }
+        "timeout" => named(
+            "timeout",
+            "The time for which it stays open: a duration, or seconds [default: 30s]",
+        ),
         "half_open_requests" => {
-            whole(1, "How many items may probe at the same time after that [default: 3]")
+            whole(1, "The number of items that may probe at the same time after that [default: 3]")
         }
         "hold" => named(
             "timeout",

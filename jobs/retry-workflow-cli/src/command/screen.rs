@@ -90,7 +90,9 @@ impl Screen {
             return self.line(none);
         }
         let mut table = Table::new(headings);
-        entries.iter().for_each(|entry| table.row(row(entry)));
+        for entry in entries {
+            table.row(row(entry));
+        }
         for (i, line) in table.lines(self.width).into_iter().enumerate() {
             let line = if i == 0 { self.paint(Tone::Heading, line) } else { line };
             self.line(line)?;

@@ -195,11 +195,11 @@ impl Forms<'_> {
         let schedule = self.schedule(root, mode, &name, &environment);
         Some(WorkflowFile {
             name,
-            environment,
             error_policy,
             handlers,
             on_finish,
             schedule,
+            environment,
             ..WorkflowFile::new(self.source, agent, plan?)
         })
     }

@@ -38,7 +38,7 @@ struct Segment {
 enum PathKind {
     /// Names or indices, which are expected to exist.
     Names,
-    /// PathPart of a list.
+    /// Part of a list.
     Slice,
     /// A wildcard or a filter: whatever exists.
     Any,

@@ -85,7 +85,8 @@ impl Steps {
         let timer = AttemptTimer::start();
         let checkpoint = match Checkpoint::read(checkpoint, self) {
             Ok(checkpoint) => checkpoint,
-            Err(failure) => {
+            Err((class, message)) => {
+                let failure = Failure::new(class, message);
                 let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
                 return Attempted { report, outputs: None };
             }

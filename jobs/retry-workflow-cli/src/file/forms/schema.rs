@@ -32,9 +32,9 @@ pub(crate) fn schema() -> Value {
                 "description": "Steps, one after another",
                 "type": "array", "minItems": 1, "items": reference("step"),
             },
-            "step": step(json!({})),
-            "task": step(object(TASK, task_key)),
-            "repair": step(object(REPAIR, repair_key)),
+            "step": step(&json!({})),
+            "task": step(&object(TASK, task_key)),
+            "repair": step(&object(REPAIR, repair_key)),
             "map": needing(&["input", "agent_template"], MAP, map_key),
             "error_policy": object(keys_of::<ErrorPolicyKeys>(&[]), error_policy_key),
             "retry_config": object(keys_of::<CommandConfigKeys>(&[]), retry_key),
@@ -84,7 +84,7 @@ fn file() -> Value {
 }
 
 /// A map of a step's keys and `more`, of which exactly one says what to run.
-fn step(more: Value) -> Value {
+fn step(more: &Value) -> Value {
     let one = ["exec", "shell", "claude"].map(|kind| json!({ "required": [kind] }));
     let mut form = with(object(STEP, step_key), &json!({ "oneOf": one }));
     if let (Some(keys), Some(more)) =

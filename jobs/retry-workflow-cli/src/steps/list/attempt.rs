@@ -138,8 +138,8 @@ impl<'a> Attempt<'a> {
             return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
         }
         let timer = AttemptTimer::start();
-        let retries = retry_state.as_ref().map_or(0, RetryState::attempts);
-        let ended = self.run(step, &step.run, scope, step.limit(), retries).await;
+        let before = retry_state.as_ref().map_or(0, RetryState::attempts);
+        let ended = self.run(step, &step.run, scope, step.limit(), before).await;
         let ended = ended.and_then(|written| match &step.capture {
             None => Ok((written.output, None)),
             Some(capture) => match capture.read(&written.output) {

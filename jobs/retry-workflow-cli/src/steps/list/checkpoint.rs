@@ -91,19 +91,16 @@ fn is_zero(number: &u32) -> bool {
 
 impl Checkpoint {
     /// Reads the checkpoint that the previous attempt has left, for these steps.
-    pub(super) fn read(text: Option<&str>, steps: &Steps) -> Result<Self, Failure> {
-        let checkpoint: Self = match text.map(serde_json::from_str).transpose() {
-            Ok(checkpoint) => checkpoint.unwrap_or_default(),
-            Err(error) => {
-                let why = format!("cannot read what the last attempt left: {error}");
-                return Err(Failure::new(PAYLOAD, why));
-            }
-        };
-        checkpoint.fitted(steps).map_err(|misfit| {
-            let why = format!(
-                "it cannot continue, because its steps were edited: it has finished {misfit}"
-            );
-            Failure::new("other", why)
+    ///
+    /// # Errors
+    /// The class and the message of a failure.
+    pub(super) fn read(text: Option<&str>, steps: &Steps) -> Result<Self, (&'static str, String)> {
+        let checkpoint = text.map(serde_json::from_str::<Self>).transpose().map_err(|error| {
+            (PAYLOAD, format!("cannot read what the last attempt left: {error}"))
+        })?;
+        checkpoint.unwrap_or_default().fitted(steps).map_err(|misfit| {
+            let why = "it cannot continue, because its steps were edited: it has finished";
+            ("other", format!("{why} {misfit}"))
         })
     }
 

@@ -3,7 +3,8 @@
 //! arguments is not known here.
 
 use super::variables::controls_shell;
-use super::word::{Refusal, Word};
+use super::word::Word;
+use crate::template::error::TemplateError;
 
 const NEVER_A_COMMAND: &str =
     "a value can be an argument, but not a command or part of its name; write the name here";
@@ -11,7 +12,7 @@ const NEVER_A_COMMAND: &str =
 /// The effect of a command on the whole script.
 #[derive(Default)]
 pub(super) struct Effect {
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<TemplateError>,
     /// The reason why no value is safe anywhere in this script.
     pub(super) unsafe_reason: Option<&'static str>,
 }
@@ -199,27 +200,15 @@ fn has_percent_n(format: &str) -> bool {
     })
 }
 
+const SHELLS: [&str; 11] =
+    ["sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh"];
+
 /// `sh -c`: a value must not be code for a shell, wherever in a command the shell is named.
 fn shells(words: &[Word], verdict: &mut Effect) {
     let mut named = 0;
     for (at, word) in words.iter().enumerate() {
         let name = word.text.rsplit('/').next().unwrap_or_default();
-        if at >= named
-            && word.values.is_empty()
-            && matches!(
-                name,
-                "sh" | "bash"
-                    | "rbash"
-                    | "dash"
-                    | "ash"
-                    | "ksh"
-                    | "mksh"
-                    | "zsh"
-                    | "fish"
-                    | "csh"
-                    | "tcsh"
-            )
-        {
+        if at >= named && word.values.is_empty() && SHELLS.contains(&name) {
             // The word after the code is `$0`, even if it is the name of a shell.
             named = at + 2 + shell(name, &words[at + 1..], verdict);
         }

@@ -3,7 +3,7 @@
 
 use super::builtins::check_command;
 use super::variables::{controls_shell, is_name};
-use super::word::{Refusal, Value, Word};
+use super::word::{Value, Word};
 use super::{SOCKETS, Target, reference};
 use crate::template::error::TemplateError;
 
@@ -56,7 +56,7 @@ pub(super) enum WordRole {
     /// A keyword, an assignment, or the name of a command.
     #[default]
     Start,
-    /// PathPart of a simple command.
+    /// Part of a simple command.
     Words,
     /// The variable of `for`, then `in`, then its list.
     ForName,
@@ -97,7 +97,7 @@ impl Commands {
     }
 
     fn refuse(&mut self, values: &[Value], why: &str) {
-        self.errors.extend(values.iter().map(|value| value.refused(why).0));
+        self.errors.extend(values.iter().map(|value| value.refused(why)));
     }
 
     pub(super) fn end_word(&mut self) {
@@ -271,12 +271,12 @@ impl Commands {
                 self.mark_uncertain("after a `case`, `for` or `[[` like this one");
             }
             WordRole::Pattern { first: false } => {
-                self.mark_uncertain("after a pattern like this one")
+                self.mark_uncertain("after a pattern like this one");
             }
             _ => {}
         }
         let verdict = check_command(&self.words);
-        self.errors.extend(verdict.refused.into_iter().map(|Refusal(error)| error));
+        self.errors.extend(verdict.refused);
         if let Some(why) = verdict.unsafe_reason {
             self.unsafe_reason.get_or_insert(why);
         }

@@ -113,7 +113,7 @@ impl<'a> Lexer<'a> {
         }
         if let Some(why) = self.unsafe_reason {
             let why = format!("no value is safe {why}");
-            self.errors.extend(self.inserted.iter().map(|value| value.refused(&why).0));
+            self.errors.extend(self.inserted.iter().map(|value| value.refused(&why)));
         }
         self.errors.sort_by_key(|error| error.at);
         // A value that is refused itself is not refused again as part of its command's output.

@@ -8,7 +8,7 @@ use crate::template::error::TemplateError;
 pub(super) struct Word {
     /// The text without quotes; expansions as written.
     pub(super) text: String,
-    /// PathPart of it is quoted, so it is not a keyword.
+    /// Part of it is quoted, so it is not a keyword.
     pub(super) quoted: bool,
     /// Its text is known only at run time.
     pub(super) expands: bool,
@@ -51,14 +51,11 @@ pub(super) struct Value {
     pub(super) before: usize,
 }
 
-/// A value, and why it is refused.
-pub(super) struct Refusal(pub(super) TemplateError);
-
 impl Value {
-    pub(super) fn refused(&self, why: &str) -> Refusal {
+    pub(super) fn refused(&self, why: &str) -> TemplateError {
         let Self { at, part, number, .. } = self;
         let what = if number.is_some() { "" } else { "the output of a command with " };
         let message = format!("{what}`{part}` is not allowed here: {why}");
-        Refusal(TemplateError { at: *at, part: part.clone(), message })
+        TemplateError { at: *at, part: part.clone(), message }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod jitter;
 pub(crate) mod matcher;
 pub(crate) mod settings;
 
-use retry_rules::foreign_names::{self, Row};
+use retry_rules::foreign_names::{self, ForeignName};
 use retry_rules::suggest;
 
 use crate::tokens::grammar;
@@ -41,7 +41,7 @@ pub(crate) fn unknown(
     value: &str,
     list: &str,
     options: &[&str],
-    others: &[Row],
+    others: &[ForeignName],
 ) -> String {
     let meant = foreign_names::cures(word, value, others)
         .next()

@@ -10,10 +10,10 @@ use std::string::{String, ToString as _};
 /// its value, in the syntax of the attribute.
 ///
 /// The names are in lower case, without `_`, `-` and a leading `with`.
-pub type Row = (&'static str, &'static str);
+pub type ForeignName = (&'static str, &'static str);
 
 /// Settings that count retries, where ours count attempts.
-const RETRIES: Row = (
+const RETRIES: ForeignName = (
     "retries retry maxretries numretries maxtimes maxretry nretries maxretryattempts retryattempts \
      retrycount retrylimit take",
     "attempts",
@@ -21,7 +21,7 @@ const RETRIES: Row = (
 
 /// Settings of retries in backoff, backon, failsafe, Polly, p-retry, resilience4j, seatbelt,
 /// Spring, tenacity, tokio-retry and tower, and words that people try.
-pub const RETRY: &[Row] = &[
+pub const RETRY: &[ForeignName] = &[
     RETRIES,
     (
         "tries times stop stopafterattempt maxtries totalattempts attempt maxattempt numattempts \
@@ -91,7 +91,7 @@ pub const RETRY: &[Row] = &[
 ];
 
 /// Settings of retries for which there is not one cure: what to write, in a sentence.
-pub const RETRY_ADVICE: &[Row] = &[
+pub const RETRY_ADVICE: &[ForeignName] = &[
     (
         "sleep pause",
         "write `initial_delay` for the first wait, or `budget` for all waits of a call together",
@@ -124,7 +124,7 @@ pub const RETRY_ADVICE: &[Row] = &[
 ];
 
 /// Settings of hedges, likewise.
-pub const HEDGE_ADVICE: &[Row] = &[
+pub const HEDGE_ADVICE: &[ForeignName] = &[
     ("delay wait", "write `after = \"200ms\"`"),
     (
         "count attempts maxhedges maxattempts",
@@ -133,7 +133,7 @@ pub const HEDGE_ADVICE: &[Row] = &[
 ];
 
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
-pub const BREAKER: &[Row] = &[
+pub const BREAKER: &[ForeignName] = &[
     (
         "threshold failures consecutivefailures maxfailures errorthreshold requestvolumethreshold",
         "failure_threshold",
@@ -162,7 +162,7 @@ pub const BREAKER: &[Row] = &[
 /// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
 ///
 /// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
-pub const WORKFLOW: &[Row] = &[
+pub const WORKFLOW: &[ForeignName] = &[
     // Of a curve.
     ("factor exponentialbase ratio growth", "base"),
     ("step by add", "increment"),
@@ -204,7 +204,7 @@ pub const WORKFLOW: &[Row] = &[
 ];
 
 /// Words for values.
-const VALUES: &[Row] = &[
+const VALUES: &[ForeignName] = &[
     ("ignore pass warn proceed skip resume", "continue"),
     ("ignore pass warn proceed resume", "skip"),
     ("fail abort exit halt raise break", "stop"),
@@ -239,7 +239,10 @@ fn plain(word: &str) -> String {
 }
 
 /// Returns the rows with this name.
-fn rows<'t>(word: &str, table: &'t [Row]) -> impl Iterator<Item = &'t Row> + use<'t> {
+fn rows<'t>(
+    word: &str,
+    table: &'t [ForeignName],
+) -> impl Iterator<Item = &'t ForeignName> + use<'t> {
     let word = plain(word);
     table.iter().filter(move |(names, _)| names.split(' ').any(|name| name == word))
 }
@@ -247,7 +250,7 @@ fn rows<'t>(word: &str, table: &'t [Row]) -> impl Iterator<Item = &'t Row> + use
 /// Returns the cures for a setting that is called `word` elsewhere, with the value `written` there.
 ///
 /// A value that is another setting, such as `stop = stop_after_delay(30)`, is what counts.
-pub fn cures(word: &str, written: &str, table: &[Row]) -> impl Iterator<Item = String> {
+pub fn cures(word: &str, written: &str, table: &[ForeignName]) -> impl Iterator<Item = String> {
     let call = written.trim().split_once('(').map_or("", |(call, _)| call);
     let is_setting = |name: &&str| rows(name, table).next().is_some();
     let setting = Some(word).filter(is_setting).and_then(|_| call.rsplit("::").find(is_setting));

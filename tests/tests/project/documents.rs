@@ -325,9 +325,9 @@ fn code_of_each_page_of_the_guide_is_compiled() {
 /// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.
 #[test]
 fn the_settings_of_other_libraries_by_name_are_those_that_errors_recognise() {
-    use retry_rules::foreign_names::{BREAKER, RETRY, RETRY_ADVICE, Row};
+    use retry_rules::foreign_names::{BREAKER, ForeignName, RETRY, RETRY_ADVICE};
 
-    let table = |rows: &[Row], frame: &str| {
+    let table = |rows: &[ForeignName], frame: &str| {
         let rows = rows.iter().map(|(names, here)| {
             let names: Vec<_> = names.split(' ').map(|name| format!("`{name}`")).collect();
             format!("| {} | {frame}{}{frame} |\n", names.join(", "), here.replace('|', "\\|"))

@@ -141,30 +141,30 @@ rules! {
                   lower " (first_delay) ", or raise the bound"]
             shows [first_wait]
             when policy.first_delay.is_some()
-                && (exceeds(first_wait(policy, written), policy.get_budget())
-                    || is_late_for(policy.get_deadline(), first_wait(policy, written))
-                    || exceeds(first_wait(policy, written), policy.get_max_elapsed()));
+                && (exceeds_budget(policy, written)
+                    || exceeds_deadline(policy, written)
+                    || exceeds_max_elapsed(policy, written));
 
         rule BudgetBelowFirstWait of
             [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this budget, so the call never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
-            when policy.first_delay.is_none() && exceeds(first_wait(policy, written), policy.get_budget());
+            when policy.first_delay.is_none() && exceeds_budget(policy, written);
 
         rule DeadlineBelowFirstWait of
             [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already reaches this deadline, so the call never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
-            when policy.first_delay.is_none() && is_late_for(policy.get_deadline(), first_wait(policy, written));
+            when policy.first_delay.is_none() && exceeds_deadline(policy, written);
 
         rule MaxElapsedBelowFirstWait of
             [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this limit, so the call never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
-            when policy.first_delay.is_none() && exceeds(first_wait(policy, written), policy.get_max_elapsed());
+            when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
 
         rule MaxRetryAfterZero of [max_retry_after]
             message [(max_retry_after) " of 0s would end each call whose server names a wait: "
@@ -181,14 +181,20 @@ rules! {
             message [(timeout) " bounds one attempt and " (deadline) " the whole call, so a timeout \
                   longer than the deadline is never reached: lower " (timeout) " or raise " (deadline)]
             shows [timeout deadline]
-            when exceeds(policy.get_timeout(), policy.get_deadline());
+            when match (policy.get_timeout(), policy.get_deadline()) {
+                (Some(timeout), Some(deadline)) => less(deadline, timeout),
+                _ => false,
+            };
 
         rule MaxElapsedAboveDeadline of [max_elapsed deadline]
             message [(max_elapsed) " is longer than " (deadline) ", which ends the whole call before: \
                   lower the first, or remove it"]
             shows [max_elapsed deadline]
             when written.contains(Field::MaxElapsed)
-                && exceeds(policy.get_max_elapsed(), policy.get_deadline());
+                && match (policy.get_max_elapsed(), policy.get_deadline()) {
+                    (Some(max_elapsed), Some(deadline)) => less(deadline, max_elapsed),
+                    _ => false,
+                };
 
         rule HedgeZero of [hedge]
             message ["after 0s every attempt would be made twice: write a delay that few of them exceed, such as "
@@ -481,18 +487,10 @@ const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
     if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
 }
 
-/// Returns whether an attempt or a hedge begins when this bound has been reached already.
-pub(super) const fn is_late_for(bound: Option<Duration>, start: Option<Duration>) -> bool {
-    match (bound, start) {
-        (Some(bound), Some(start)) => !less(start, bound),
-        _ => false,
-    }
-}
-
-/// Returns whether a time is longer than a bound, if there are both.
-const fn exceeds(time: Option<Duration>, bound: Option<Duration>) -> bool {
-    match (time, bound) {
-        (Some(time), Some(bound)) => less(bound, time),
+/// Returns whether a hedge begins when this bound has been reached already.
+pub(super) const fn is_late_for(bound: Option<Duration>, hedge: Option<Duration>) -> bool {
+    match (bound, hedge) {
+        (Some(bound), Some(hedge)) => !less(hedge, bound),
         _ => false,
     }
 }
@@ -533,6 +531,27 @@ const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
         return None;
     }
     Some(policy.wait_interval(1, None).0)
+}
+
+const fn exceeds_budget(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_budget(), first_wait(policy, written)) {
+        (Some(budget), Some(wait)) => less(budget, wait),
+        _ => false,
+    }
+}
+
+const fn exceeds_deadline(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_deadline(), first_wait(policy, written)) {
+        (Some(deadline), Some(wait)) => !less(wait, deadline),
+        _ => false,
+    }
+}
+
+const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_max_elapsed(), first_wait(policy, written)) {
+        (Some(max_elapsed), Some(wait)) => less(max_elapsed, wait),
+        _ => false,
+    }
 }
 
 /// The cost of the cheapest retry.

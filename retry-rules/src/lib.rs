@@ -58,4 +58,6 @@ pub use rules::Settings;
 pub use rules::field::{Field, Fields};
 pub use rules::invalid::Invalid;
 pub use rules::messages::Style;
+#[doc(hidden)]
+pub use rules::options;
 pub use rules::table::{Rule, Rules};

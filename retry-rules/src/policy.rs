@@ -743,40 +743,6 @@ impl Policy {
     }
 }
 
-/// Policies are equal if they behave the same: an explicit `max_delay` equals the same default.
-impl PartialEq for Policy {
-    fn eq(&self, other: &Self) -> bool {
-        let Self {
-            attempts,
-            backoff,
-            initial_delay,
-            max_delay: _,
-            first_delay,
-            jitter,
-            budget,
-            deadline,
-            max_elapsed,
-            max_retry_after,
-            timeout,
-            hedge,
-            max_hedges,
-        } = *self;
-        attempts == other.attempts
-            && backoff == other.backoff
-            && initial_delay == other.initial_delay
-            && self.get_max_delay() == other.get_max_delay()
-            && first_delay == other.first_delay
-            && jitter == other.jitter
-            && budget == other.budget
-            && deadline == other.deadline
-            && max_elapsed == other.max_elapsed
-            && max_retry_after == other.max_retry_after
-            && timeout == other.timeout
-            && hedge == other.hedge
-            && max_hedges == other.max_hedges
-    }
-}
-
 impl Default for Policy {
     fn default() -> Self {
         Self::new()

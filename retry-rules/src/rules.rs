@@ -5,7 +5,9 @@
 //! files are checked when they are loaded.
 
 mod set;
+pub(crate) mod option_rows;
 pub(crate) mod field;
+pub mod options;
 pub(crate) mod messages;
 mod row;
 pub(crate) mod table;

@@ -1,12 +1,48 @@
 //! [`Field`]: the settings, with their names in the attribute.
 
+use super::option_rows::{breaker_settings, policy_options};
 use super::set::set;
 
 /// Declares [`Field`], and for each section a module in which the fields are constants with the
 /// names that people write: `policy::max_delay`. Rules of one section may read the fields of the
-/// `other` as well.
+/// `other` as well. The fields of a policy and of a breaker are those of their rows.
 macro_rules! fields {
-    ($( $section:ident $(and $other:ident)? { $( $name:ident => $Field:ident, )* } )*) => {
+    (
+        { $($sections:tt)* }
+        $(
+            $(#[$docs:meta])*
+            $name:ident => $Field:ident { $($part:ident => $Part:ident $(: $Key:ty)?)* }
+                $keys:tt $Kind:ident $words:tt;
+        )*
+    ) => {
+        breaker_settings! {
+            sections! {
+                {
+                    policy and function { $( $name => $Field $( $part => $Part )* )* }
+                    $($sections)*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! sections {
+    (
+        { $($sections:tt)* }
+        $(
+            $(#[$docs:meta])*
+            $setting:ident => $Setting:ident $parts:tt $keys:tt $Kind:ident $words:tt;
+        )*
+    ) => {
+        declare! {
+            $($sections)*
+            breaker { $( $setting => $Setting )* }
+        }
+    };
+}
+
+macro_rules! declare {
+    ($( $section:ident $(and $other:ident)? { $( $name:ident => $Field:ident )* } )*) => {
         /// Something that a person writes: an option of the attribute, a key of a file.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -45,63 +81,28 @@ macro_rules! fields {
     };
 }
 
-fields! {
-    policy and function {
-        attempts => Attempts,
-        backoff => Backoff,
-        base => Base,
-        increment => Increment,
-        delays => Delays,
-        initial_delay => InitialDelay,
-        max_delay => MaxDelay,
-        first_delay => FirstDelay,
-        jitter => Jitter,
-        jitter_factor => JitterFactor,
-        budget => Budget,
-        deadline => Deadline,
-        max_elapsed => MaxElapsed,
-        max_retry_after => MaxRetryAfter,
-        timeout => Timeout,
-        hedge => Hedge,
-        max_hedges => MaxHedges,
-    }
-    function {
-        retry_on => RetryOn,
-        abort_on => AbortOn,
-        retry_after => RetryAfter,
-        on_retry => OnRetry,
-        cancel => Cancel,
-        when_open => WhenOpen,
-        quota => Quota,
-    }
-    breaker {
-        failure_threshold => FailureThreshold,
-        failure_rate => FailureRate,
-        window_calls => WindowCalls,
-        window_time => WindowTime,
-        minimum_calls => MinimumCalls,
-        slow_call => SlowCall,
-        slow_rate => SlowRate,
-        success_threshold => SuccessThreshold,
-        timeout => OpenTimeout,
-        timeout_growth => TimeoutGrowth,
-        max_timeout => MaxTimeout,
-        timeout_jitter => TimeoutJitter,
-        half_open_requests => HalfOpenRequests,
-        half_open_for => HalfOpenFor,
-        half_open => HalfOpen,
-        stage_time => StageTime,
-        abandoned_after => AbandonedAfter,
-        hold => Hold,
-    }
-    quota {
-        capacity => Capacity,
-        retry_cost => RetryCost,
-        timeout_cost => TimeoutCost,
-        throttling_cost => ThrottlingCost,
-        refill_per_sec => RefillPerSec,
-        success_refund => SuccessRefund,
-        share => Share,
+policy_options! {
+    fields! {
+        {
+            function {
+                retry_on => RetryOn
+                abort_on => AbortOn
+                retry_after => RetryAfter
+                on_retry => OnRetry
+                cancel => Cancel
+                when_open => WhenOpen
+                quota => Quota
+            }
+            quota {
+                capacity => Capacity
+                retry_cost => RetryCost
+                timeout_cost => TimeoutCost
+                throttling_cost => ThrottlingCost
+                refill_per_sec => RefillPerSec
+                success_refund => SuccessRefund
+                share => Share
+            }
+        }
     }
 }
 

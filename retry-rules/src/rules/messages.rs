@@ -49,8 +49,8 @@ impl Style {
             (Self::Task, Field::InitialDelay) => Some("retry_delay"),
             (Self::Task, Field::MaxDelay) => Some("max_retry_delay"),
             (Self::Task, Field::MaxRetryAfter) => Some("max_retry_after"),
-            (Self::Step, Field::Deadline | Field::Hedge | Field::MaxHedges)
-            | (Self::Workflow, Field::Deadline | Field::Timeout)
+            (Self::Step | Self::Workflow, Field::Deadline | Field::Hedge | Field::MaxHedges)
+            | (Self::Workflow, Field::Timeout)
             | (Self::Workflow | Self::Override, Field::AbortOn)
             | (Self::Task, _) => None,
             _ => Some(field.name()),
@@ -166,20 +166,8 @@ impl Number {
                 Backoff::Custom(delays) => write!(f, "{} delays", delays.len()),
                 _ => f.write_str("no delays"),
             },
-            Self::Of(Field::InitialDelay) => time(Field::InitialDelay, policy.initial_delay),
             Self::Of(Field::MaxDelay) => time(Field::MaxDelay, policy.get_max_delay()),
-            Self::Of(field) => {
-                let bound = match field {
-                    Field::FirstDelay => policy.first_delay,
-                    Field::Budget => policy.get_budget(),
-                    Field::Deadline => policy.get_deadline(),
-                    Field::MaxElapsed => policy.get_max_elapsed(),
-                    Field::Timeout => policy.get_timeout(),
-                    Field::Hedge => policy.get_hedge(),
-                    _ => None,
-                };
-                time(field, bound.unwrap_or_default())
-            }
+            Self::Of(field) => time(field, policy.time(field).limit().unwrap_or_default()),
         }
     }
 }

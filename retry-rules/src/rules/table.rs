@@ -141,30 +141,30 @@ rules! {
                   lower " (first_delay) ", or raise the bound"]
             shows [first_wait]
             when policy.first_delay.is_some()
-                && (exceeds_budget(policy, written)
-                    || exceeds_deadline(policy, written)
-                    || exceeds_max_elapsed(policy, written));
+                && (exceeds(policy.get_budget(), policy, written)
+                    || reaches(policy.get_deadline(), policy, written)
+                    || exceeds(policy.get_max_elapsed(), policy, written));
 
         rule BudgetBelowFirstWait of
             [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this budget, so the call never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
-            when policy.first_delay.is_none() && exceeds_budget(policy, written);
+            when policy.first_delay.is_none() && exceeds(policy.get_budget(), policy, written);
 
         rule DeadlineBelowFirstWait of
             [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already reaches this deadline, so the call never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
-            when policy.first_delay.is_none() && exceeds_deadline(policy, written);
+            when policy.first_delay.is_none() && reaches(policy.get_deadline(), policy, written);
 
         rule MaxElapsedBelowFirstWait of
             [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             message ["the first wait already exceeds this limit, so the call never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
-            when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
+            when policy.first_delay.is_none() && exceeds(policy.get_max_elapsed(), policy, written);
 
         rule MaxRetryAfterZero of [max_retry_after]
             message [(max_retry_after) " of 0s would end each call whose server names a wait: "
@@ -373,7 +373,7 @@ rules! {
 }
 
 /// Fields that do nothing if there is a single attempt.
-const RETRY_ONLY: Fields = Fields::from_slice(&[
+pub(crate) const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Backoff,
     Field::InitialDelay,
     Field::MaxDelay,
@@ -533,23 +533,18 @@ const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
     Some(policy.wait_interval(1, None).0)
 }
 
-const fn exceeds_budget(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_budget(), first_wait(policy, written)) {
-        (Some(budget), Some(wait)) => less(budget, wait),
+/// Returns whether the first wait is longer than `bound`.
+const fn exceeds(bound: Option<Duration>, policy: &Policy, written: Fields) -> bool {
+    match (bound, first_wait(policy, written)) {
+        (Some(bound), Some(wait)) => less(bound, wait),
         _ => false,
     }
 }
 
-const fn exceeds_deadline(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_deadline(), first_wait(policy, written)) {
-        (Some(deadline), Some(wait)) => !less(wait, deadline),
-        _ => false,
-    }
-}
-
-const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
-    match (policy.get_max_elapsed(), first_wait(policy, written)) {
-        (Some(max_elapsed), Some(wait)) => less(max_elapsed, wait),
+/// Returns whether the first wait is as long as `bound`, or longer.
+const fn reaches(bound: Option<Duration>, policy: &Policy, written: Fields) -> bool {
+    match (bound, first_wait(policy, written)) {
+        (Some(bound), Some(wait)) => !less(wait, bound),
         _ => false,
     }
 }

@@ -6,6 +6,7 @@ mod table;
 mod values;
 
 use quote::ToTokens;
+use retry_rules::options::POLICY;
 use retry_rules::{Field, Fields, Policy};
 use syn::{Expr, Ident, Path};
 
@@ -14,7 +15,7 @@ pub(crate) use self::table::FUNCTION;
 use crate::options::breaker::BreakerArgs;
 use crate::options::check::{Checked, check_settings};
 use crate::options::matcher::Matcher;
-use crate::options::settings::{Base, Entry, POLICY, Settings};
+use crate::options::settings::{Base, Entry, Settings};
 use crate::tokens::errors::Errors;
 use crate::value::Value;
 use crate::value::runtime::{Local, RuntimeExpr};

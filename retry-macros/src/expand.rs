@@ -53,6 +53,7 @@ use std::cell::LazyCell;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
+use retry_rules::options::Needs;
 use retry_rules::{Field, Policy};
 use syn::{Expr, Ident, Type};
 
@@ -286,11 +287,11 @@ impl<'a> Expansion<'a> {
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings, .. } = &args.policy;
         let base_is_runtime = args.policy.runtime_base().is_some();
-        let is_runtime = |field| checked.runtime.contains(field) && settings.bounds(field);
-        let (shared, deadline) = (base.is_some(), settings.bounds(Field::Deadline));
-        let timed = settings.bounds(Field::Timeout) || deadline;
-        let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
-        let timed_at_runtime = is_runtime(Field::Timeout) || is_runtime(Field::Deadline);
+        let limits = || settings.limits(Needs::Timer).map(Entry::field);
+        let deadline = limits().any(|field| field == Field::Deadline);
+        let (shared, timed) = (base.is_some(), limits().next().is_some());
+        let clocked = settings.limits(Needs::Clock).next().is_some() || deadline && !is_async;
+        let timed_at_runtime = limits().any(|field| checked.runtime.contains(field));
         let mode = match (is_async, timed, shared) {
             (true, true, _) if timed_at_runtime => TimeoutMode::AtRuntime { is_demanded: true },
             (true, true, _) => TimeoutMode::Always,

@@ -32,13 +32,14 @@ use std::sync::OnceLock;
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::format_ident;
+use retry_rules::options::{BREAKER, POLICY};
 use syn::Path;
 use syn::parse::Parser as _;
 
 use crate::args::FUNCTION;
 use crate::options::Inside;
 use crate::options::backoff;
-use crate::options::settings::{BREAKER, POLICY};
+use crate::options::settings;
 use crate::tokens::hygiene::quote;
 
 /// Expands the options; in an editor, adds completion and hover hints at the start of the block.
@@ -156,14 +157,14 @@ fn inside(path: &[&str]) -> Inside {
     match path {
         ["backoff", kind] if backoff::WITH_SETTINGS.contains(kind) => Inside::Settings,
         ["breaker", setting] => {
-            let setting = BREAKER.iter().find(|of_breaker| of_breaker.name == *setting);
-            setting.map_or(Inside::Nothing, |setting| setting.kind.inside())
+            let setting = BREAKER.iter().find(|of_breaker| of_breaker.name() == *setting);
+            setting.map_or(Inside::Nothing, settings::inside)
         }
         [option] => {
-            let setting = POLICY.iter().find(|setting| setting.name == *option);
+            let setting = POLICY.iter().find(|setting| setting.name() == *option);
             let function = FUNCTION.iter().find(|of_function| of_function.name == *option);
-            let inside = setting.map(|setting| setting.kind.inside());
-            inside.or(function.map(|function| function.kind.inside)).unwrap_or(Inside::Nothing)
+            let inside = setting.map(settings::inside);
+            inside.or(function.map(|function| function.inside)).unwrap_or(Inside::Nothing)
         }
         _ => Inside::Nothing,
     }

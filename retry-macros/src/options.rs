@@ -1,5 +1,5 @@
-//! The common parts of all options: a name, an example, and the words that an editor completes
-//! after them.
+//! The common parts of all options: the messages about unknown ones, and the words that an editor
+//! completes after them.
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
@@ -13,25 +13,6 @@ use retry_rules::foreign_names::{self, ForeignName};
 use retry_rules::suggest;
 
 use crate::tokens::grammar;
-
-/// A row in a table of options. `K` says how its value is parsed.
-pub(crate) struct Opt<K> {
-    pub(crate) name: &'static str,
-    pub(crate) kind: K,
-    /// An example of what follows `name =`.
-    pub(crate) example: &'static str,
-}
-
-impl<K> Opt<K> {
-    pub(crate) const fn new(name: &'static str, kind: K, example: &'static str) -> Self {
-        Self { name, kind, example }
-    }
-}
-
-/// The names in a table.
-pub(crate) fn names<K>(table: &[Opt<K>]) -> Vec<&'static str> {
-    table.iter().map(|option| option.name).collect()
-}
 
 /// The message about an unknown `word` before `value`: what to write instead if it is an option of
 /// another library or similar to one of these, else the list of the options.

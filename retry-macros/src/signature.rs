@@ -4,6 +4,7 @@ mod by_value;
 
 use quote::ToTokens as _;
 use retry_rules::Field;
+use retry_rules::options::Needs;
 use syn::{Expr, FnArg, Ident, ReceiverKind, ReturnType, Type};
 
 use crate::args::{Args, OnFailure};
@@ -21,11 +22,11 @@ pub(crate) fn check(
     errors: &mut Errors,
 ) {
     let sig = &function.sig;
-    if let (Form::Sync, true, Some(timeout)) =
-        (form, args.policy.settings.bounds(Field::Timeout), args.written("timeout"))
-    {
+    let mut limits = args.policy.settings.limits(Needs::Timer);
+    let timeout = limits.find(|limit| limit.field() == Field::Timeout);
+    if let (Form::Sync, Some(timeout)) = (form, timeout) {
         errors.at(
-            timeout,
+            &timeout.name,
             "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut off: \
              make it an `async fn`, or bound the whole call with `deadline`, which is checked \
              between attempts",

@@ -557,6 +557,12 @@ impl Policy {
         self.max_elapsed.limit().is_some()
     }
 
+    /// Returns `true` if the time has to be read between attempts, for a limit that cuts none off.
+    #[doc(hidden)]
+    pub const fn is_clocked(&self) -> bool {
+        self.has_max_elapsed()
+    }
+
     /// Returns `true` if another call may follow `made` calls.
     ///
     /// ```

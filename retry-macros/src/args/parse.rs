@@ -2,13 +2,13 @@
 
 use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
+use retry_rules::options::{POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
 use syn::token;
 
 use super::Args;
 use super::table::FUNCTION;
 use super::values::Reading;
-use crate::options::settings::POLICY;
 use crate::options::{self, backoff, matcher};
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
@@ -27,11 +27,11 @@ impl Syntax {
     /// The accepted options, in the order in which they are listed. For `policy!`, this omits
     /// `crate`, which the macro sets itself.
     pub(crate) fn options(self) -> Vec<&'static str> {
-        let policy = options::names(&POLICY);
+        let policy = POLICY.iter().map(Setting::name);
         match self {
-            Self::Attribute => [policy, options::names(&FUNCTION)].concat(),
+            Self::Attribute => policy.chain(FUNCTION.iter().map(|option| option.name)).collect(),
             Self::Policy => {
-                let before = FUNCTION.iter().filter(|option| option.kind.in_policy);
+                let before = FUNCTION.iter().filter(|option| option.in_policy);
                 let listed = before.map(|option| option.name).filter(|name| *name != "crate");
                 listed.chain(policy).collect()
             }
@@ -80,7 +80,7 @@ impl Args {
         let option = FUNCTION
             .iter()
             .find(|option| option.name == word)
-            .filter(|option| syntax == Syntax::Attribute || option.kind.in_policy);
+            .filter(|option| syntax == Syntax::Attribute || option.in_policy);
         if setting.is_none() && option.is_none() {
             let value = input.fork();
             return Err(syn::Error::new(name.span(), unknown(&word, &value, syntax)));
@@ -100,8 +100,8 @@ impl Args {
             (None, Some(option)) => {
                 let example = option.example;
                 let mut reading = Reading { name: &name, example, input, scope, errors };
-                (option.kind.read)(self, &mut reading)?;
-                if let Some(field) = option.kind.field {
+                (option.read)(self, &mut reading)?;
+                if let Some(field) = option.field {
                     self.fields = self.fields.with(field);
                 }
                 Ok(())

@@ -4,10 +4,13 @@ use retry_rules::Field;
 
 use super::Args;
 use super::values::{self, Reading};
-use crate::options::{Inside, Opt};
+use crate::options::Inside;
 
 /// An option of the function, and how to parse it.
 pub(crate) struct FunctionOption {
+    pub(crate) name: &'static str,
+    /// An example of what follows `name =`.
+    pub(super) example: &'static str,
     pub(super) read: Read,
     /// The field under which the rules know it.
     pub(super) field: Option<Field>,
@@ -31,7 +34,7 @@ macro_rules! field {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
+pub(crate) static FUNCTION: [FunctionOption; 22] = [
     field!(retry_on = values::matchers, "retry_on", "[transient]")
         .about(Field::RetryOn)
         .completed(Inside::List),
@@ -63,24 +66,23 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 22] = [
 ];
 
 /// Creates a row of the table.
-const fn option(name: &'static str, example: &'static str, read: Read) -> Opt<FunctionOption> {
-    let option = FunctionOption { read, field: None, in_policy: false, inside: Inside::Nothing };
-    Opt::new(name, option, example)
+const fn option(name: &'static str, example: &'static str, read: Read) -> FunctionOption {
+    FunctionOption { name, example, read, field: None, in_policy: false, inside: Inside::Nothing }
 }
 
-impl Opt<FunctionOption> {
+impl FunctionOption {
     const fn about(mut self, field: Field) -> Self {
-        self.kind.field = Some(field);
+        self.field = Some(field);
         self
     }
 
     const fn in_policy(mut self) -> Self {
-        self.kind.in_policy = true;
+        self.in_policy = true;
         self
     }
 
     const fn completed(mut self, inside: Inside) -> Self {
-        self.kind.inside = inside;
+        self.inside = inside;
         self
     }
 }

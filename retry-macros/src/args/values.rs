@@ -2,6 +2,7 @@
 
 use proc_macro2::Span;
 use retry_rules::Field;
+use retry_rules::options::BREAKER;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Pat, Path, Token, parenthesized, token};
@@ -10,7 +11,6 @@ use super::{Args, Breaker, OnFailure, PolicyBase};
 use crate::function::types;
 use crate::options::breaker::BreakerArgs;
 use crate::options::matcher::{self, Matcher};
-use crate::options::settings::BREAKER;
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, assigned, at_next, equals, meant, up_to_comma};
 use crate::tokens::text::token_text;
@@ -142,7 +142,7 @@ fn check_call(expr: &Expr) -> syn::Result<()> {
     let Expr::Call(call) = expr else { return Ok(()) };
     let is_setting = |argument: &Expr| match argument {
         Expr::Assign(assign) => value::word(&assign.left)
-            .is_some_and(|word| BREAKER.iter().any(|setting| setting.name == word)),
+            .is_some_and(|word| BREAKER.iter().any(|setting| setting.name() == word)),
         _ => false,
     };
     if !call.args.iter().any(is_setting) {

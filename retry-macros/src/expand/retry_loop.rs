@@ -1,7 +1,7 @@
 //! The loop: admit, attempt, judge, wait.
 
 use proc_macro2::TokenStream;
-use retry_rules::Field;
+use retry_rules::options::Needs;
 
 use super::items::option;
 use super::policy;
@@ -274,8 +274,8 @@ impl Expansion<'_> {
             }
             TimeoutMode::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
-                let has_max_elapsed = self.ask_policy(&quote!(has_max_elapsed));
-                quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #has_max_elapsed }>) as __retry::PickTimer>::Timer)
+                let is_clocked = self.ask_policy(&quote!(is_clocked));
+                quote!(<(__retry::Is<{ #is_timed }>, __retry::Is<{ #is_clocked }>) as __retry::PickTimer>::Timer)
             }
         };
         let start = quote!(#timer::start(&#call_context #how));
@@ -295,14 +295,11 @@ impl Expansion<'_> {
     fn is_timed_at_runtime(&self) -> TokenStream {
         let policy = &self.args.policy;
         let base = policy.runtime_base().map(|base| base.asked("is_timed"));
-        let bounds = [Field::Timeout, Field::Deadline, Field::MaxElapsed];
-        let bounds = bounds.into_iter().filter_map(|field| {
-            let settings = &policy.settings;
-            let entry = settings.entry(field).filter(|_| settings.bounds(field))?;
-            Some(match &entry.value.limit {
-                Some(limit) => limit.asked("is_bound"),
-                None => quote!(true),
-            })
+        let limits = [Needs::Timer, Needs::Clock];
+        let limits = limits.into_iter().flat_map(|needs| policy.settings.limits(needs));
+        let bounds = limits.map(|entry| match &entry.value.limit {
+            Some(limit) => limit.asked("is_bound"),
+            None => quote!(true),
         });
         let questions: Vec<TokenStream> = base.into_iter().chain(bounds).collect();
         quote!(#(#questions)||*)

@@ -2,13 +2,14 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
+use retry_rules::options::{BREAKER, Setting};
 use retry_rules::{BreakerConfig, Field, Fields, Rule, foreign_names};
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
 use crate::options;
 use crate::options::check::{Checked, check_settings};
-use crate::options::settings::{BREAKER, Base, Settings};
+use crate::options::settings::{Base, Settings};
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, each, set_twice, written};
 use crate::tokens::hygiene::quote;
@@ -93,18 +94,18 @@ fn read(
             &word,
             &written(input),
             "the settings",
-            &options::names(&BREAKER),
+            &BREAKER.iter().map(Setting::name).collect::<Vec<_>>(),
             foreign_names::BREAKER,
         );
         return Err(syn::Error::new(name.span(), message));
     };
-    if let Some(first) = settings.entry(option.kind.field) {
+    if let Some(first) = settings.entry(option.field) {
         return Err(set_twice(&first.name, &name));
     }
     let ahead = input.fork();
     let value = ahead.parse::<Token![=]>().and_then(|_| ahead.parse::<Expr>());
     if let Some(value) = value.ok().filter(|value| scope.runtime(value).is_some()) {
-        settings.poisoned = settings.poisoned.with(option.kind.field);
+        settings.poisoned = settings.poisoned.with(option.field);
         return Err(syn::Error::new_spanned(
             value,
             "an inline breaker is built at compile time and shared by all calls, so its settings \

@@ -1,239 +1,135 @@
 //! The settings of a policy and of an inline breaker: a table with a row for each, and one parser
 //! for both. A row determines how its setting is parsed, checked and expanded.
 
-use core::time::Duration;
-
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{
-    Attempts, Backoff, Bound, BreakerConfig, Field, Fields, HalfOpen, Jitter, Policy,
-};
+use retry_rules::options::{Kind, Needs, Setting};
+use retry_rules::{Attempts, Bound, Field, Fields, HalfOpen};
 use syn::Ident;
 use syn::parse::ParseStream;
 
-use self::SettingKind::{Count, Share, Time};
+use crate::options::Inside;
 use crate::options::backoff;
 use crate::options::hedge::{self, HedgeDelay};
 use crate::options::jitter;
-use crate::options::{Inside, Opt};
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{assigned, equals};
 use crate::tokens::hygiene::quote;
 use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 use crate::value::{self, Tokens, Value};
 
-/// The settings of a policy, in the order in which they are listed.
-pub(crate) static POLICY: [Opt<Setting<Policy>>; 12] = [
-    setting(Field::Attempts, SettingKind::Attempts(limit), "5"),
-    setting(Field::Backoff, SettingKind::Backoff(Policy::backoff), "exponential"),
-    setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\""),
-    setting(Field::MaxDelay, SettingKind::Bound(Policy::with_max_delay), "\"30s\""),
-    setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
-    setting(Field::Jitter, SettingKind::Jitter(Policy::jitter), "0.25"),
-    setting(Field::Budget, SettingKind::Bound(Policy::with_budget), "\"5m\""),
-    setting(Field::Deadline, SettingKind::Bound(Policy::with_deadline), "\"30s\""),
-    setting(Field::MaxElapsed, SettingKind::Bound(Policy::with_max_elapsed), "\"5m\""),
-    setting(Field::MaxRetryAfter, SettingKind::Bound(Policy::with_max_retry_after), "\"10m\""),
-    setting(Field::Timeout, SettingKind::Bound(Policy::with_timeout), "\"2s\""),
-    setting(Field::Hedge, SettingKind::Hedge(hedge), "\"200ms\""),
-];
-
-/// The settings of an inline breaker, in the order in which they are listed.
-pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 18] = [
-    setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3"),
-    setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
-    setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
-    setting(Field::WindowTime, Time(BreakerConfig::window_time), "\"30s\""),
-    setting(Field::MinimumCalls, Count(BreakerConfig::minimum_calls), "100"),
-    setting(Field::SlowCall, Time(BreakerConfig::slow_call), "\"30s\""),
-    setting(Field::SlowRate, Share(BreakerConfig::slow_rate), "0.5"),
-    setting(Field::SuccessThreshold, Count(BreakerConfig::success_threshold), "3"),
-    setting(Field::OpenTimeout, Time(BreakerConfig::timeout), "\"30s\""),
-    setting(Field::TimeoutGrowth, Share(BreakerConfig::timeout_growth), "2.0"),
-    setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\""),
-    setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
-    setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
-    setting(Field::HalfOpenFor, Time(BreakerConfig::half_open_for), "\"5m\""),
-    setting(Field::HalfOpen, SettingKind::HalfOpen(BreakerConfig::half_open), "gradual"),
-    setting(Field::StageTime, Time(BreakerConfig::stage_time), "\"3s\""),
-    setting(Field::AbandonedAfter, Time(BreakerConfig::abandoned_after), "\"1s\""),
-    setting(Field::Hold, Time(BreakerConfig::hold), "\"2m\""),
-];
-
-/// The field that a setting sets, and how its value is parsed. A builder method has the same
-/// name.
-pub(crate) struct Setting<C> {
-    pub(crate) field: Field,
-    kind: SettingKind<C>,
-}
-
-/// Creates a row of a table.
-const fn setting<C>(field: Field, kind: SettingKind<C>, example: &'static str) -> Opt<Setting<C>> {
-    Opt::new(field.name(), Setting { field, kind }, example)
-}
-
-/// The kinds of values, each with the function that sets it in a configuration.
-enum SettingKind<C> {
-    Attempts(fn(C, Attempts) -> C),
-    Count(fn(C, u32) -> C),
-    Share(fn(C, f64) -> C),
-    Time(fn(C, Duration) -> C),
-    Bound(fn(C, Bound) -> C),
-    Backoff(fn(C, Backoff) -> C),
-    Jitter(fn(C, Jitter) -> C),
-    Hedge(fn(C, Bound, Option<u32>) -> C),
-    HalfOpen(fn(C, HalfOpen) -> C),
-}
-
-fn hedge(policy: Policy, after: Bound, max: Option<u32>) -> Policy {
-    let policy = policy.with_hedge(after);
-    match max {
-        Some(max) => policy.max_hedges(max),
-        None => policy,
+/// Returns the words that an editor completes after the name of a setting.
+pub(crate) fn inside<C>(setting: &Setting<C>) -> Inside {
+    match setting.kind {
+        Kind::Attempts(_) | Kind::Bound(_) => Inside::Perhaps("unlimited"),
+        Kind::Backoff(_) | Kind::Jitter(_) | Kind::HalfOpen(_) => Inside::Word,
+        Kind::Hedge(_) => Inside::Settings,
+        _ => Inside::Nothing,
     }
 }
 
-fn limit(policy: Policy, attempts: Attempts) -> Policy {
-    match attempts {
-        Attempts::Limited(attempts) => policy.attempts(attempts),
-        Attempts::Unlimited => policy.unlimited(),
-    }
-}
-
-impl<C: 'static> Setting<C> {
-    /// The fields that are parts of this one.
-    pub(crate) fn parts(&self) -> &'static [Field] {
-        match self.kind {
-            SettingKind::Backoff(_) => &[Field::Base, Field::Increment, Field::Delays],
-            SettingKind::Jitter(_) => &[Field::JitterFactor],
-            SettingKind::Hedge(_) => &[Field::MaxHedges],
-            _ => &[],
+/// Parses what follows the name of a setting.
+fn read<C: Copy + 'static>(
+    setting: &Setting<C>,
+    name: &Ident,
+    input: ParseStream,
+    scope: &mut Scope,
+    errors: &mut Errors,
+) -> syn::Result<Written<C>> {
+    let example = setting.example;
+    let field = Fields::NONE.with(setting.field);
+    let expr = || assigned(name, input, example);
+    Ok(match setting.kind {
+        Kind::Attempts(set) => {
+            let value = scope.value(ValueKind::Attempts, expr()?, value::attempts)?;
+            let call = match value.known {
+                Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
+                Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
+                None => Call::Value(match &value.runtime {
+                    Some(runtime) => runtime.evaluated(),
+                    None => value.to_token_stream(),
+                }),
+            };
+            let runtime = if value.runtime.is_some() { field } else { Fields::NONE };
+            Written { runtime, ..Written::new(&value, known(value.known, set), call) }
         }
-    }
-
-    /// Returns the words that an editor completes after its name.
-    pub(crate) fn inside(&self) -> Inside {
-        match self.kind {
-            SettingKind::Attempts(_) | SettingKind::Bound(_) => Inside::Perhaps("unlimited"),
-            SettingKind::Backoff(_) | SettingKind::Jitter(_) | SettingKind::HalfOpen(_) => {
-                Inside::Word
-            }
-            SettingKind::Hedge(_) => Inside::Settings,
-            _ => Inside::Nothing,
+        Kind::Count(set) => simple(field, &value::count(expr()?, name, example)?, set),
+        Kind::Share(set) => simple(field, &value::float(expr()?, name, example)?, set),
+        Kind::Time(set) => {
+            simple(field, &scope.value(ValueKind::Delay, expr()?, value::duration)?, set)
         }
-    }
-
-    fn if_runtime(&self, is_runtime: bool) -> Fields {
-        if is_runtime { Fields::NONE.with(self.field) } else { Fields::NONE }
-    }
-
-    /// Parses what follows `name`.
-    fn read(
-        &self,
-        name: &Ident,
-        example: &str,
-        input: ParseStream,
-        scope: &mut Scope,
-        errors: &mut Errors,
-    ) -> syn::Result<Written<C>> {
-        let expr = || assigned(name, input, example);
-        Ok(match self.kind {
-            SettingKind::Attempts(set) => {
-                let value = scope.value(ValueKind::Attempts, expr()?, value::attempts)?;
-                let call = match value.known {
-                    Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
-                    Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
-                    None => Call::Value(match &value.runtime {
-                        Some(runtime) => runtime.evaluated(),
-                        None => value.to_token_stream(),
-                    }),
-                };
-                let runtime = self.if_runtime(value.runtime.is_some());
-                Written { runtime, ..Written::new(&value, known(value.known, set), call) }
+        Kind::Bound(set) => {
+            let expr = expr()?;
+            if value::is_unlimited(&expr) {
+                let set = known(Some(Bound::Unlimited), set);
+                return Ok(Written::new(&expr, set, Call::Unlimited));
             }
-            SettingKind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
-            SettingKind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
-            SettingKind::Time(set) => {
-                let value = scope.value(ValueKind::Delay, expr()?, value::duration)?;
-                let runtime = self.if_runtime(value.runtime.is_some());
-                Written { runtime, ..literal(&value, set) }
-            }
-            SettingKind::Bound(set) => {
-                let expr = expr()?;
-                if value::is_unlimited(&expr) {
-                    let set = known(Some(Bound::Unlimited), set);
-                    return Ok(Written::new(&expr, set, Call::Unlimited));
-                }
-                let value = scope.value(ValueKind::Bound, expr, value::duration)?;
-                let set = known(value.known.map(Bound::Limited), set);
-                if let Some(runtime) = &value.runtime {
-                    let bound = runtime.evaluated();
-                    let method = quote::format_ident!("with_{name}");
-                    return Ok(Written {
-                        runtime: self.if_runtime(true),
-                        limit: Some(runtime.clone()),
-                        ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
-                    });
-                }
-                Written::new(&value, set, Call::Value(Tokens(&value).to_token_stream()))
-            }
-            SettingKind::Backoff(set) => {
-                equals(name, input, example)?;
-                let backoff = backoff::read(input, scope, errors)?;
-                let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
-                let (list, runtime) = (backoff.kind.delays(), backoff.kind.runtime());
-                let call = Call::Value(backoff.kind.expression());
-                Written { part, list, runtime, ..Written::new(&backoff.tokens, set, call) }
-            }
-            SettingKind::Jitter(set) => {
-                let jitter = jitter::read(name, scope, input)?;
-                let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
-                let runtime = if jitter.kind.is_runtime() {
-                    Fields::NONE.with(Field::JitterFactor)
-                } else {
-                    Fields::NONE
-                };
-                let call = Call::Value(jitter.kind.expression());
-                Written { part, runtime, ..Written::new(&jitter.tokens, set, call) }
-            }
-            SettingKind::HalfOpen(set) => {
-                let expr = expr()?;
-                let (half_open, variant) = match value::word(&expr).as_deref() {
-                    Some("gradual") => (HalfOpen::Gradual, quote!(Gradual)),
-                    Some("probes") => (HalfOpen::Probes, quote!(Probes)),
-                    _ => {
-                        return Err(syn::Error::new_spanned(
-                            expr,
-                            "`half_open` is `probes` (the default), which lets all calls through \
-                             once enough probes have succeeded, or `gradual`, which lets more and \
-                             more of them through",
-                        ));
-                    }
-                };
-                let call = Call::Value(quote!(__retry::HalfOpen::#variant));
-                Written::new(&expr, known(Some(half_open), set), call)
-            }
-            SettingKind::Hedge(set) => {
-                let hedge = hedge::read(name, input, scope, errors)?;
-                let known: Option<Box<dyn Fn(C) -> C>> = hedge.known().map(|(after, max)| {
-                    Box::new(move |config| set(config, after, max)) as Box<dyn Fn(C) -> C>
+            let value = scope.value(ValueKind::Bound, expr, value::duration)?;
+            let set = known(value.known.map(Bound::Limited), set);
+            if let Some(runtime) = &value.runtime {
+                let bound = runtime.evaluated();
+                let method = quote::format_ident!("with_{name}");
+                return Ok(Written {
+                    runtime: field,
+                    limit: Some(runtime.clone()),
+                    ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
                 });
-                let limit = hedge.runtime().cloned().map(Box::new);
-                // The rules would miss the delay of a percentile, which no policy holds.
-                let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
-                let max = hedge.max().filter(|_| !by_percentile);
-                let call = Call::Other(hedge.calls());
-                Written {
-                    part: max.map(|max| (Field::MaxHedges, max)),
-                    runtime: self.if_runtime(limit.is_some()),
-                    limit,
-                    hedge_delay: hedge.hedge_delay(),
-                    is_inherited: hedge.is_inherited(),
-                    ..Written::new(&hedge.tokens, known, call)
-                }
             }
-        })
-    }
+            Written::new(&value, set, Call::Value(Tokens(&value).to_token_stream()))
+        }
+        Kind::Backoff(set) => {
+            equals(name, input, example)?;
+            let backoff = backoff::read(input, scope, errors)?;
+            let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
+            let (list, runtime) = (backoff.kind.delays(), backoff.kind.runtime());
+            let call = Call::Value(backoff.kind.expression());
+            Written { part, list, runtime, ..Written::new(&backoff.tokens, set, call) }
+        }
+        Kind::Jitter(set) => {
+            let jitter = jitter::read(name, scope, input)?;
+            let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
+            let runtime = if jitter.kind.is_runtime() {
+                Fields::NONE.with(Field::JitterFactor)
+            } else {
+                Fields::NONE
+            };
+            let call = Call::Value(jitter.kind.expression());
+            Written { part, runtime, ..Written::new(&jitter.tokens, set, call) }
+        }
+        Kind::HalfOpen(set) => {
+            let expr = expr()?;
+            let (half_open, variant) = match value::word(&expr).as_deref() {
+                Some("gradual") => (HalfOpen::Gradual, quote!(Gradual)),
+                Some("probes") => (HalfOpen::Probes, quote!(Probes)),
+                _ => {
+                    return Err(syn::Error::new_spanned(
+                        expr,
+                        "`half_open` is `probes` (the default), which lets all calls through \
+                         once enough probes have succeeded, or `gradual`, which lets more and \
+                         more of them through",
+                    ));
+                }
+            };
+            let call = Call::Value(quote!(__retry::HalfOpen::#variant));
+            Written::new(&expr, known(Some(half_open), set), call)
+        }
+        Kind::Hedge(set) => {
+            let hedge = hedge::read(name, input, scope, errors)?;
+            let limit = hedge.runtime().cloned().map(Box::new);
+            // The rules would miss the delay of a percentile, which no policy holds.
+            let by_percentile = matches!(hedge.hedge_delay(), Some(HedgeDelay::Percentile(_)));
+            let max = hedge.max().filter(|_| !by_percentile);
+            let call = Call::Other(hedge.calls());
+            Written {
+                part: max.map(|max| (Field::MaxHedges, max)),
+                runtime: if limit.is_some() { field } else { Fields::NONE },
+                limit,
+                hedge_delay: hedge.hedge_delay(),
+                is_inherited: hedge.is_inherited(),
+                ..Written::new(&hedge.tokens, known(hedge.known(), set), call)
+            }
+        }
+    })
 }
 
 /// The value written after a setting's name.
@@ -289,12 +185,15 @@ impl<C: 'static> Written<C> {
     }
 }
 
-fn literal<C, T>(value: &Value<T>, set: fn(C, T) -> C) -> Written<C>
+/// A value that is set as it is; `field` is unknown until runtime if the value is.
+fn simple<C, T>(field: Fields, value: &Value<T>, set: fn(C, T) -> C) -> Written<C>
 where
     C: 'static,
     T: value::Literal + 'static,
 {
-    Written::new(value, known(value.known, set), Call::Value(Tokens(value).to_token_stream()))
+    let call = Call::Value(Tokens(value).to_token_stream());
+    let runtime = if value.runtime.is_some() { field } else { Fields::NONE };
+    Written { runtime, ..Written::new(value, known(value.known, set), call) }
 }
 
 fn known<C: 'static, T: Copy + 'static>(
@@ -307,14 +206,14 @@ fn known<C: 'static, T: Copy + 'static>(
 
 /// A setting that was written.
 pub(crate) struct Entry<C: 'static> {
-    pub(crate) option: &'static Opt<Setting<C>>,
+    pub(crate) option: &'static Setting<C>,
     pub(crate) name: Ident,
     pub(crate) value: Written<C>,
 }
 
 impl<C> Entry<C> {
     pub(crate) fn field(&self) -> Field {
-        self.option.kind.field
+        self.option.field
     }
 
     /// The field whose value was written: a part of the setting, or all of it.
@@ -325,7 +224,7 @@ impl<C> Entry<C> {
 
 /// The written settings of a policy or a breaker.
 pub(crate) struct Settings<C: 'static> {
-    table: &'static [Opt<Setting<C>>],
+    table: &'static [Setting<C>],
     pub(crate) entries: Vec<Entry<C>>,
     /// Written, but invalid in themselves, so nothing is known about them.
     pub(crate) poisoned: Fields,
@@ -354,31 +253,31 @@ pub(crate) enum Base {
 }
 
 impl<C: Copy + Default> Settings<C> {
-    pub(crate) fn new(table: &'static [Opt<Setting<C>>]) -> Self {
+    pub(crate) fn new(table: &'static [Setting<C>]) -> Self {
         Self { table, entries: Vec::new(), poisoned: Fields::NONE }
     }
 
     /// The row of this name.
-    pub(crate) fn option(&self, word: &str) -> Option<&'static Opt<Setting<C>>> {
-        self.table.iter().find(|option| option.name == word)
+    pub(crate) fn option(&self, word: &str) -> Option<&'static Setting<C>> {
+        self.table.iter().find(|option| option.name() == word)
     }
 
     /// Parses what follows the name of an option.
     pub(crate) fn read(
         &mut self,
-        option: &'static Opt<Setting<C>>,
+        option: &'static Setting<C>,
         name: &Ident,
         input: ParseStream,
         scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
-        match option.kind.read(name, option.example, input, scope, errors) {
+        match read(option, name, input, scope, errors) {
             Ok(value) => {
                 self.entries.push(Entry { option, name: name.clone(), value });
                 Ok(())
             }
             Err(error) => {
-                self.poisoned = self.poisoned.with(option.kind.field);
+                self.poisoned = self.poisoned.with(option.field);
                 Err(error)
             }
         }
@@ -389,9 +288,11 @@ impl<C: Copy + Default> Settings<C> {
         self.entries.iter().find(|entry| entry.field() == field)
     }
 
-    /// Returns whether a limit other than `unlimited` was written for this field.
-    pub(crate) fn bounds(&self, field: Field) -> bool {
-        self.entry(field).is_some_and(|entry| !matches!(entry.value.call, Call::Unlimited))
+    /// Returns the limits that were written, other than `unlimited`, for which the expansion needs
+    /// this code.
+    pub(crate) fn limits(&self, needs: Needs) -> impl Iterator<Item = &Entry<C>> {
+        let limits = self.entries.iter().filter(move |entry| entry.option.needs.contains(&needs));
+        limits.filter(|entry| !matches!(entry.value.call, Call::Unlimited))
     }
 
     /// Returns the entry written for a field, or for the field of which it is a part.
@@ -425,9 +326,9 @@ impl<C: Copy + Default> Settings<C> {
         };
         for option in self.table {
             // A setting written here replaces the base's setting completely, including its parts.
-            let entry = self.entry(option.kind.field);
+            let entry = self.entry(option.field);
             if base != Base::Default && entry.is_none_or(|entry| entry.value.is_inherited) {
-                let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
+                let all = Fields::from_slice(option.parts).with(option.field);
                 draft.unknown = draft.unknown.union(all);
                 if base == Base::Runtime {
                     draft.runtime = draft.runtime.union(all);
@@ -442,7 +343,7 @@ impl<C: Copy + Default> Settings<C> {
                     draft.runtime = draft.runtime.union(entry.value.runtime);
                     // The largest number of hedges is the same for all calls.
                     if entry.value.part.is_none() && entry.value.hedge_delay.is_none() {
-                        let parts = Fields::from_slice(entry.option.kind.parts());
+                        let parts = Fields::from_slice(entry.option.parts);
                         draft.unknown = draft.unknown.union(parts);
                         draft.runtime = draft.runtime.union(parts);
                     }
@@ -478,7 +379,7 @@ impl<C: Copy + Default> Settings<C> {
         });
         right
             .map(|entry| {
-                let method = Ident::new(entry.option.name, proc_macro2::Span::mixed_site());
+                let method = Ident::new(entry.option.name(), proc_macro2::Span::mixed_site());
                 match &entry.value.call {
                     Call::Value(value) => quote!(.#method(#value)),
                     Call::Unlimited => {

@@ -1,7 +1,7 @@
 //! Cuts attempts off: `timeout` bounds one attempt, `deadline` the whole call.
 //!
 //! A policy with neither pays nothing: the expansion does not use this module, or, where only a
-//! shared policy knows, uses [`Untimed`], or [`Clocked`] if there is a `max_elapsed`.
+//! shared policy knows, uses [`Untimed`], or [`Clocked`] if there is a limit such as `max_elapsed`.
 
 use core::fmt;
 use core::future::Future;
@@ -268,13 +268,13 @@ impl<F: Future> Future for Bounded<'_, F> {
 #[derive(Debug)]
 pub struct Is<const ANSWER: bool>;
 
-/// Picks a timer by whether attempts are cut off, and whether there is a `max_elapsed`.
+/// Picks a timer by whether attempts are cut off, and whether there is a limit that only reads the clock.
 pub trait PickTimer {
     /// [`Timed`], [`Clocked`] or [`Untimed`].
     type Timer;
 }
 
-impl<const HAS_MAX_ELAPSED: bool> PickTimer for (Is<true>, Is<HAS_MAX_ELAPSED>) {
+impl<const IS_CLOCKED: bool> PickTimer for (Is<true>, Is<IS_CLOCKED>) {
     type Timer = Timed;
 }
 

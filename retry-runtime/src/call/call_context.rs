@@ -174,14 +174,14 @@ impl Timing {
     /// For a call without time limits: no clock is read.
     pub const NONE: Self = Self { started: None, deadline: None, cut: None };
 
-    /// For a call that begins now. Reads the clock only if the policy has a deadline or a
-    /// `max_elapsed`.
+    /// For a call that begins now. Reads the clock only if the policy has a deadline or another
+    /// limit that needs it.
     pub fn start(context: &CallContext<'_>) -> Self {
         Self::of(&context.effective_policy())
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {
-        let is_bounded = policy.has_deadline() || policy.has_max_elapsed();
+        let is_bounded = policy.has_deadline() || policy.is_clocked();
         Self { started: is_bounded.then(clock::now), deadline: policy.get_deadline(), cut: None }
     }
 

@@ -186,7 +186,7 @@ pub fn policy<S: PolicySource>(source: S) -> Policy {
 #[inline(always)]
 pub fn is_timed<S: PolicySource>(source: S) -> bool {
     let policy = source.policy();
-    policy.is_timed() || policy.has_max_elapsed()
+    policy.is_timed() || policy.is_clocked()
 }
 
 /// Returns the lists of failures that are retried, if the value has them.

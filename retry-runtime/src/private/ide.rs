@@ -8,9 +8,11 @@
 //! This is always compiled: `cfg(rust_analyzer)` is set only in the user's workspace, not in its
 //! dependencies.
 //!
-//! The options are documented in `attribute.md`, and their settings where they are defined: a test
+//! The options of a policy come from the table in `retry-rules`. The others are documented in
+//! `attribute.md`, and their settings where they are defined: a test
 //! (`tests/tests/macros/editor.rs`) checks that the texts here agree.
 #![allow(non_camel_case_types, reason = "they are the words of the attribute")]
+#![allow(unreachable_pub, unused_imports, reason = "a kind of value may have no words")]
 
 use core::time::Duration;
 
@@ -21,111 +23,92 @@ use retry_rules::Policy;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::quota::RetryQuota;
 
-/// Total calls, the first included; or `unlimited`, with one of the bounds below, or `budget = unlimited`.
-///
-/// `attempts = 5`. Default: 3.
-pub mod attempts {
-    pub use retry_rules::Attempts::Unlimited as unlimited;
-}
-
-/// The curve: `fixed`, `linear(increment = "2s")`, `exponential(base = 2.0)`, `fibonacci`, `custom("500ms", "1s")`.
-///
-/// `backoff = …`. Default: `exponential`.
-pub mod backoff {
-    pub use retry_rules::Backoff::{Custom as custom, Fibonacci as fibonacci, Fixed as fixed};
-
-    /// Each wait is longer than the one before it by `increment`.
-    pub mod linear {
-        /// By how much each wait is longer than the one before it.
-        pub type increment = core::time::Duration;
-    }
-
-    /// Each wait is `base` times the one before it. The default, with base 2.
-    pub mod exponential {
-        /// The factor, above 1.
-        pub type base = f64;
-    }
-}
-
-/// The first wait.
-///
-/// `initial_delay = "1s"`. Default: 1 s.
-pub type initial_delay = Duration;
-
-/// No wait is longer, jitter included.
-///
-/// `max_delay = "30s"`. Default: 30 s, or a longer fixed or custom wait.
-pub mod max_delay {
-    pub use retry_rules::Bound::Unlimited as unlimited;
-}
-
-/// The first wait, if it differs: the curve begins at the second.
-///
-/// `first_delay = "0s"`. Default: by the curve.
-pub type first_delay = Duration;
-
-/// Spreads each wait: ±30 %; `jitter = 0.25`, `full`, `equal`, `decorrelated`, `none`; upwards only: `up(0.3)`, `"0ms..250ms"`.
-///
-/// `jitter`. Default: none.
-pub mod jitter {
-    pub use retry_rules::Jitter::{
-        Decorrelated as decorrelated, Equal as equal, Full as full, None as none, Up as up,
+/// Declares a module for each row, with its documentation.
+macro_rules! modules {
+    ($(
+        $(#[$docs:meta])+
+        $name:ident => $Field:ident $parts:tt $keys:tt
+            $Kind:ident($set:ident, $example:literal $(, $default:literal $(, $Needs:ident)?)?);
+    )*) => {
+        $(
+            $(#[$docs])+
+            ///
+            /// ```text
+            #[doc = $example]
+            /// ```
+            $(
+                ///
+                /// Default:
+                #[doc = $default]
+            )?
+            pub mod $name {
+                pub use super::words::$Kind::*;
+            }
+        )*
     };
 }
 
-/// Bounds the sum of the waits, not the time inside the calls.
-///
-/// `budget = "5m"`. Default: none.
-pub mod budget {
-    pub use retry_rules::Bound::Unlimited as unlimited;
-}
+retry_rules::policy_options!(modules! {});
 
-/// Bounds the whole call, the running attempt included; checked only between attempts if not async.
-///
-/// `deadline = "30s"`. Default: none.
-pub mod deadline {
-    pub use retry_rules::Bound::Unlimited as unlimited;
-}
+/// The words after options and settings, by the kinds of their values.
+#[allow(non_snake_case, reason = "the names of kinds")]
+mod words {
+    pub(super) mod Attempts {
+        pub use retry_rules::Attempts::Unlimited as unlimited;
+    }
 
-/// No attempt begins later than this after the call began; the running one is never cut off.
-///
-/// `max_elapsed = "5m"`. Default: none.
-pub mod max_elapsed {
-    pub use retry_rules::Bound::Unlimited as unlimited;
-}
+    pub(super) mod Bound {
+        pub use retry_rules::Bound::Unlimited as unlimited;
+    }
 
-/// If the server asks for a longer wait, the call ends.
-///
-/// `max_retry_after = "10m"`. Default: 1 h.
-pub mod max_retry_after {
-    pub use retry_rules::Bound::Unlimited as unlimited;
-}
+    pub(super) mod Time {}
 
-/// Bounds one attempt (async only).
-///
-/// `timeout = "2s"`. Default: none.
-pub mod timeout {
-    pub use retry_rules::Bound::Unlimited as unlimited;
+    pub(super) mod Count {}
+
+    pub(super) mod Share {}
+
+    pub(super) mod HalfOpen {
+        pub use retry_rules::HalfOpen::{Gradual as gradual, Probes as probes};
+    }
+
+    pub(super) mod Backoff {
+        pub use retry_rules::Backoff::{Custom as custom, Fibonacci as fibonacci, Fixed as fixed};
+
+        /// Each wait is longer than the one before it by `increment`.
+        pub mod linear {
+            /// By how much each wait is longer than the one before it.
+            pub type increment = core::time::Duration;
+        }
+
+        /// Each wait is `base` times the one before it. The default, with base 2.
+        pub mod exponential {
+            /// The factor, above 1.
+            pub type base = f64;
+        }
+    }
+
+    pub(super) mod Jitter {
+        pub use retry_rules::Jitter::{
+            Decorrelated as decorrelated, Equal as equal, Full as full, None as none, Up as up,
+        };
+    }
+
+    pub(super) mod Hedge {
+        use core::time::Duration;
+
+        /// The time after which another attempt joins one that has not answered: `"200ms"`, or a
+        /// percentile of the times that calls take, from `p50` to `p99`.
+        pub type after = Duration;
+
+        /// The number of hedges that may join one attempt, one after the other. Default 1; at least 1.
+        pub type max = u32;
+    }
 }
 
 /// A future, created once per call: when it is ready, the wait ends and no further attempt begins (async only).
 ///
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}
-
-/// An attempt that has not answered after this is joined by another one, and the first success counts: [hedging](crate::guide::hedging). Also `hedge(after = "200ms", max = 2)`, `hedge = p95`, and `hedge` alone, for the hedge of the `policy` (async only).
-///
-/// `hedge = "200ms"`. Default: none.
-pub mod hedge {
-    use core::time::Duration;
-
-    /// The time after which another attempt joins one that has not answered: `"200ms"`, or a
-    /// percentile of the times that calls take, from `p50` to `p99`.
-    pub type after = Duration;
-
-    /// The number of hedges that may join one attempt, one after the other. Default 1; at least 1.
-    pub type max = u32;
-}
 
 /// Only what one of these matchers matches is retried.
 ///
@@ -197,80 +180,9 @@ pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;
 ///
 /// `breaker = DB`. Default: none.
 pub mod breaker {
-    use core::time::Duration;
+    use super::words;
 
-    /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
-    /// With a rate it has no default; if both are set, the one that is reached first opens it.
-    pub type failure_threshold = u32;
-
-    /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
-    pub type failure_rate = f64;
-
-    /// Measures rates over the last `calls` calls. The default, with 100.
-    pub type window_calls = u32;
-
-    /// Measures rates over the last `time`.
-    pub type window_time = Duration;
-
-    /// Sets how many calls must be in the window before a rate counts. Default 10.
-    pub type minimum_calls = u32;
-
-    /// Sets how long a call may take before it counts as slow.
-    pub type slow_call = Duration;
-
-    /// Sets the share of slow calls, above 0 and up to 1, that opens the breaker.
-    pub type slow_rate = f64;
-
-    /// Sets how many successful probes close the breaker. Default 3.
-    pub type success_threshold = u32;
-
-    /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
-    pub type timeout = Duration;
-
-    /// Multiplies the open time by this factor each time a probe fails, up to
-    /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
-    pub type timeout_growth = f64;
-
-    /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
-    /// that is longer.
-    pub type max_timeout = Duration;
-
-    /// Extends the open time by up to this share at random, so that processes that
-    /// opened together do not probe together. From 0 (default) to 1.
-    pub type timeout_jitter = f64;
-
-    /// Sets how many probes may run at a time while half-open. Default 3.
-    pub type half_open_requests = u32;
-
-    /// Sets the time after which a half-open breaker closes although fewer than `success_threshold`
-    /// probes have succeeded: at least one has, and none has failed. For breakers that are seldom
-    /// called. Default none; above 0.
-    pub type half_open_for = Duration;
-
-    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them
-    /// that grows. Default `probes`.
-    pub mod half_open {
-        pub use retry_rules::HalfOpen::{Gradual as gradual, Probes as probes};
-    }
-
-    /// Sets how long each stage of a gradual half-open state lasts at least.
-    /// Default a tenth of the open `timeout`; above 0.
-    pub type stage_time = Duration;
-
-    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off
-    /// by a limit of the caller. Default: such calls say nothing, unless they are slow.
-    ///
-    /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
-    /// call reads the clock.
-    pub type abandoned_after = Duration;
-
-    /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
-    /// Default: each call waits for its own server's wait only; above 0.
-    ///
-    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While
-    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls
-    /// is neither a failure nor a success.
-    pub type hold = Duration;
+    retry_rules::breaker_settings!(modules! {});
 }
 
 /// The failures that count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.

@@ -4,6 +4,7 @@
 
 use crate::macros::*;
 use proc_macro2::TokenStream;
+use retry_rules::options::{BREAKER, POLICY};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +19,21 @@ fn options() -> Vec<&'static str> {
 
 /// The settings of an inline breaker, by name.
 fn breaker_settings() -> Vec<&'static str> {
-    settings::BREAKER.iter().map(|setting| setting.name).collect()
+    BREAKER.iter().map(|setting| setting.name()).collect()
 }
+
+macro_rules! kinds {
+    ($NAME:ident; $(
+        $(#[$docs:meta])+
+        $name:ident => $Field:ident $parts:tt $keys:tt $Kind:ident $words:tt;
+    )*) => {
+        /// The names of rows, with the kinds of their values.
+        const $NAME: &[(&str, &str)] = &[$( (stringify!($name), stringify!($Kind)) ),*];
+    };
+}
+
+retry_rules::policy_options!(kinds! { POLICY_KINDS; });
+retry_rules::breaker_settings!(kinds! { BREAKER_KINDS; });
 
 const FUNCTION: &str = "async fn f(body: Vec<u8>) -> Result<u8, E> { Ok(body[0]) }";
 
@@ -79,6 +93,20 @@ fn mirror() -> BTreeMap<String, String> {
     let file: syn::File = syn::parse_str(MIRROR).expect("it compiles");
     let mut all = BTreeMap::new();
     collect(&file.items, "", &mut all);
+    // What comes from the tables has the words of its kind.
+    let (words, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        all.into_iter().partition(|(path, _)| path.split("::").next() == Some("words"));
+    let policy = POLICY.iter().map(|option| option.docs).zip(POLICY_KINDS);
+    let breaker = BREAKER.iter().map(|setting| setting.docs).zip(BREAKER_KINDS);
+    let policy = policy.map(|row| ("", row));
+    for (place, (docs, (name, kind))) in policy.chain(breaker.map(|row| ("breaker::", row))) {
+        let docs = docs.iter().map(|docs| docs.trim()).collect::<Vec<_>>().join("\n");
+        all.insert(format!("{place}{name}"), docs);
+        let inside = format!("words::{kind}::");
+        all.extend(words.iter().filter_map(|(path, docs)| {
+            Some((format!("{place}{name}::{}", path.strip_prefix(&inside)?), docs.clone()))
+        }));
+    }
     // `retry_on` accepts everything that `abort_on` accepts, and more.
     assert!(all.remove("retry_on::*").is_some());
     let both: Vec<_> = all
@@ -341,7 +369,8 @@ fn sentence(cell: &str) -> String {
 #[test]
 fn options_are_explained_in_the_words_of_the_table() {
     let mirror = mirror();
-    for option in options() {
+    let of_policy = |name: &&str| POLICY.iter().any(|option| option.name() == *name);
+    for option in options().into_iter().filter(|name| !of_policy(name)) {
         let row = rows()
             .find(|row| row.len() == 3 && row[0][1..].split([' ', '(', '`']).next() == Some(option))
             .unwrap_or_else(|| panic!("attribute.md has no row for `{option}`"));

@@ -212,7 +212,7 @@ fn tokens(text: &str) -> TokenStream {
 /// One fragment, or several in brackets of any kind, including the invisible ones of macros.
 fn soup() -> impl Strategy<Value = TokenStream> {
     let options = args::Syntax::Attribute.options().into_iter();
-    let settings = settings::BREAKER.iter().map(|setting| setting.name);
+    let settings = retry_rules::options::BREAKER.iter().map(|setting| setting.name());
     let words: Vec<&str> = SOUP.iter().copied().chain(options).chain(settings).collect();
     let piece = prop_oneof![select(words), select(OPTIONS)].prop_map(tokens);
     piece.prop_recursive(3, 24, 6, |inside| {

@@ -1,11 +1,10 @@
 //! Settings in files (feature `serde`): a policy in three forms, a breaker, a quota.
 //!
-//! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
-//!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, and
-//!   also `deadline`, `max_elapsed`, `max_retry_after` and `timeout`;
-//! - **workflow style**, [`WorkflowStyle`]: `max_attempts`, and a `backoff` that contains its
-//!   delays (`delay`, `initial`, `increment`, `multiplier`), with `first_delay`, `max_delay`, the
-//!   jitter, `retry_budget`, `max_elapsed` and `max_retry_after` beside it;
+//! - **command style**, the form of [`Policy`](crate::Policy) itself: the options of the attribute
+//!   that set a policy, with `retry_budget` for `budget`, and `jitter_factor` and `max_hedges`;
+//! - **workflow style**, [`WorkflowStyle`]: the same without `deadline`, `timeout` and `hedge`, but
+//!   with `max_attempts`, and a `backoff` that contains its delays (`delay`, `initial`, `increment`,
+//!   `multiplier`);
 //! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
 //!   `max_retry_delay` in seconds, and `max_retry_after`.
 //!
@@ -31,11 +30,12 @@ mod invalid_keys;
 mod draft;
 mod map_only;
 
+mod config_keys;
 mod command;
+mod known_keys;
 mod workflow;
 mod task;
 
-mod non_default;
 mod breaker;
 mod quota;
 
@@ -55,3 +55,5 @@ pub use command::{KEYS, NotHere, OnlyForCommands};
 pub use draft::Draft;
 #[doc(hidden)]
 pub use float::{MapFrom, float_or_map};
+#[doc(hidden)]
+pub use known_keys::{Keys, from_known_keys};

@@ -3,63 +3,38 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::config_keys::{config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
-use super::non_default::non_default;
 use super::span::Span;
 use crate::breaker::{BreakerConfig, HalfOpen, Window};
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
+use crate::rules::option_rows::breaker_settings;
 use crate::rules::table::Rules;
 
-/// Declares the keys of a breaker, each with its field.
+/// Declares [`BreakerKeys`] with a key for each setting of a breaker.
 macro_rules! breaker_keys {
-    ($( $key:ident: $Key:ty => $Field:ident, )*) => {
-        /// The keys as written in a file: the settings of `breaker(…)` in the attribute.
-        #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-        #[serde(default, deny_unknown_fields)]
-        struct BreakerKeys {
-            $(
-                #[serde(skip_serializing_if = "Option::is_none")]
-                $key: Option<$Key>,
-            )*
-            #[serde(skip_serializing_if = "Option::is_none")]
-            observe_only: Option<bool>,
-        }
-
-        impl BreakerKeys {
-            fn written(&self) -> Fields {
-                let mut written = Fields::NONE;
-                $(
-                    if self.$key.is_some() {
-                        written = written.with(Field::$Field);
-                    }
-                )*
-                written
-            }
+    ($(
+        $(#[$docs:meta])*
+        $name:ident => $Field:ident $parts:tt $keys:tt $Kind:ident $words:tt;
+    )*) => {
+        config_keys! {
+            /// The keys as written in a file: the settings of `breaker(…)` in the attribute.
+            struct BreakerKeys of BreakerConfig { $( $name: kinds::$Kind => $Field, )* }
+            beside { observe_only: bool, }
         }
     };
 }
 
-breaker_keys! {
-    failure_threshold: u32 => FailureThreshold,
-    failure_rate: f64 => FailureRate,
-    window_calls: u32 => WindowCalls,
-    window_time: Span => WindowTime,
-    minimum_calls: u32 => MinimumCalls,
-    slow_call: Span => SlowCall,
-    slow_rate: f64 => SlowRate,
-    success_threshold: u32 => SuccessThreshold,
-    timeout: Span => OpenTimeout,
-    timeout_growth: f64 => TimeoutGrowth,
-    max_timeout: Span => MaxTimeout,
-    timeout_jitter: f64 => TimeoutJitter,
-    half_open_requests: u32 => HalfOpenRequests,
-    half_open_for: Span => HalfOpenFor,
-    half_open: HalfOpenKey => HalfOpen,
-    stage_time: Span => StageTime,
-    abandoned_after: Span => AbandonedAfter,
-    hold: Span => Hold,
+breaker_settings!(breaker_keys! {});
+
+/// The types of keys, by the kinds of their settings.
+mod kinds {
+    pub(super) use super::{HalfOpenKey as HalfOpen, Span as Time};
+
+    pub(super) type Count = u32;
+    pub(super) type Share = f64;
 }
 
 /// `probes` or `gradual`.
@@ -79,58 +54,23 @@ impl From<HalfOpenKey> for HalfOpen {
     }
 }
 
-impl From<HalfOpen> for HalfOpenKey {
-    fn from(half_open: HalfOpen) -> Self {
-        match half_open {
-            HalfOpen::Probes => Self::Probes,
-            HalfOpen::Gradual => Self::Gradual,
-        }
-    }
-}
-
 impl BreakerKeys {
-    fn config(&self) -> Result<BreakerConfig, InvalidKeys> {
-        let mut config = BreakerConfig::new();
-        config.failure_threshold = self.failure_threshold;
-        config.failure_rate = self.failure_rate;
-        config.max_timeout = self.max_timeout.map(|Span(time)| time);
-        config.abandoned_after = self.abandoned_after.map(|Span(time)| time);
-        config.hold = self.hold.map(|Span(time)| time);
-        config.half_open_for = self.half_open_for.map(|Span(time)| time);
-        config.half_open = self.half_open.map_or(config.half_open, HalfOpen::from);
-        config.stage_time = self.stage_time.map(|Span(time)| time);
-        match (self.window_calls, self.window_time) {
-            (None, None) => {}
-            (Some(calls), None) => config = config.window_calls(calls),
-            (None, Some(Span(time))) => config = config.window_time(time),
-            (Some(_), Some(_)) => {
-                return Err(InvalidKeys::new(
-                    "window_time",
-                    "a window is a number of calls or a time: keep `window_calls` or `window_time`",
-                ));
-            }
+    fn checked(&self) -> Result<BreakerConfig, InvalidKeys> {
+        if self.window_calls.is_some() && self.window_time.is_some() {
+            return Err(InvalidKeys::new(
+                "window_time",
+                "a window is a number of calls or a time: keep `window_calls` or `window_time`",
+            ));
         }
-        match (self.slow_call, self.slow_rate) {
-            (None, None) => {}
-            (Some(Span(longer_than)), Some(rate)) => config = config.slow_calls(longer_than, rate),
-            (one, _) => {
-                return Err(InvalidKeys::new(
-                    if one.is_some() { "slow_call" } else { "slow_rate" },
-                    "`slow_call` and `slow_rate` go together: write `slow_call: \"2s\"` and \
-                     `slow_rate: 0.5`",
-                ));
-            }
+        if self.slow_call.is_some() != self.slow_rate.is_some() {
+            return Err(InvalidKeys::new(
+                if self.slow_call.is_some() { "slow_call" } else { "slow_rate" },
+                "`slow_call` and `slow_rate` go together: write `slow_call: \"2s\"` and \
+                 `slow_rate: 0.5`",
+            ));
         }
-        let or = |key: Option<u32>, default| key.unwrap_or(default);
-        config.minimum_calls = or(self.minimum_calls, config.minimum_calls);
-        config.success_threshold = or(self.success_threshold, config.success_threshold);
-        config.half_open_requests = or(self.half_open_requests, config.half_open_requests);
-        config.timeout = self.timeout.map_or(config.timeout, |Span(time)| time);
-        config.timeout_growth = self.timeout_growth.unwrap_or(config.timeout_growth);
-        config.timeout_jitter = self.timeout_jitter.unwrap_or(config.timeout_jitter);
-        config.observe_only = self.observe_only.unwrap_or(config.observe_only);
-
-        let written = self.written();
+        let (mut config, written) = self.config();
+        config.observe_only = self.observe_only.unwrap_or_default();
         let broken = Rules::broken_by_breaker(&config, written);
         if broken.is_empty() {
             return Ok(config);
@@ -145,18 +85,17 @@ impl From<&BreakerConfig> for BreakerKeys {
         let default = BreakerConfig::new();
         let window = Some(config.window).filter(|window| *window != default.window);
         let window = window.filter(|_| config.is_by_rate());
+        let (window_calls, window_time) = match window {
+            Some(Window::Calls(calls)) => (Some(calls), None),
+            Some(Window::Time(time)) => (None, Some(Span(time))),
+            None => (None, None),
+        };
         let minimum_calls = non_default(config.minimum_calls, default.minimum_calls);
         Self {
             failure_threshold: config.failure_threshold,
             failure_rate: config.failure_rate,
-            window_calls: window.and_then(|window| match window {
-                Window::Calls(calls) => Some(calls),
-                Window::Time(_) => None,
-            }),
-            window_time: window.and_then(|window| match window {
-                Window::Time(time) => Some(Span(time)),
-                Window::Calls(_) => None,
-            }),
+            window_calls,
+            window_time,
             minimum_calls: minimum_calls.filter(|_| config.is_by_rate()),
             slow_call: config.slow_calls.map(|slow| Span(slow.longer_than)),
             slow_rate: config.slow_calls.map(|slow| slow.rate),
@@ -167,7 +106,7 @@ impl From<&BreakerConfig> for BreakerKeys {
             timeout_jitter: non_default(config.timeout_jitter, default.timeout_jitter),
             half_open_requests: non_default(config.half_open_requests, default.half_open_requests),
             half_open_for: config.half_open_for.map(Span),
-            half_open: non_default(config.half_open.into(), default.half_open.into()),
+            half_open: (config.half_open == HalfOpen::Gradual).then_some(HalfOpenKey::Gradual),
             stage_time: config
                 .stage_time
                 .map(Span)
@@ -182,7 +121,7 @@ impl From<&BreakerConfig> for BreakerKeys {
 impl<'de> Deserialize<'de> for BreakerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: BreakerKeys = from_map(deserializer, "a map of a breaker's settings")?;
-        keys.config().map_err(D::Error::custom)
+        keys.checked().map_err(D::Error::custom)
     }
 }
 

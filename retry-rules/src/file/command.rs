@@ -1,6 +1,8 @@
 //! The command style: the form of [`Policy`] itself.
 
 use core::time::Duration;
+use std::sync::LazyLock;
+use std::vec::Vec;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,23 +10,66 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::attempts::AttemptsKey;
 use super::backoff::BackoffKey;
 use super::bound::BoundKey;
+use super::config_keys::non_default;
 use super::draft::Draft;
 use super::invalid_keys::InvalidKeys;
 use super::jitter::JitterKey;
 use super::map_only::from_map;
 use super::span::Span;
 use crate::policy::backoff::Backoff;
-use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
-use crate::rules::table::{Rule, Rules};
+use crate::rules::option_rows::policy_options;
+use crate::rules::options::{Needs, POLICY};
+use crate::rules::table::{RETRY_ONLY, Rule, Rules};
 
-/// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it sets. Keys
-/// without a field are read together with others.
+/// The types of keys, by the kinds of their options.
+mod kinds {
+    pub(super) use super::{
+        AttemptsKey as Attempts, BackoffKey as Backoff, BoundKey as Bound, BoundKey as Hedge,
+        JitterKey as Jitter, Span as Time,
+    };
+}
+
+/// Writes the key of an option into a draft, unless it is read together with others.
+macro_rules! write_field {
+    (Backoff $draft:ident $Field:ident $key:expr, $name:ident) => {};
+    (Jitter $draft:ident $Field:ident $key:expr, $name:ident) => {};
+    ($Kind:ident $draft:ident $Field:ident $key:expr, $name:ident) => {
+        if let Some(key) = $key {
+            $draft.write(Field::$Field).$name = key.into();
+        }
+    };
+}
+
+/// Converts the value of an option to its key, if it was set.
+macro_rules! to_key {
+    (Attempts $value:expr) => {
+        Some(AttemptsKey($value))
+    };
+    (Backoff $value:expr) => {
+        Some(BackoffKey { backoff: $value, initial: None })
+    };
+    (Jitter $value:expr) => {
+        Some(JitterKey($value))
+    };
+    (Time $value:expr) => {
+        Option::from($value).map(Span)
+    };
+    ($Bound:ident $value:expr) => {
+        Some(BoundKey($value)).filter(|key| !key.0.is_none())
+    };
+}
+
+/// Declares [`CommandKeys`] with a key for each option of a policy, and for each part that has one.
 macro_rules! command_keys {
-    ($( $key:ident $(or $other:literal)?: $Key:ty $(=> $Field:ident $member:ident)?, )*) => {
+    ($(
+        $(#[$docs:meta])*
+        $name:ident => $Field:ident { $($part:ident => $Part:ident $(: $Key:ty)?)* }
+            [$($key:literal or $other:literal)?] $Kind:ident $words:tt;
+    )*) => {
         /// The keys of the command style as written in a file, parsed but not yet checked.
         ///
         /// For readers that have the place of each key: [`InvalidKeys`] names the wrong one.
@@ -36,8 +81,12 @@ macro_rules! command_keys {
         #[serde(deny_unknown_fields)]
         pub struct CommandKeys<R = NotHere, F = NotHere> {
             $(
-                #[serde(default, skip_serializing_if = "Option::is_none" $(, alias = $other)?)]
-                $key: Option<$Key>,
+                #[serde(default, skip_serializing_if = "Option::is_none" $(, rename = $key, alias = $other)?)]
+                $name: Option<kinds::$Kind>,
+                $($(
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    $part: Option<$Key>,
+                )?)*
             )*
             /// The failures that are retried.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
@@ -50,81 +99,55 @@ macro_rules! command_keys {
             pub on_failure: Option<F>,
         }
 
-        /// The keys of a policy in the command style, with all their names.
-        #[doc(hidden)]
-        pub const KEYS: &[&str] = &[$( stringify!($key), $($other,)? )*];
-
         impl<R, F> CommandKeys<R, F> {
             /// Writes the keys that correspond to one field of a policy each.
             fn write_fields(&self, draft: &mut Draft) {
-                $($(
-                    if let Some(key) = self.$key {
-                        draft.write(Field::$Field).$member = key.into();
-                    }
-                )?)*
+                $( write_field!($Kind draft $Field self.$name, $name); )*
             }
 
-            /// The keys that correspond to one field each, where it differs from the default,
-            /// except for the `useless` ones.
-            fn of_fields(policy: &Policy, useless: Fields) -> Self {
+            /// The keys of the options whose values differ from the default.
+            fn of_options(policy: &Policy) -> Self {
                 let default = Policy::new();
                 Self {
-                    $($(
-                        $key: Some(policy.$member)
-                            .filter(|value| *value != default.$member)
-                            .filter(|_| !useless.contains(Field::$Field))
-                            .and_then(IntoKey::into_key),
-                    )?)*
+                    $(
+                        $name: Some(policy.$name)
+                            .filter(|value| *value != default.$name)
+                            .and_then(|value| to_key!($Kind value)),
+                    )*
                     ..Self::default()
                 }
+            }
+
+            /// Removes the keys of these options and of their parts.
+            fn remove(&mut self, options: Fields) {
+                $(
+                    if options.contains(Field::$Field) {
+                        self.$name = None;
+                        $($( self.$part = None::<$Key>; )?)*
+                    }
+                )*
             }
         }
 
         impl<R, F> Default for CommandKeys<R, F> {
             fn default() -> Self {
-                Self { $( $key: None, )* retry_on: None, abort_on: None, on_failure: None }
-            }
-        }
-
-        impl Draft {
-            /// Returns `base` with the written fields of this draft.
-            #[must_use]
-            pub fn written_over(&self, base: Policy) -> Self {
-                let mut over = Self::from_policy(base);
-                let (from, written) = (self.policy(), self.written());
-                $($(
-                    if written.contains(Field::$Field) {
-                        over.write(Field::$Field).$member = from.$member;
-                    }
-                )?)*
-                if written.contains(Field::Backoff) {
-                    over.write(Field::Backoff).backoff = from.backoff;
+                Self {
+                    $( $name: None, $($( $part: None::<$Key>, )?)* )*
+                    retry_on: None,
+                    abort_on: None,
+                    on_failure: None,
                 }
-                if written.contains(Field::Jitter) {
-                    over.write(Field::Jitter).jitter = from.jitter;
-                }
-                over
             }
         }
     };
 }
 
-command_keys! {
-    attempts or "max_attempts": AttemptsKey => Attempts attempts,
-    backoff: BackoffKey,
-    initial_delay: Span => InitialDelay initial_delay,
-    max_delay: BoundKey => MaxDelay max_delay,
-    first_delay: Span => FirstDelay first_delay,
-    jitter: JitterKey,
-    jitter_factor: f64,
-    retry_budget or "budget": BoundKey => Budget budget,
-    deadline: BoundKey => Deadline deadline,
-    max_elapsed: BoundKey => MaxElapsed max_elapsed,
-    max_retry_after: BoundKey => MaxRetryAfter max_retry_after,
-    timeout: BoundKey => Timeout timeout,
-    hedge: BoundKey => Hedge hedge,
-    max_hedges: u32 => MaxHedges max_hedges,
-}
+policy_options!(command_keys! {});
+
+/// The keys of a policy in the command style, with all their names.
+#[doc(hidden)]
+pub static KEYS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| POLICY.iter().flat_map(|option| option.keys).copied().collect());
 
 /// Declares the type of a key that accompanies a policy's keys in some files, but not in this one:
 /// reading it is an error with these words.
@@ -152,41 +175,6 @@ not_here! {
     /// A key that the settings of a function do not have.
     OnlyForCommands: "`on_failure` is only for commands (`CommandConfig`): for a function, remove it \
                       here and write it in the attribute, as in `on_failure = fallback(f)`"
-}
-
-/// Converts the value of a field to its key, if it was set.
-trait IntoKey<K> {
-    fn into_key(self) -> Option<K>;
-}
-
-impl IntoKey<AttemptsKey> for Attempts {
-    fn into_key(self) -> Option<AttemptsKey> {
-        Some(AttemptsKey(self))
-    }
-}
-
-impl IntoKey<Self> for u32 {
-    fn into_key(self) -> Option<Self> {
-        Some(self)
-    }
-}
-
-impl IntoKey<Span> for Duration {
-    fn into_key(self) -> Option<Span> {
-        Some(Span(self))
-    }
-}
-
-impl IntoKey<Span> for Option<Duration> {
-    fn into_key(self) -> Option<Span> {
-        self.map(Span)
-    }
-}
-
-impl IntoKey<BoundKey> for Bound {
-    fn into_key(self) -> Option<BoundKey> {
-        (self != Self::None).then_some(BoundKey(self))
-    }
 }
 
 impl<R, F> CommandKeys<R, F> {
@@ -219,6 +207,9 @@ impl<R, F> CommandKeys<R, F> {
     #[doc(hidden)]
     pub fn write_to(&self, draft: &mut Draft) -> Result<(), InvalidKeys> {
         self.write_fields(draft);
+        if let Some(max) = self.max_hedges {
+            draft.write(Field::MaxHedges).max_hedges = max;
+        }
         if let Some(backoff) = self.backoff {
             draft.backoff(backoff, self.initial_delay.map(Duration::from))?;
         }
@@ -231,17 +222,12 @@ impl CommandKeys {
     /// for a function that is not `hedged`.
     #[doc(hidden)]
     pub fn bound_beyond(&self, base: &Policy, hedged: bool) -> Option<Field> {
-        let is_set = |key: Option<BoundKey>| key.is_some_and(|key| key.0.limit().is_some());
-        let sets_hedge = is_set(self.hedge) || self.max_hedges.is_some();
-        let beyond = [
-            (Field::Deadline, is_set(self.deadline), base.has_deadline()),
-            (Field::MaxElapsed, is_set(self.max_elapsed), base.has_max_elapsed()),
-            (Field::Timeout, is_set(self.timeout), base.get_timeout().is_some()),
-            (Field::Hedge, sets_hedge, hedged),
-        ];
-        beyond
-            .into_iter()
-            .find_map(|(field, is_set, is_there)| (is_set && !is_there).then_some(field))
+        let mut draft = Draft::default();
+        self.write_fields(&mut draft);
+        let sets_hedges = self.max_hedges.is_some();
+        absent(base, hedged).find(|field| {
+            draft.policy().time(*field).limit().is_some() || sets_hedges && *field == Field::Hedge
+        })
     }
 
     /// Returns these keys without those that would change something absent: a time limit that
@@ -251,56 +237,49 @@ impl CommandKeys {
     #[must_use]
     pub fn as_far_as_in(&self, compiled: &Policy, hedged: bool, base: &Policy) -> Self {
         let mut keys = self.clone();
-        keys.deadline = keys.deadline.filter(|_| compiled.has_deadline());
-        keys.max_elapsed = keys.max_elapsed.filter(|_| compiled.has_max_elapsed());
-        keys.timeout = keys.timeout.filter(|_| compiled.get_timeout().is_some());
-        keys.hedge = keys.hedge.filter(|_| hedged);
-        keys.max_hedges = keys.max_hedges.filter(|_| hedged);
+        keys.remove(Fields::from_slice(&absent(compiled, hedged).collect::<Vec<_>>()));
         let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
         keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
         keys
     }
 }
 
+/// The options for which a function with the policy `compiled` has no code.
+fn absent(compiled: &Policy, hedged: bool) -> impl Iterator<Item = Field> {
+    let absent = POLICY.iter().filter(move |option| match option.needs {
+        [] => false,
+        [Needs::Hedges, ..] => !hedged,
+        _ => compiled.time(option.field).limit().is_none(),
+    });
+    absent.map(|option| option.field)
+}
+
 impl<R, F> From<Policy> for CommandKeys<R, F> {
     /// Writes what differs from the default, except for what the rules call useless.
     fn from(policy: Policy) -> Self {
-        let default = Policy::new();
-        let replaced = policy.jitter == Jitter::Decorrelated;
         // A single attempt never waits, so settings about waits would be rejected.
-        if policy.attempts == Attempts::Limited(1) {
-            let waits = [
-                Field::InitialDelay,
-                Field::MaxDelay,
-                Field::FirstDelay,
-                Field::Budget,
-                Field::MaxElapsed,
-                Field::MaxRetryAfter,
-            ];
-            return Self::of_fields(&policy, Fields::from_slice(&waits));
-        }
-        let custom = matches!(policy.backoff, Backoff::Custom(_)) && !replaced;
-        let mut useless = Fields::NONE;
-        if custom {
+        let is_single = policy.attempts == Attempts::Limited(1);
+        let mut useless = if is_single { RETRY_ONLY } else { Fields::NONE };
+        if policy.jitter == Jitter::Decorrelated {
+            useless = useless.with(Field::Backoff);
+        } else if matches!(policy.backoff, Backoff::Custom(_)) {
             useless = useless.with(Field::InitialDelay);
         }
         let max_elapsed = Fields::NONE.with(Field::MaxElapsed);
         if Rules::broken_by_policy(&policy, max_elapsed).contains(Rule::MaxElapsedAboveDeadline) {
             useless = useless.union(max_elapsed);
         }
-        if policy.hedge.is_none() {
-            useless = useless.with(Field::MaxHedges);
-        }
-        Self {
-            backoff: (policy.backoff != default.backoff && !replaced)
-                .then_some(BackoffKey { backoff: policy.backoff, initial: None }),
-            jitter: (policy.jitter != default.jitter).then_some(JitterKey(policy.jitter)),
+        let mut keys = Self {
             jitter_factor: match policy.jitter {
                 Jitter::Proportional(factor) => Some(factor),
                 _ => None,
             },
-            ..Self::of_fields(&policy, useless)
-        }
+            max_hedges: non_default(policy.max_hedges, Policy::new().max_hedges)
+                .filter(|_| !policy.hedge.is_none()),
+            ..Self::of_options(&policy)
+        };
+        keys.remove(useless);
+        keys
     }
 }
 

@@ -35,13 +35,16 @@ impl Draft {
         self.written
     }
 
+    /// Returns `base` with the written fields of this draft.
+    #[must_use]
+    pub fn written_over(&self, mut base: Policy) -> Self {
+        base.copy(&self.policy, self.written);
+        Self { policy: base, written: self.written }
+    }
+
     pub(super) fn write(&mut self, field: Field) -> &mut Policy {
         self.written = self.written.with(field);
         &mut self.policy
-    }
-
-    pub(super) fn initial_delay(&mut self, delay: Duration) {
-        self.write(Field::InitialDelay).initial_delay = delay;
     }
 
     /// `beside` is the first wait, if it is also given next to the backoff.
@@ -62,7 +65,7 @@ impl Draft {
                     ),
                 ));
             }
-            self.initial_delay(initial);
+            self.write(Field::InitialDelay).initial_delay = initial;
         }
         Ok(())
     }

@@ -36,3 +36,30 @@ where
 
     deserializer.deserialize_map(Map { what, read: PhantomData })
 }
+
+/// Implements the reading of a policy in a style of its own, from its keys.
+macro_rules! style {
+    ($Style:ident of $Keys:ident, $what:literal) => {
+        impl<'de> Deserialize<'de> for $Style {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                from_map::<$Keys, D>(deserializer, $what)?.try_into().map_err(D::Error::custom)
+            }
+        }
+
+        impl From<$Style> for Policy {
+            fn from(style: $Style) -> Self {
+                style.0
+            }
+        }
+
+        impl TryFrom<$Keys> for $Style {
+            type Error = InvalidKeys;
+
+            fn try_from(keys: $Keys) -> Result<Self, InvalidKeys> {
+                keys.policy().map(Self)
+            }
+        }
+    };
+}
+
+pub(super) use style;

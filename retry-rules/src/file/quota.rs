@@ -3,73 +3,53 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::config_keys::{config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
-use super::non_default::non_default;
 use crate::quota::QuotaConfig;
 use crate::rules::field::{Field, Fields};
 use crate::rules::messages::Style;
 use crate::rules::table::Rules;
 
-/// Declares the keys of a quota, each with its field.
-macro_rules! quota_keys {
-    ($( $key:ident: $Key:ty => $Field:ident, )*) => {
-        /// The keys as written in a file.
-        #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-        #[serde(default, deny_unknown_fields)]
-        struct QuotaKeys {
-            $(
-                #[serde(skip_serializing_if = "Option::is_none")]
-                $key: Option<$Key>,
-            )*
-        }
-
-        impl QuotaKeys {
-            fn config(&self) -> Result<QuotaConfig, InvalidKeys> {
-                let mut config = QuotaConfig::new();
-                let mut written = Fields::NONE;
-                $(
-                    if let Some(key) = self.$key {
-                        config = config.$key(key);
-                        written = written.with(Field::$Field);
-                    }
-                )*
-                let broken = Rules::broken_by_quota(&config);
-                if broken.is_empty() {
-                    return Ok(config);
-                }
-                Err(InvalidKeys::broken(broken, None, written, Style::Command))
-            }
-        }
-
-        impl From<&QuotaConfig> for QuotaKeys {
-            /// Writes what differs from the default.
-            fn from(config: &QuotaConfig) -> Self {
-                let default = QuotaConfig::new();
-                Self {
-                    $(
-                        $key: non_default(config.$key, default.$key).and_then(Into::into),
-                    )*
-                }
-            }
-        }
-    };
+config_keys! {
+    /// The keys as written in a file.
+    struct QuotaKeys of QuotaConfig {
+        capacity: u32 => Capacity,
+        retry_cost: u32 => RetryCost,
+        timeout_cost: u32 => TimeoutCost,
+        throttling_cost: u32 => ThrottlingCost,
+        success_refund: u32 => SuccessRefund,
+        refill_per_sec: f64 => RefillPerSec,
+        share: f64 => Share,
+    }
+    beside {}
 }
 
-quota_keys! {
-    capacity: u32 => Capacity,
-    retry_cost: u32 => RetryCost,
-    timeout_cost: u32 => TimeoutCost,
-    throttling_cost: u32 => ThrottlingCost,
-    success_refund: u32 => SuccessRefund,
-    refill_per_sec: f64 => RefillPerSec,
-    share: f64 => Share,
+impl From<&QuotaConfig> for QuotaKeys {
+    /// Writes what differs from the default.
+    fn from(config: &QuotaConfig) -> Self {
+        let default = QuotaConfig::new();
+        Self {
+            capacity: non_default(config.capacity, default.capacity),
+            retry_cost: non_default(config.retry_cost, default.retry_cost),
+            timeout_cost: non_default(config.timeout_cost, default.timeout_cost),
+            throttling_cost: config.throttling_cost,
+            success_refund: non_default(config.success_refund, default.success_refund),
+            refill_per_sec: non_default(config.refill_per_sec, default.refill_per_sec),
+            share: config.share,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for QuotaConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: QuotaKeys = from_map(deserializer, "a map of a quota's settings")?;
-        keys.config().map_err(D::Error::custom)
+        let (config, written) = keys.config();
+        let broken = Rules::broken_by_quota(&config);
+        if broken.is_empty() {
+            return Ok(config);
+        }
+        Err(D::Error::custom(InvalidKeys::broken(broken, None, written, Style::Command)))
     }
 }
 

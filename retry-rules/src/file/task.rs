@@ -11,7 +11,7 @@ use super::bound::BoundKey;
 use super::draft::Draft;
 use super::float::float;
 use super::invalid_keys::InvalidKeys;
-use super::map_only::from_map;
+use super::map_only::{from_map, style};
 use crate::duration;
 use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
@@ -34,13 +34,7 @@ use crate::rules::messages::Style;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaskStyle(Policy);
 
-impl<'de> Deserialize<'de> for TaskStyle {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: TaskKeys =
-            from_map(deserializer, "a map of a policy's settings in the task style")?;
-        keys.policy().map(Self).map_err(D::Error::custom)
-    }
-}
+style!(TaskStyle of TaskKeys, "a map of a policy's settings in the task style");
 
 impl TaskStyle {
     /// Retries after the first call.
@@ -69,20 +63,6 @@ impl TaskStyle {
             .backoff(if retry_delay.is_zero() { Backoff::Fixed } else { Backoff::DEFAULT })
             .initial_delay(retry_delay)
             .max_delay(max_retry_delay)
-    }
-}
-
-impl From<TaskStyle> for Policy {
-    fn from(style: TaskStyle) -> Self {
-        style.0
-    }
-}
-
-impl TryFrom<TaskKeys> for TaskStyle {
-    type Error = InvalidKeys;
-
-    fn try_from(keys: TaskKeys) -> Result<Self, InvalidKeys> {
-        keys.policy().map(Self)
     }
 }
 

@@ -81,7 +81,7 @@ impl Variables {
         let mut meant = Vec::new();
         // The text before a key; several may match: `RETRY_BUDGET` is a key, and so is `BUDGET`.
         let mut stems = Vec::new();
-        for &key in KEYS {
+        for &key in KEYS.iter() {
             let stem = rest.strip_suffix(&capitals(key)).and_then(|stem| stem.strip_suffix('_'));
             let Some(stem) = stem else { continue };
             stems.push((stem, key));

@@ -87,11 +87,11 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
         return Err(format!(
             "`{word}` cannot be changed while the program runs: it is compiled into the function; \
              the keys that can be changed are {}",
-            listed(KEYS)
+            listed(&KEYS)
         ));
     }
     let meant = or_else(nearest_key(word));
-    Err(format!("unknown key `{word}`{meant}the keys are {}", listed(KEYS)))
+    Err(format!("unknown key `{word}`{meant}the keys are {}", listed(&KEYS)))
 }
 
 /// `` `a`, `b` ``

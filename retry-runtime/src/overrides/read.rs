@@ -3,10 +3,9 @@
 
 use core::fmt;
 
-use retry_rules::file::CommandKeys;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use retry_rules::file::{self, CommandKeys};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 
 use super::error::OverridesError;
 use super::layer::{Checked, Layer};
@@ -91,61 +90,19 @@ impl<'de> DeserializeSeed<'de> for Keys<'_> {
     type Value = CommandKeys;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandKeys, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Keys<'_> {
-    type Value = CommandKeys;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of the settings to change, such as { attempts: 2 }")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandKeys, A::Error> {
-        let keys = CommandKeys::deserialize(MapAccessDeserializer::new(KnownKeys(map)))?;
-        self.layer.check_insert(self.target, &keys).map_err(A::Error::custom)?;
+        let what = "a map of the settings to change, such as { attempts: 2 }";
+        let keys = file::from_known_keys(deserializer, what, ChangeableKeys)?;
+        self.layer.check_insert(self.target, &keys).map_err(D::Error::custom)?;
         Ok(keys)
     }
 }
 
-/// A map that rejects keys that cannot be changed, with our own message.
-struct KnownKeys<A>(A);
+/// The keys that can be changed; others are rejected with our own message.
+#[derive(Clone, Copy)]
+struct ChangeableKeys;
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for KnownKeys<A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
-        self.0.next_key_seed(KnownKey(seed))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.0.next_value_seed(seed)
-    }
-}
-
-struct KnownKey<K>(K);
-
-impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KnownKey<K> {
-    type Value = K::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for KnownKey<K> {
-    type Value = K::Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key, such as `attempts`")
-    }
-
-    fn visit_str<E: Error>(self, word: &str) -> Result<K::Value, E> {
-        let key = names::key(word).map_err(E::custom)?;
-        self.0.deserialize(key.into_deserializer())
+impl file::Keys for ChangeableKeys {
+    fn key<E: Error>(self, word: &str) -> Result<&'static str, E> {
+        names::key(word).map_err(E::custom)
     }
 }

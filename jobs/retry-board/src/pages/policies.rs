@@ -221,7 +221,7 @@ fn overrides(
                     }
                     div.field {
                         label for="override-key" { "Key" }
-                        select #override-key name="key" { @for one in KEYS { option value=(one) selected[*one == key] { (one) } } }
+                        select #override-key name="key" { @for one in KEYS.iter() { option value=(one) selected[*one == key] { (one) } } }
                     }
                     div.field {
                         label for="override-value" { "Value" }

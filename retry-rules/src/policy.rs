@@ -51,7 +51,7 @@ impl fmt::Display for Attempts {
 /// | part | default |
 /// | --- | --- |
 /// | [`attempts`](Self::attempts) | 3 |
-/// | [`backoff`](Self::backoff) | exponential, base 2 |
+/// | [`backoff`](Self::backoff) | exponential, with base 2 |
 /// | [`initial_delay`](Self::initial_delay) | 1 s |
 /// | [`max_delay`](Self::max_delay) | 30 s, or a longer fixed or custom wait |
 /// | [`first_delay`](Self::first_delay) | by the curve |
@@ -563,6 +563,27 @@ impl Policy {
         self.has_max_elapsed()
     }
 
+    /// Returns the tightest of the bounds that a wait would exceed, with its name.
+    #[doc(hidden)]
+    pub const fn wait_bound(&self) -> Option<(&'static str, Duration)> {
+        let bounds = [
+            ("budget", self.budget),
+            ("deadline", self.deadline),
+            ("max_elapsed", self.max_elapsed),
+        ];
+        let mut tightest = None;
+        let mut i = 0;
+        while i < bounds.len() {
+            tightest = match (tightest, bounds[i].1.limit()) {
+                (Some((_, least)), Some(limit)) if !less(limit, least) => tightest,
+                (_, Some(limit)) => Some((bounds[i].0, limit)),
+                (_, None) => tightest,
+            };
+            i += 1;
+        }
+        tightest
+    }
+
     /// Returns `true` if another call may follow `made` calls.
     ///
     /// ```
@@ -616,11 +637,8 @@ impl Policy {
                 _ => self.wait(made),
             };
             total = total.saturating_add(wait);
-            let above = |bound: Option<Duration>| bound.is_some_and(|bound| total > bound);
-            let ends = above(self.get_budget())
-                || above(self.get_max_elapsed())
-                || self.get_deadline().is_some_and(|deadline| total >= deadline);
-            (!ends).then_some(wait)
+            let is_beyond = self.wait_bound().is_some_and(|(_, bound)| total > bound);
+            (!is_beyond && self.get_deadline() != Some(total)).then_some(wait)
         })
     }
 
@@ -698,18 +716,11 @@ impl Policy {
     pub const fn longest_total_wait(&self) -> Option<Duration> {
         const WALKED: u32 = 1_000;
 
-        // A wait that would go beyond one of these does not begin.
-        let bounds = [self.budget.limit(), self.deadline.limit(), self.max_elapsed.limit()];
-        let mut bound = None;
-        let mut i = 0;
-        while i < bounds.len() {
-            bound = match (bound, bounds[i]) {
-                (Some(a), Some(b)) => Some(min(a, b)),
-                (Some(one), None) | (None, Some(one)) => Some(one),
-                (None, None) => None,
-            };
-            i += 1;
-        }
+        // A wait that would go beyond this does not begin.
+        let bound = match self.wait_bound() {
+            Some((_, bound)) => Some(bound),
+            None => None,
+        };
         let waits = match self.attempts {
             Attempts::Limited(attempts) => attempts.saturating_sub(1),
             Attempts::Unlimited => return bound,

@@ -16,15 +16,13 @@ const DRAWN: u32 = 12;
 pub(crate) fn chart(policy: &Policy) -> Markup {
     let mut waits: Vec<(u32, Duration, Duration)> = Vec::new();
     let (mut last, mut sum) = (None, Duration::ZERO);
-    let limits = [policy.get_budget(), policy.get_deadline(), policy.get_max_elapsed()];
-    let limit = limits.into_iter().flatten().min();
     for n in 1..=DRAWN {
         if !policy.allows_after(n) {
             break;
         }
         let (shortest, longest) = policy.wait_interval(n, last);
         sum = sum.saturating_add(shortest);
-        if limit.is_some_and(|limit| sum > limit) {
+        if policy.wait_bound().is_some_and(|(_, limit)| sum > limit) {
             break;
         }
         waits.push((n + 1, shortest, longest));

@@ -63,7 +63,7 @@ impl Walk {
             end: WalkEnd::Attempts,
             jitter: policy.get_jitter() != Jitter::None,
             curve: policy.get_jitter() != Jitter::Decorrelated,
-            bound: bound(policy),
+            bound: policy.wait_bound().map(|(word, limit)| TotalLimit { word, limit }),
         };
         let mut last: Option<Wait> = None;
         for n in 1.. {
@@ -109,12 +109,4 @@ impl Walk {
     pub(crate) fn longest(&self) -> Duration {
         self.waits.iter().map(|wait| wait.longest).max().unwrap_or_default()
     }
-}
-
-/// The tightest of budget, deadline and `max_elapsed`: attempts take no time here.
-fn bound(policy: &Policy) -> Option<TotalLimit> {
-    let budget = policy.get_budget().map(|limit| TotalLimit { word: "budget", limit });
-    let deadline = policy.get_deadline().map(|limit| TotalLimit { word: "deadline", limit });
-    let elapsed = policy.get_max_elapsed().map(|limit| TotalLimit { word: "max_elapsed", limit });
-    [budget, deadline, elapsed].into_iter().flatten().min_by_key(|bound| bound.limit)
 }

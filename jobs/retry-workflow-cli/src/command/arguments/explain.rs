@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
+use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::Policy;
 use serde_json::{Map, Value, json};
 
@@ -19,61 +20,77 @@ Examples:
   retry-workflow explain --curves")]
 pub(crate) struct ExplainArguments {
     /// Show all policies of this workflow file, instead of the settings below
-    #[arg(conflicts_with_all = ["curves", "svg", "attempts", "backoff", "increment", "base", "delays",
-        "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
-        "max_elapsed", "timeout"])]
+    #[arg(conflicts_with_all = ["curves", "svg", SETTINGS])]
     pub(crate) file: Option<PathBuf>,
     /// Show the five curves side by side
-    #[arg(long, conflicts_with_all = ["attempts", "backoff", "increment", "base", "delays",
-        "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
-        "max_elapsed", "timeout"])]
+    #[arg(long, conflicts_with = SETTINGS)]
     pub(crate) curves: bool,
     /// Write the chart as a picture to this file; - for standard output
     #[arg(long, value_name = "PATH")]
     pub(crate) svg: Option<PathBuf>,
     /// Calls in all, the first included; or `unlimited` [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = SETTINGS)]
     pub(crate) attempts: Option<String>,
     /// fixed, linear, exponential, fibonacci or custom [default: exponential]
-    #[arg(long, value_name = "CURVE")]
+    #[arg(long, value_name = "CURVE", group = SETTINGS)]
     pub(crate) backoff: Option<String>,
     /// The increase of each wait, for a linear backoff
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", group = SETTINGS)]
     pub(crate) increment: Option<String>,
     /// The factor by which each wait grows, for an exponential backoff [default: 2]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", group = SETTINGS)]
     pub(crate) base: Option<f64>,
     /// The waits of a custom backoff: 500ms,1s,2s
-    #[arg(long, value_name = "DURATIONS", value_delimiter = ',')]
+    #[arg(long, value_name = "DURATIONS", value_delimiter = ',', group = SETTINGS)]
     pub(crate) delays: Option<Vec<String>>,
-    /// The first wait [default: 1s]
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) initial_delay: Option<String>,
-    /// No wait is longer [default: 30s, or a longer fixed or custom wait]
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) max_delay: Option<String>,
-    /// A different first wait: the curve then starts with the second
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) first_delay: Option<String>,
     /// The spread of waits: alone for ±30 %, or 0.25, full, equal, decorrelated, up(0.3),
     /// 0ms..250ms, none
-    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true",
+        group = SETTINGS)]
     pub(crate) jitter: Option<String>,
     /// The share by which waits are spread, with a bare --jitter
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", group = SETTINGS)]
     pub(crate) jitter_factor: Option<f64>,
-    /// Bounds the sum of the waits
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) budget: Option<String>,
-    /// Bounds the whole call
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) deadline: Option<String>,
-    /// No attempt begins later than this after the call began
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) max_elapsed: Option<String>,
-    /// Bounds one attempt
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) timeout: Option<String>,
+    #[command(flatten)]
+    times: TimeArguments,
+}
+
+/// The group of all settings of a policy.
+const SETTINGS: &str = "settings";
+
+/// The options of a policy that are times, by name.
+#[derive(Clone, Debug, Default)]
+struct TimeArguments(Vec<(&'static str, String)>);
+
+fn times() -> impl Iterator<Item = &'static Setting<Policy>> {
+    POLICY.iter().filter(|option| matches!(option.kind, Kind::Time(_) | Kind::Bound(_)))
+}
+
+impl Args for TimeArguments {
+    fn augment_args(command: Command) -> Command {
+        let group = ArgGroup::new(SETTINGS).multiple(true);
+        command.group(group).args(times().map(|option| {
+            let name = option.name();
+            let argument = Arg::new(name).long(name.replace('_', "-")).group(SETTINGS);
+            argument.value_name("DURATION").help(option.to_string())
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TimeArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let written = |name| Some((name, matches.get_one::<String>(name)?.clone()));
+        Ok(Self(times().map(Setting::name).filter_map(written).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 impl ExplainArguments {
@@ -87,34 +104,16 @@ impl ExplainArguments {
     }
 
     fn keys(&self) -> Result<Map<String, Value>, CommandError> {
-        let mut keys = Map::new();
-        if let Some(attempts) = &self.attempts {
-            let number = attempts.parse::<i64>().map(Value::from);
-            keys.insert("attempts".to_owned(), number.unwrap_or_else(|_| json!(attempts)));
-        }
-        if let Some(backoff) = self.curve()? {
-            keys.insert("backoff".to_owned(), backoff);
-        }
-        if let Some(jitter) = &self.jitter {
-            keys.insert("jitter".to_owned(), spread(jitter));
-        }
-        if let Some(factor) = self.jitter_factor {
-            keys.insert("jitter_factor".to_owned(), json!(factor));
-        }
-        for (key, duration) in [
-            ("initial_delay", &self.initial_delay),
-            ("max_delay", &self.max_delay),
-            ("first_delay", &self.first_delay),
-            ("budget", &self.budget),
-            ("deadline", &self.deadline),
-            ("max_elapsed", &self.max_elapsed),
-            ("timeout", &self.timeout),
-        ] {
-            if let Some(duration) = duration {
-                keys.insert(key.to_owned(), json!(duration));
-            }
-        }
-        Ok(keys)
+        let number = |text: &String| text.parse::<i64>().map_or_else(|_| json!(text), Value::from);
+        let settings = [
+            ("attempts", self.attempts.as_ref().map(number)),
+            ("backoff", self.curve()?),
+            ("jitter", self.jitter.as_deref().map(spread)),
+            ("jitter_factor", self.jitter_factor.map(Value::from)),
+        ];
+        let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let times = self.times.0.iter().map(|(name, time)| (*name, json!(time)));
+        Ok(settings.chain(times).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// The curve with its settings; a curve can be inferred from a setting that only it has.
@@ -162,41 +161,47 @@ mod tests {
 
     use super::*;
 
+    fn arguments(words: &[&str]) -> ExplainArguments {
+        let command = ExplainArguments::augment_args(Command::new("explain").no_binary_name(true));
+        ExplainArguments::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    }
+
     #[test]
     fn settings_are_read_by_the_rules_of_files() {
-        let arguments = ExplainArguments {
-            attempts: Some("5".to_owned()),
-            initial_delay: Some("500ms".to_owned()),
-            jitter: Some("true".to_owned()),
-            jitter_factor: Some(0.5),
-            budget: Some("5m".to_owned()),
-            ..ExplainArguments::default()
-        };
-        let policy = arguments.policy().unwrap();
+        let words = [
+            "--attempts=5",
+            "--initial-delay=500ms",
+            "--jitter",
+            "--jitter-factor=0.5",
+            "--budget=5m",
+        ];
+        let policy = arguments(&words).policy().unwrap();
         assert_eq!(policy.get_jitter(), Jitter::Proportional(0.5));
         assert_eq!(policy.get_budget(), Some(Duration::from_secs(300)));
 
-        let unlimited =
-            ExplainArguments { attempts: Some("unlimited".to_owned()), ..Default::default() };
-        let error = unlimited.policy().unwrap_err().to_string();
+        let error = arguments(&["--attempts=unlimited"]).policy().unwrap_err().to_string();
         assert!(error.contains("budget"), "{error}");
     }
 
     #[test]
-    fn a_setting_of_a_curve_names_the_curve() {
-        let linear = ExplainArguments { increment: Some("2s".to_owned()), ..Default::default() };
-        let increment = Duration::from_secs(2);
-        assert_eq!(linear.policy().unwrap().get_backoff(), Backoff::Linear { increment });
+    fn each_time_of_a_policy_can_be_explained() {
+        for option in times() {
+            let long = format!("--{}={}", option.name().replace('_', "-"), option.example);
+            let arguments = arguments(&[&long.replace('"', "")]);
+            assert!(arguments.keys().unwrap().contains_key(option.name()), "{long}");
+            assert!(arguments.policy().is_ok(), "{long}");
+        }
+    }
 
-        let lacking = ExplainArguments { backoff: Some("linear".to_owned()), ..Default::default() };
-        assert!(lacking.policy().unwrap_err().to_string().contains("--increment 2s"));
-        let stray = ExplainArguments { backoff: Some("fixed".to_owned()), ..linear };
-        assert!(
-            stray
-                .policy()
-                .unwrap_err()
-                .to_string()
-                .contains("is not a setting of the `fixed` backoff")
-        );
+    #[test]
+    fn a_setting_of_a_curve_names_the_curve() {
+        let increment = Duration::from_secs(2);
+        let linear = arguments(&["--increment=2s"]).policy().unwrap();
+        assert_eq!(linear.get_backoff(), Backoff::Linear { increment });
+
+        let lacking = arguments(&["--backoff=linear"]).policy().unwrap_err().to_string();
+        assert!(lacking.contains("--increment 2s"), "{lacking}");
+        let stray = arguments(&["--backoff=fixed", "--increment=2s"]).policy().unwrap_err();
+        assert!(stray.to_string().contains("is not a setting of the `fixed` backoff"), "{stray}");
     }
 }

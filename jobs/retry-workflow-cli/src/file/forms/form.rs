@@ -41,6 +41,10 @@ pub(super) fn whole(least: u32, says: &str) -> Value {
     key(&json!({ "type": "integer", "minimum": least }), says)
 }
 
+pub(super) fn number(says: &str) -> Value {
+    key(&json!({ "type": "number" }), says)
+}
+
 pub(super) fn yes_or_no(says: &str) -> Value {
     key(&json!({ "type": "boolean" }), says)
 }

@@ -4,19 +4,22 @@
 
 use std::iter::once;
 
+use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::file::CURVES;
-use retry_runtime::{Class, CommandConfigKeys};
+use retry_runtime::{Class, CommandConfigKeys, Policy};
 use retry_workflow::job::ErrorPolicyKeys;
 use serde_json::{Map, Value, json};
 
 use super::exit_codes::EXIT_CODE;
 use super::form::{
-    bound, key, named, needing, object, one_or_more, reference, whole, with, words, yes_or_no,
+    bound, key, named, needing, number, object, one_or_more, reference, whole, with, words,
+    yes_or_no,
 };
 use super::keys::{
     MAP, MODES, REPAIR, STEP, TASK, TOP, end, file_key, map_key, repair_key, step_key, task_key,
     variables_with,
 };
+use super::steps::REJECTED;
 use super::type_keys::keys_of;
 
 /// Returns the schema, in the draft that every editor supports.
@@ -96,38 +99,11 @@ fn step(more: &Value) -> Value {
 }
 
 fn retry_key(name: &'static str) -> Value {
+    if let Some((_, why)) = REJECTED.iter().find(|(keys, _)| keys.contains(&name)) {
+        return key(&json!({ "not": {} }), why);
+    }
     match name {
-        "attempts" | "max_attempts" => key(
-            &json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "unlimited" }] }),
-            "All calls, including the first [default: 3]",
-        ),
-        "backoff" => named("backoff", "How the waits grow [default: exponential]"),
-        "initial_delay" => named("duration", "The first wait [default: 1s]"),
-        "max_delay" => key(&bound("duration"), "The longest wait [default: 30s]"),
-        "first_delay" => named("duration", "A different first wait"),
-        "jitter" => key(
-            &json!({ "anyOf": [
-                { "type": ["boolean", "number"] },
-                { "enum": ["full", "equal", "decorrelated", "proportional", "none"] },
-                { "type": "string", "pattern": "^up\\(.*\\)$|\\.\\." },
-            ] }),
-            "How waits are spread; true is ±30 % [default: none]",
-        ),
-        "jitter_factor" => {
-            key(&json!({ "type": "number" }), "The share of jitter: true [default: 0.3]")
-        }
-        "retry_budget" | "budget" => key(&bound("duration"), "Bounds the sum of the waits"),
-        "deadline" => key(
-            &json!({ "not": {} }),
-            "is rejected, because waits may outlive the process: use retry_budget, max_elapsed or \
-             timeout",
-        ),
-        "max_retry_after" => {
-            key(&json!({ "not": {} }), "is rejected, because it is a key of the step")
-        }
-        "hedge" | "max_hedges" => {
-            key(&json!({ "not": {} }), "is rejected, because a step is worked on once at a time")
-        }
+        "jitter_factor" => number("The share of jitter: true [default: 0.3]"),
         "max_elapsed" => {
             key(&bound("duration"), "No attempt begins later than this after the first failure")
         }
@@ -138,7 +114,32 @@ fn retry_key(name: &'static str) -> Value {
             &json!({ "anyOf": [{ "enum": ["stop", "continue"] }, end()] }),
             "What happens after the last attempt [default: stop]",
         ),
-        _ => Value::Bool(true),
+        _ => {
+            let option = POLICY.iter().find(|option| option.keys.contains(&name));
+            option.map_or(Value::Bool(true), policy_option)
+        }
+    }
+}
+
+/// The schema of an option that means the same in all files.
+fn policy_option(option: &Setting<Policy>) -> Value {
+    let says = option.to_string();
+    match option.kind {
+        Kind::Attempts(_) => key(
+            &json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "unlimited" }] }),
+            &says,
+        ),
+        Kind::Backoff(_) => named("backoff", &says),
+        Kind::Jitter(_) => key(
+            &json!({ "anyOf": [
+                { "type": ["boolean", "number"] },
+                { "enum": ["full", "equal", "decorrelated", "proportional", "none"] },
+                { "type": "string", "pattern": "^up\\(.*\\)$|\\.\\." },
+            ] }),
+            &format!("{says}; true is ±30 %"),
+        ),
+        Kind::Time(_) => named("duration", &says),
+        _ => key(&bound("duration"), &says),
     }
 }
 
@@ -189,9 +190,7 @@ fn curve_key(name: &'static str) -> Value {
     match name {
         "initial" | "delay" => named("duration", "The first wait"),
         "increment" => named("duration", "How much waits grow by"),
-        "base" | "multiplier" => {
-            key(&json!({ "type": "number" }), "The factor by which waits grow [default: 2.0]")
-        }
+        "base" | "multiplier" => number("The factor by which waits grow [default: 2.0]"),
         "delays" => {
             key(&json!({ "type": "array", "items": reference("duration") }), "The list of waits")
         }
@@ -216,10 +215,9 @@ fn error_policy_key(name: &'static str) -> Value {
             yes_or_no("false: the first failure stops the job [default: true]")
         }
         "max_failures" => whole(0, "The number of failed items at which the job stops"),
-        "failure_threshold" => key(
-            &json!({ "type": "number" }),
-            "The job stops when more than this share of the ended items failed",
-        ),
+        "failure_threshold" => {
+            number("The job stops when more than this share of the ended items failed")
+        }
         "minimum_items" => whole(
             0,
             "The number of items that must have ended before failure_threshold counts [default: 10]",

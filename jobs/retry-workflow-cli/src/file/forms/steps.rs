@@ -33,6 +33,29 @@ const MAX_POSTPONED: &str = "max_postponed";
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
 
+/// The keys that a `retry_config` of a step must not have, and why.
+pub(super) const REJECTED: [(&[&str], &str); 4] = [
+    (
+        &["deadline"],
+        "a `deadline` bounds a call in one process, but a step may wait in its store for days: use \
+         a `retry_budget` or a `max_elapsed`, which still apply after a restart, or a `timeout` for \
+         each attempt",
+    ),
+    (
+        &["hedge", "max_hedges"],
+        "a hedge begins a second attempt while the first one runs, but a step is worked on once at \
+         a time: remove it",
+    ),
+    (
+        &[MAX_RETRY_AFTER],
+        "`max_retry_after` is a key of the step: write it beside `retry_config`, not inside",
+    ),
+    (
+        &[MAX_POSTPONED],
+        "`max_postponed` is a key of the step: write it beside `retry_config`, not inside",
+    ),
+];
+
 // Compiling a pattern with classes of Unicode takes longer than reading a file. So a text is first
 // searched for what every match has.
 
@@ -277,27 +300,9 @@ impl Forms<'_> {
 
     /// Reads how a step is retried.
     fn retry_config(&mut self, config: &Node) -> (Option<CommandConfig>, CodeMatchers) {
-        if let Some(deadline) = config.get("deadline") {
-            self.wrong(
-                deadline.span,
-                "a `deadline` bounds a call in one process, but a step may wait in its store for \
-                 days: use a `retry_budget` or a `max_elapsed`, which still apply after a restart, \
-                 or a `timeout` for each attempt",
-            );
-        }
-        if let Some(hedge) = config.get("hedge").or_else(|| config.get("max_hedges")) {
-            self.wrong(
-                hedge.span,
-                "a hedge begins a second attempt while the first one runs, but a step is worked on \
-                 once at a time: remove it",
-            );
-        }
-        for key in [MAX_RETRY_AFTER, MAX_POSTPONED] {
-            if let Some(longest) = config.get(key) {
-                let message = format!(
-                    "`{key}` is a key of the step: write it beside `retry_config`, not inside"
-                );
-                self.wrong(longest.span, message);
+        for (keys, why) in REJECTED {
+            if let Some(node) = keys.iter().find_map(|key| config.get(key)) {
+                self.wrong(node.span, why);
             }
         }
         // A bare number means seconds, as it does beside `retry_config`.

@@ -9,107 +9,83 @@ use std::sync::Arc;
 use crate::base::name::Name;
 use crate::outcome::past_failure::PastFailure;
 
-/// The reason why a call is not retried.
-///
-/// ```
-/// use retry_runtime::{Policy, Reason, Retrier, matchers::network};
-///
-/// let retrier = Retrier::new(Policy::new()).retry_on([network]);
-/// let error = retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err();
-/// assert_eq!(error.reason(), Reason::NotRetryable);
-/// assert_eq!(error.reason().to_string(), "the failure is not retryable");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// All attempts that the policy allows were made.
-    Attempts,
-    /// `retry_on` and `abort_on` do not allow the failure to be retried.
-    NotRetryable,
-    /// The next wait would take the sum of the waits above the budget.
-    Budget,
-    /// The deadline has passed, or falls inside the next wait.
-    Deadline,
-    /// The next attempt would begin later than `max_elapsed` after the call began.
-    MaxElapsed,
-    /// The future given as `cancel` was ready.
-    Cancelled,
-    /// The shared retry quota has no tokens left.
-    Quota,
-    /// The circuit breaker does not currently admit calls.
-    CircuitOpen,
-    /// The circuit breaker holds all calls, because a server has asked one of them to wait:
-    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
-    Held,
-    /// An outer function is being retried, and allows the functions that it calls one attempt each:
-    /// `nested = once`.
-    Nested,
-    /// The server asked for a longer wait than `max_retry_after` allows.
-    RetryAfter,
+/// Declares [`Reason`] with a row for each: its word, and a clause that follows "gave up: ".
+macro_rules! reasons {
+    ($( $(#[$docs:meta])+ $Reason:ident, $word:literal: $clause:literal; )*) => {
+        /// The reason why a call is not retried.
+        ///
+        /// ```
+        /// use retry_runtime::{Policy, Reason, Retrier, matchers::network};
+        ///
+        /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
+        /// let error = retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err();
+        /// assert_eq!(error.reason(), Reason::NotRetryable);
+        /// assert_eq!(error.reason().to_string(), "the failure is not retryable");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Reason {
+            $( $(#[$docs])+ $Reason, )*
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: &'static [Self] = &[$( Self::$Reason ),*];
+
+            /// The number of reasons.
+            pub(crate) const COUNT: usize = Self::ALL.len();
+
+            /// The position in [`ALL`](Self::ALL).
+            pub(crate) const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// Returns the reason in one word, as events and counters show it.
+            ///
+            /// ```
+            /// # use retry_runtime::Reason;
+            /// assert_eq!(Reason::CircuitOpen.as_str(), "circuit_open");
+            /// ```
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $( Self::$Reason => $word, )*
+                }
+            }
+
+            const fn clause(self) -> &'static str {
+                match self {
+                    $( Self::$Reason => $clause, )*
+                }
+            }
+        }
+    };
 }
 
-impl Reason {
-    /// All reasons.
-    pub const ALL: &'static [Self] = &[
-        Self::Attempts,
-        Self::NotRetryable,
-        Self::Budget,
-        Self::Deadline,
-        Self::MaxElapsed,
-        Self::Cancelled,
-        Self::Quota,
-        Self::CircuitOpen,
-        Self::Held,
-        Self::Nested,
-        Self::RetryAfter,
-    ];
-
-    /// The number of reasons.
-    pub(crate) const COUNT: usize = Self::ALL.len();
-
-    /// The position in [`ALL`](Self::ALL).
-    pub(crate) const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Returns the reason in one word, as events and counters show it.
-    ///
-    /// ```
-    /// # use retry_runtime::Reason;
-    /// assert_eq!(Reason::CircuitOpen.as_str(), "circuit_open");
-    /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Attempts => "attempts",
-            Self::NotRetryable => "not_retryable",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::MaxElapsed => "max_elapsed",
-            Self::Cancelled => "cancelled",
-            Self::Quota => "quota",
-            Self::CircuitOpen => "circuit_open",
-            Self::Held => "held",
-            Self::Nested => "nested",
-            Self::RetryAfter => "retry_after",
-        }
-    }
-
-    /// The reason as a clause that follows "gave up: ".
-    const fn clause(self) -> &'static str {
-        match self {
-            Self::Attempts => "all attempts were used",
-            Self::NotRetryable => "the failure is not retryable",
-            Self::Budget => "the next wait would exceed the budget",
-            Self::Deadline => "the deadline leaves no time for another attempt",
-            Self::MaxElapsed => "the next attempt would begin later than `max_elapsed` allows",
-            Self::Cancelled => "it was cancelled",
-            Self::Quota => "the retry quota is used up",
-            Self::CircuitOpen => "the circuit breaker is open",
-            Self::Held => "the circuit breaker holds all calls, as a server asked",
-            Self::Nested => "the function around it is being retried",
-            Self::RetryAfter => "the server asked for a longer wait than `max_retry_after` allows",
-        }
-    }
+reasons! {
+    /// All attempts that the policy allows were made.
+    Attempts, "attempts": "all attempts were used";
+    /// `retry_on` and `abort_on` do not allow the failure to be retried.
+    NotRetryable, "not_retryable": "the failure is not retryable";
+    /// The next wait would take the sum of the waits above the budget.
+    Budget, "budget": "the next wait would exceed the budget";
+    /// The deadline has passed, or falls inside the next wait.
+    Deadline, "deadline": "the deadline leaves no time for another attempt";
+    /// The next attempt would begin later than `max_elapsed` after the call began.
+    MaxElapsed, "max_elapsed": "the next attempt would begin later than `max_elapsed` allows";
+    /// The future given as `cancel` was ready.
+    Cancelled, "cancelled": "it was cancelled";
+    /// The shared retry quota has no tokens left.
+    Quota, "quota": "the retry quota is used up";
+    /// The circuit breaker does not currently admit calls.
+    CircuitOpen, "circuit_open": "the circuit breaker is open";
+    /// The circuit breaker holds all calls, because a server has asked one of them to wait:
+    /// [`BreakerConfig::hold`](crate::BreakerConfig::hold).
+    Held, "held": "the circuit breaker holds all calls, as a server asked";
+    /// An outer function is being retried, and allows the functions that it calls one attempt each:
+    /// `nested = once`.
+    Nested, "nested": "the function around it is being retried";
+    /// The server asked for a longer wait than `max_retry_after` allows.
+    RetryAfter, "retry_after": "the server asked for a longer wait than `max_retry_after` allows";
 }
 
 impl fmt::Display for Reason {

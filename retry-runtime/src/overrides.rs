@@ -31,11 +31,8 @@ use layer::Checked;
 /// Changes to policies, by the names of the functions with `#[retry]`.
 ///
 /// A change names some keys; the others stay as compiled. The keys are those of
-/// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
-/// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
-/// `max_elapsed`, `max_retry_after`, `timeout`, `hedge` and `max_hedges`; a limit may be
-/// `unlimited`. The name `"*"` means all functions; entries under a function's own name override
-/// it.
+/// [`RetryConfig`](crate::RetryConfig) that set a [`Policy`]; a limit may be `unlimited`. The name
+/// `"*"` means all functions; entries under a function's own name override it.
 ///
 /// ```
 /// use retry_runtime::{Attempts, Overrides, retry, sites};
@@ -60,9 +57,10 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline`, `max_elapsed`, `timeout` and `hedge` only if the function already has one: the
-///   code that reads the clock, or begins the hedge, is compiled in. `"*"` changes them only where
-///   they exist, and `jitter_factor` only where the jitter has a factor.
+/// - A limit that needs a clock, such as `deadline`, and `hedge` only if the function already has
+///   one: the code that reads the clock, or begins the hedge, is compiled in. `"*"` changes them
+///   only where they exist, and `jitter_factor` only where the jitter has a factor. See
+///   [the limits](crate::guide::overrides).
 /// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known
 ///   only at runtime. `hedge: unlimited` ends the hedges.
 /// - Not which failures are retried, nor what happens at the end: that is code.

@@ -10,6 +10,7 @@ mod documents;
 mod features;
 mod foreign_crates;
 mod named_files;
+mod options;
 mod plan;
 mod snippets;
 

@@ -25,7 +25,7 @@ use crate::job::error::WorkflowError;
 use crate::job::name::{self, InvalidName};
 use crate::job::rate_record::RateRecord;
 use crate::job::worker_record::WorkerRecord;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreFuture};
 
 /// The record of a job in a store, without its items.
 ///
@@ -955,12 +955,7 @@ const JOBS_AT_ONCE: usize = 500;
 const AT_ONCE: usize = 5_000;
 
 /// Changes [`AT_ONCE`] items at a time until there are fewer, and returns how many there were.
-//
-// Not an `AsyncFn`: the compiler could not prove that the futures of its callers are `Send`.
-async fn in_batches<F>(change: impl Fn() -> F) -> Result<u64, StoreError>
-where
-    F: Future<Output = Result<u64, StoreError>>,
-{
+async fn in_batches<'a>(change: impl Fn() -> StoreFuture<'a, u64>) -> Result<u64, StoreError> {
     let mut all = 0_u64;
     loop {
         let changed = change().await?;

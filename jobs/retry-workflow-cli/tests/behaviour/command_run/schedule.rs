@@ -50,11 +50,11 @@ fn a_job_waits_for_another_one_with_its_reduce() {
     assert_eq!(place.read("order"), "import\nimport\nexport\n");
 }
 
-/// A night's job, which may begin items for five seconds. Item `a` fails until there is a file
+/// A night's job, which may begin items for an hour. Item `a` fails until there is a file
 /// `repaired`, once there is a file `on`, and so does `reduce`.
 const NIGHT: &str = "\
 name: night
-skip_after: 5s
+skip_after: 1h
 error_policy: { max_failures: 2 }
 map:
   input: items.json
@@ -66,7 +66,7 @@ map:
 reduce: { shell: '[ -e repaired ]' }
 ";
 
-/// Stops a night's job when only its first item has begun, and waits until it is too late.
+/// Stops a night's job when only its first item has begun, and makes it the job of last night.
 fn stopped_last_night(place: &Place) {
     let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("the first item runs", || place.read("ran") == "a\n");
@@ -74,7 +74,7 @@ fn stopped_last_night(place: &Place) {
     running.line_with("stopping").unwrap();
     place.write("on", "");
     assert_eq!(running.ended().code, Some(1));
-    std::thread::sleep(Duration::from_secs(5));
+    place.backdate("night-1");
 }
 
 fn is_skipped(place: &Place, job: &str) -> u64 {
@@ -124,7 +124,7 @@ fn of_several_jobs_the_worst_end_is_the_exit_code() {
 
 #[test]
 fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night() {
-    let text = "name: night\nskip_after: 5s\nsetup:\n  - shell: 'echo >> prepared; while [ ! -e on ]; do sleep 0.02; done'\n  - shell: 'echo >> prepared'\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\n";
+    let text = "name: night\nskip_after: 1h\nsetup:\n  - shell: 'echo >> prepared; while [ ! -e on ]; do sleep 0.02; done'\n  - shell: 'echo >> prepared'\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\n";
     let place = Place::with(text).items(&["a", "b"]);
     let mut running = place.spawn(&["run", "job.yml", "--no-progress"]);
     until("it is prepared", || !place.read("prepared").is_empty());
@@ -133,7 +133,7 @@ fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night(
     place.write("on", "");
     assert_eq!(running.ended().code, Some(1));
     assert_eq!(place.read("prepared"), "\n", "and no item is known");
-    std::thread::sleep(Duration::from_secs(5));
+    place.backdate("night-1");
     let place = place.items(&["x"]);
     let ran = place.ends(5, &["run", "job.yml", "--continue"]);
     ran.says("has passed before it had any items").says("1 succeeded, of 1");
@@ -145,14 +145,13 @@ fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night(
 
 #[test]
 fn a_job_with_late_items_satisfies_no_other_one() {
-    let place = Place::with(NIGHT).items(&["b", "c"]).file(
+    let place = Place::with(NIGHT).items(&["a", "c"]).file(
         "export.yml",
         "name: export\nafter: night\ncommands: [{ shell: 'echo >> exported' }]\n",
     );
     place.write("repaired", "");
-    let late = place.read("job.yml").replace("echo ", "sleep 5.1; echo ");
-    place.write("job.yml", &late);
-    place.ends(5, &["run", "job.yml"]).says("1 succeeded, 1 skipped");
+    stopped_last_night(&place);
+    place.ends(5, &["resume", "night-1"]).says("1 succeeded, 1 skipped");
     place.ends(1, &["run", "export.yml", "--deadline", "1500ms"]);
     assert!(!place.path("exported").exists());
     place.ends(0, &["dlq", "retry", "night-1", "--class", "late"]);

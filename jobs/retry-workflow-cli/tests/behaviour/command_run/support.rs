@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use retry_workflow::store::{Change, IntoStore as _};
+use retry_workflow::{SqliteStore, Store, Timestamp};
 use serde_json::Value;
 
 /// A folder that is removed after the test.
@@ -113,6 +115,31 @@ impl Place {
         let ran = self.ran(arguments);
         assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:#?}");
         ran
+    }
+
+    /// Moves the creation of a job a day back.
+    pub(crate) fn backdate(&self, job: &str) {
+        let change: Change = Box::new(|values: &mut [Option<String>]| {
+            let text = values[0].as_mut().expect("the job");
+            let mut record: Value = serde_json::from_str(text).unwrap();
+            let created: Timestamp = record["created"].as_str().unwrap().parse().unwrap();
+            record["created"] = (created - Duration::from_secs(86_400)).to_string().into();
+            *text = record.to_string();
+            Ok(())
+        });
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            self.opened().await.update(vec![format!("job/{job}")], change).await.unwrap();
+        });
+    }
+
+    async fn opened(&self) -> Arc<dyn Store> {
+        #[cfg(feature = "postgres")]
+        if let Some(address) = &self.store {
+            let (url, schema) = address.rsplit_once("&schema=").expect("a schema");
+            let store = retry_workflow_postgres::PostgresStore::options().schema(schema);
+            return store.connect(url).await.unwrap().into_store();
+        }
+        SqliteStore::open(self.path("retry-workflow.db")).unwrap().into_store()
     }
 
     /// The output with `--json`, one object per line.

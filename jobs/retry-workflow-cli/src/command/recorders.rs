@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::arguments::RunArguments;
 use super::outcome::CommandError;
 use retry_workflow::JobEvent;
-use retry_workflow::store::AttemptOutcome;
 
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
@@ -41,7 +40,6 @@ impl Recorders {
     /// Records an event; write failures are passed to `notify`.
     pub(super) fn on_event(&self, event: &JobEvent<'_>, notify: impl Fn(&str)) {
         if let (Some(joblog), JobEvent::Attempt { job, item, attempt, .. }) = (&self.joblog, event)
-            && attempt.outcome != AttemptOutcome::Postponed
             && let Err(error) = joblog.add(job, item, attempt)
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {

@@ -63,8 +63,8 @@ pub(super) struct AttemptRunner {
 pub(super) struct Completion {
     /// Present until it is passed to the store.
     pub(super) settlement: Option<Settlement>,
-    /// A copy of its history, if a listener subscribes to events.
-    pub(super) history: Vec<AttemptRecord>,
+    /// The rows to report as events. Those of its history are added if there is a listener.
+    pub(super) reported: Vec<AttemptRecord>,
     pub(super) id: String,
     /// Its final state, if it has ended.
     pub(super) state: Option<ItemState>,
@@ -82,7 +82,7 @@ impl Completion {
         let state = settlement.end.state();
         Self {
             settlement: Some(settlement),
-            history: Vec::new(),
+            reported: Vec::new(),
             id,
             state: state.is_final().then_some(state),
             failure: None,
@@ -232,6 +232,9 @@ impl Checkpoint {
     /// Subtracts the part of the last postponement that was not waited, because the item was made
     /// due before.
     fn end_postponement(&mut self, clock: &Clock) {
+        if let Some(rounds) = &mut self.rounds {
+            rounds.resume();
+        }
         let Some(until) = self.postponed_until.take() else { return };
         let rest = until.since(clock());
         self.postponed_for = self.postponed_for.saturating_sub(rest);
@@ -525,34 +528,31 @@ impl AttemptRunner {
         mut measured: Measured,
     ) -> Completion {
         let due = (self.clock)() + wait;
+        let mut event = None;
         left.postponed = match measured.records.pop_if(|row| row.failure.is_some()) {
             Some(record) => {
                 left.postponed_for = left.postponed_for.saturating_add(wait);
                 left.postponed_until = Some(due);
-                Some(Box::new(self.postponed(&mut item, record, wait)))
+                let row = self.postponed(&item, record, wait);
+                let all = with_those_before(row.clone(), item.postponed.take());
+                event = Some(row);
+                Some(Box::new(all))
             }
             None => item.postponed.take(),
         };
         if let Some(rounds) = &mut left.rounds {
-            rounds.postpone(wait.saturating_add(took));
+            rounds.postpone(took, wait);
         }
         let end = Settled::Deferred { due, checkpoint: left.write(), for_limit: false };
-        self.finished(item, end, measured, None)
+        let mut completion = self.finished(item, end, measured, None);
+        completion.reported.extend(event);
+        completion
     }
 
-    /// The row for a postponed attempt, and those before it.
-    fn postponed(&self, item: &mut Item, mut record: StepRecord, wait: Duration) -> AttemptRecord {
-        let before = item.postponed.take();
-        let mut failure = record.failure.take().map(Failure::without_output);
-        let mut waited = wait;
-        if let Some(before) = before {
-            let times = before.failure.map_or(0, |failure| failure.times);
-            failure = failure.map(|it| Failure { times: times.saturating_add(1), ..it });
-            waited = before.wait.saturating_add(wait);
-        }
-        let record =
-            StepRecord { outcome: AttemptOutcome::Postponed, failure, output: None, ..record };
-        self.row((item.run, item.attempt), record, waited)
+    /// The row for a postponed attempt.
+    fn postponed(&self, item: &Item, record: StepRecord, wait: Duration) -> AttemptRecord {
+        let record = StepRecord { outcome: AttemptOutcome::Postponed, output: None, ..record };
+        self.row((item.run, item.attempt), record, wait)
     }
 
     /// The row of the history for a record.
@@ -595,6 +595,17 @@ impl AttemptRunner {
         let history = postponed.map(|row| *row).into_iter().chain(history).collect();
         Completion::new(id, Settlement { step_times, ..Settlement::new(key, end, history) })
     }
+}
+
+/// The row for a postponed attempt, and those before it, as it is stored.
+fn with_those_before(mut row: AttemptRecord, before: Option<Box<AttemptRecord>>) -> AttemptRecord {
+    row.failure = row.failure.map(Failure::without_output);
+    if let Some(before) = before {
+        let times = before.failure.map_or(0, |failure| failure.times);
+        row.failure = row.failure.map(|it| Failure { times: times.saturating_add(1), ..it });
+        row.wait = before.wait.saturating_add(row.wait);
+    }
+    row
 }
 
 /// The measurements of an attempt besides its outcome.

@@ -55,6 +55,9 @@ use crate::item::failure::Failure;
 pub struct RetryState {
     call: CallState,
     first_failed: Timestamp,
+    /// The end of the last postponement, if no attempt has begun since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    postponed_until: Option<Timestamp>,
     /// The worker that decided on the last wait.
     worker: String,
     /// The last failure.
@@ -114,7 +117,9 @@ impl RetryState {
         match retrier.decide(&mut call, &failed) {
             Decision::Wait(wait) => {
                 let (worker, failure) = (worker.to_owned(), failure.clone().without_output());
-                let state = Box::new(Self { call, first_failed, worker, failure });
+                let postponed_until = None;
+                let state = Self { call, first_failed, postponed_until, worker, failure };
+                let state = Box::new(state);
                 NextStep::Retry { wait, state }
             }
             Decision::GiveUp(reason) => NextStep::GiveUp(reason),
@@ -137,8 +142,8 @@ impl RetryState {
         }
     }
 
-    /// Leaves out a time in which the call was postponed: neither the budget nor `max_elapsed`
-    /// counts it.
+    /// Leaves out an attempt that took this time, and the wait after it, because the call is
+    /// postponed: neither the budget nor `max_elapsed` counts them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -151,10 +156,19 @@ impl RetryState {
     /// let next = RetryState::decide(None, &retrier, "worker-1", Ok(&"busy"), &failure);
     /// let NextStep::Retry { mut state, .. } = next else { panic!("{next:?}") };
     /// // The resource is not ready, and the call comes back in an hour.
-    /// state.postpone(Duration::from_secs(3600));
+    /// state.postpone(Duration::from_millis(20), Duration::from_secs(3600));
     /// ```
-    pub fn postpone(&mut self, by: Duration) {
-        self.first_failed = self.first_failed + by;
+    pub fn postpone(&mut self, took: Duration, wait: Duration) {
+        self.first_failed = self.first_failed + took + wait;
+        self.postponed_until = Some(Timestamp::now() + wait);
+    }
+
+    /// Begins an attempt: of a [postponement](Self::postpone) that was cut short, as by
+    /// [`Job::make_due`](crate::Job::make_due), only the time that has passed is left out.
+    pub fn resume(&mut self) {
+        if let Some(until) = self.postponed_until.take() {
+            self.first_failed = self.first_failed - until.since(Timestamp::now());
+        }
     }
 
     /// Reports to the retrier that the call has succeeded after its retries.

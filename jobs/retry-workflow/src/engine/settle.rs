@@ -6,7 +6,7 @@ use super::operations::{EngineEvent, Operation};
 use crate::engine::source::DynSource;
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
-use crate::item::record::Settlement;
+use crate::item::record::{AttemptOutcome, AttemptRecord, Settlement};
 use crate::job::error_policy::{Exceeded, OnOpen};
 use crate::job::event::JobEvent;
 use crate::job::record::StopReason;
@@ -24,7 +24,9 @@ impl Engine {
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
             if has_listeners {
-                finished.history.clone_from(&settlement.history);
+                // Postponed attempts have been reported one by one.
+                let is_new = |row: &&AttemptRecord| row.outcome != AttemptOutcome::Postponed;
+                finished.reported.extend(settlement.history.iter().filter(is_new).cloned());
             }
             // No longer held: once settled, the item may be claimed again before the answer
             // arrives.
@@ -54,8 +56,8 @@ impl Engine {
         if !good {
             return;
         }
-        let last = finished.history.len().saturating_sub(1);
-        for (at, attempt) in finished.history.iter().enumerate() {
+        let last = finished.reported.len().saturating_sub(1);
+        for (at, attempt) in finished.reported.iter().enumerate() {
             let state = finished.state.filter(|_| at == last);
             let (job, item) = (&*self.job, finished.id.as_str());
             self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });

@@ -160,7 +160,8 @@ pub enum JobEvent<'a> {
         waits_for: Option<WaitReason>,
     },
     /// An attempt has ended and is in the store, or a step of one has failed on the way. Attempts
-    /// that were lost with their worker are only in the store.
+    /// that were lost with their worker are only in the store. Each postponed attempt is an event
+    /// of its own, although the history has one row for all of them.
     #[non_exhaustive]
     Attempt {
         /// The job's id.

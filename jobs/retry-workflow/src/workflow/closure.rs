@@ -91,8 +91,9 @@ where
         context.postponed = Some(Arc::clone(&asked));
         let timer = AttemptTimer::start();
         let worker = Arc::clone(&context.worker);
-        let state: Option<RetryState> =
+        let mut state: Option<RetryState> =
             checkpoint.as_deref().and_then(|state| serde_json::from_str(state).ok());
+        state.iter_mut().for_each(RetryState::resume);
         context.retries = state.as_ref().map_or(0, RetryState::attempts);
         if let Some(state) = &state
             && let Some(reason) = state.expired_by(self.retrier.policy(), &worker)
@@ -151,7 +152,7 @@ fn postpone(
     timer: AttemptTimer,
 ) -> AttemptReport {
     let checkpoint = state.and_then(|mut state| {
-        state.postpone(wait.saturating_add(timer.elapsed()));
+        state.postpone(timer.elapsed(), wait);
         serde_json::to_string(&state).ok()
     });
     let outcome = WorkOutcome::Postponed { wait, checkpoint };

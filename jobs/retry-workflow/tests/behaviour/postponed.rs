@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerConfig, ErrorPolicy, Graph, ItemContext, Job, JobReport, MemoryStore, OnItemFailure,
-    Policy, Store, Task, Workflow, keyed, policy, work,
+    BreakerConfig, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, MemoryStore,
+    OnItemFailure, Policy, Store, Task, Workflow, keyed, policy, work,
 };
 use tokio::time::{Instant, sleep};
 
@@ -181,6 +181,67 @@ async fn only_time_that_was_waited_counts_as_postponed() {
     // After it, there is time for one more.
     let report = never_ready(workflow(), &store, &calls).await;
     assert_eq!((report.classes["postponed"], calls.load(Ordering::Relaxed)), (1, 7));
+}
+
+/// The item fails, is postponed, is made due after 10 s, and fails until its time is over.
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_wait_that_was_cut_short_counts_again() {
+    let work = || {
+        let delay = policy!(attempts = 20, backoff = fixed, initial_delay = "20s");
+        Workflow::new("import").retry(delay.max_elapsed(65 * SECOND))
+    };
+    let rounds = || {
+        let delay = policy!(attempts = 20, backoff = fixed, initial_delay = "20s");
+        let rounds = ErrorPolicy::new().on_item_failure(OnItemFailure::Retry);
+        let rounds = rounds.retry_config(delay.max_elapsed(65 * SECOND));
+        Workflow::new("import").retry(policy!(attempts = 1)).error_policy(rounds)
+    };
+    let workflows: [&dyn Fn() -> Workflow; 2] = [&work, &rounds];
+    for workflow in workflows {
+        let (store, calls) = (MemoryStore::new(), Arc::new(AtomicU32::new(0)));
+        let run = async |workflow: Workflow| {
+            let calls = Arc::clone(&calls);
+            let handler = move |_: u32, cx: ItemContext| {
+                let number = calls.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    if number == 1 {
+                        cx.postpone(10 * HOUR);
+                    }
+                    Err::<(), _>("no")
+                }
+            };
+            let items = keyed([1_u32], ToString::to_string);
+            workflow.job_id("import-1").store(store.clone()).run(items, handler).await.unwrap()
+        };
+        run(workflow().stop_on(sleep(30 * SECOND))).await;
+        assert_eq!(Job::make_due(&store, "import-1").await, Ok(1));
+        let report = run(workflow()).await;
+        // At 0 s, and, 10 s of the postponement left out, at 20 s, 20 s, 40 s and 60 s.
+        assert_eq!((report.dead(), calls.load(Ordering::Relaxed)), (1, 5));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_postponed_attempt_is_an_event_when_it_ends() {
+    let (store, calls) = (MemoryStore::new(), Arc::default());
+    let events: Arc<Mutex<Vec<String>>> = Arc::default();
+    let workflow = || {
+        let events = Arc::clone(&events);
+        Workflow::new("import").max_postponed(25 * HOUR).on_event(move |event| {
+            if let JobEvent::Attempt { attempt, .. } = event {
+                let times = attempt.failure.as_ref().map_or(0, |failure| failure.times);
+                let hours = attempt.wait.as_secs() / 3_600;
+                let outcome = attempt.outcome.as_str();
+                events.lock().unwrap().push(format!("{outcome} {times} {hours}"));
+            }
+        })
+    };
+    never_ready(workflow().stop_on(sleep(10 * SECOND)), &store, &calls).await;
+    assert_eq!(*events.lock().unwrap(), ["postponed 1 10"]);
+    never_ready(workflow(), &store, &calls).await;
+    assert_eq!(*events.lock().unwrap(), ["postponed 1 10", "postponed 1 10", "failed 1 0"]);
+    let history = store.item("import-1", "1").await.unwrap().unwrap().history;
+    assert_eq!((history.len(), history[0].failure.as_ref().unwrap().times), (2, 2));
 }
 
 #[tokio::test(start_paused = true)]

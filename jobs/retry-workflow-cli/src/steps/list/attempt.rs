@@ -127,8 +127,9 @@ impl<'a> Attempt<'a> {
         &mut self,
         step: &Step,
         scope: &Scope,
-        retry_state: Option<RetryState>,
+        mut retry_state: Option<RetryState>,
     ) -> StepEnd {
+        retry_state.iter_mut().for_each(RetryState::resume);
         let retrier = &step.retrier;
         if let Some(retry_state) = &retry_state
             && let Some(reason) = retry_state.expired_by(retrier.policy(), self.cx.worker())
@@ -169,13 +170,12 @@ impl<'a> Attempt<'a> {
         if self.shortage.is_some() {
             return StepEnd::Again(Pause::Retry(Duration::ZERO), retry_state);
         }
-        let mut retry_state = retry_state;
         let not_ready = self.not_ready(step, &error);
         if let Some(Ok(wait)) = not_ready {
             self.failed(&step.label, timer, &mut error, None);
             self.uncounted = timer.elapsed();
             if let Some(retry_state) = &mut retry_state {
-                retry_state.postpone(wait.saturating_add(timer.elapsed()));
+                retry_state.postpone(timer.elapsed(), wait);
             }
             return StepEnd::Again(Pause::Postponed(wait), retry_state);
         }

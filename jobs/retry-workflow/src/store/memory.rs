@@ -373,32 +373,6 @@ impl Tables {
         true
     }
 
-    fn claim(
-        &mut self,
-        job: &str,
-        worker: &str,
-        now: Timestamp,
-        selection: Selection,
-        lease: Duration,
-    ) -> Vec<Lease> {
-        let Self { items, jobs, .. } = self;
-        let (_, _, starts) = selection.bounds();
-        let Some(job) = jobs.get_mut(job) else { return Vec::new() };
-        let due = job.claimable(selection, now);
-        let worker = Arc::from(worker);
-        let mut bytes: usize = 0;
-        due.into_iter()
-            .enumerate()
-            .map_while(|(place, number)| {
-                let terms = (&worker, (place < starts).then_some(now), now + lease);
-                let lease = (bytes < MAX_CLAIM_BYTES)
-                    .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
-                bytes = bytes.saturating_add(lease.payload.len());
-                Some(lease)
-            })
-            .collect()
-    }
-
     fn start(&mut self, started: Vec<Start>) {
         for Start { lease, at } in started {
             if let Some(item) = self.items.get_mut(&lease.item)
@@ -505,7 +479,22 @@ impl Store for MemoryStore {
         selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
-        self.with(move |tables| Ok(tables.claim(job, worker, now, selection, lease)))
+        self.with(move |tables| {
+            let Tables { items, jobs, .. } = tables;
+            let (_, _, starts) = selection.bounds();
+            let Some(job) = jobs.get_mut(job) else { return Ok(Vec::new()) };
+            let due = job.claimable(selection, now);
+            let worker = Arc::from(worker);
+            let mut bytes: usize = 0;
+            let claim = |(place, number)| {
+                let terms = (&worker, (place < starts).then_some(now), now + lease);
+                let lease = (bytes < MAX_CLAIM_BYTES)
+                    .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
+                bytes = bytes.saturating_add(lease.payload.len());
+                Some(lease)
+            };
+            Ok(due.into_iter().enumerate().map_while(claim).collect())
+        })
     }
 
     fn settle(

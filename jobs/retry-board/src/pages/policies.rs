@@ -104,7 +104,7 @@ fn site_row(site: &SiteLine) -> Markup {
         tr data-site=(line(&site.name)) {
             th.wide scope="row" data-label="Function" {
                 span.name { (line(&site.name)) }
-                @if site.compiled.is_some() { " " (badge::badge(badge::Tone::Waiting, "overridden")) }
+                @if site.compiled.is_some() { " " (badge::badge(badge::WAITING, "overridden")) }
                 div.under { (line(site.file)) ":" (site.line) }
                 p.policy {
                     @match &site.policy { Some(policy) => { (line(policy)) } None => "depends on its type parameters" }
@@ -164,7 +164,7 @@ fn quota_row(quota: &QuotaLine) -> Markup {
                             meter min="0" max=(limit) value=(available) aria-label="tokens left" {}
                             span { (thousands(u64::from(available))) " of " (thousands(u64::from(limit))) }
                         }
-                        @if available == 0 { (badge::badge(badge::Tone::Bad, "empty")) " " span.muted { "calls are not retried" } }
+                        @if available == 0 { (badge::badge(badge::BAD, "empty")) " " span.muted { "calls are not retried" } }
                     }
                     _ => span.muted { "has run empty" }
                 }

@@ -6,72 +6,57 @@ use retry_workflow::store::AttemptOutcome;
 
 use super::text::line;
 
-/// The kind of a state, shown as a colour.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Tone {
-    Good,
-    Bad,
-    Busy,
-    Waiting,
-    Quiet,
-}
+const GOOD: &str = "badge good";
+pub(crate) const BAD: &str = "badge bad";
+const BUSY: &str = "badge busy";
+pub(crate) const WAITING: &str = "badge waiting";
+pub(crate) const QUIET: &str = "badge quiet";
 
-impl Tone {
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Good => "badge good",
-            Self::Bad => "badge bad",
-            Self::Busy => "badge busy",
-            Self::Waiting => "badge waiting",
-            Self::Quiet => "badge quiet",
-        }
-    }
-}
-
-pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
-    html! { span class=(tone.class()) data-state=(word) { (word) } }
+/// A word with the class of its colour.
+pub(crate) fn badge(class: &str, word: &str) -> Markup {
+    html! { span class=(class) data-state=(word) { (word) } }
 }
 
 /// The badge for an item or a task.
 pub(crate) fn item(state: ItemState) -> Markup {
-    let tone = match state {
-        ItemState::Pending => Tone::Waiting,
-        ItemState::Leased => Tone::Busy,
-        ItemState::Succeeded => Tone::Good,
-        ItemState::Dead => Tone::Bad,
-        ItemState::Skipped => Tone::Quiet,
+    let class = match state {
+        ItemState::Pending => WAITING,
+        ItemState::Leased => BUSY,
+        ItemState::Succeeded => GOOD,
+        ItemState::Dead => BAD,
+        ItemState::Skipped => QUIET,
     };
-    badge(tone, state.as_str())
+    badge(class, state.as_str())
 }
 
 /// The badge for a job.
 pub(crate) fn job(status: &str, dead: u64) -> Markup {
-    let tone = match (status, dead) {
-        ("running", _) => Tone::Busy,
-        ("finished", 0) => Tone::Good,
-        ("finished", _) => Tone::Waiting,
-        _ => Tone::Bad,
+    let class = match (status, dead) {
+        ("running", _) => BUSY,
+        ("finished", 0) => GOOD,
+        ("finished", _) => WAITING,
+        _ => BAD,
     };
-    badge(tone, status)
+    badge(class, status)
 }
 
 pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
-    let tone = match outcome {
-        AttemptOutcome::Succeeded => Tone::Good,
-        AttemptOutcome::Postponed => Tone::Waiting,
-        AttemptOutcome::Failed | AttemptOutcome::Lost => Tone::Bad,
+    let class = match outcome {
+        AttemptOutcome::Succeeded => GOOD,
+        AttemptOutcome::Postponed => WAITING,
+        AttemptOutcome::Failed | AttemptOutcome::Lost => BAD,
     };
-    badge(tone, outcome.as_str())
+    badge(class, outcome.as_str())
 }
 
 /// The badge for a breaker.
 pub(crate) fn breaker(state: &str) -> Markup {
-    let tone = match state {
-        "closed" => Tone::Good,
-        "open" => Tone::Bad,
-        _ => Tone::Waiting,
+    let class = match state {
+        "closed" => GOOD,
+        "open" => BAD,
+        _ => WAITING,
     };
-    badge(tone, state)
+    badge(class, state)
 }
 
 /// The class of a failure. One that is of several kinds may continue on the next line after a `+`.

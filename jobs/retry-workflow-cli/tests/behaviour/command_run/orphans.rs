@@ -74,6 +74,20 @@ fn one_that_ignores_the_polite_signal_of_a_timeout_is_killed() {
 }
 
 #[test]
+fn an_input_that_is_read_no_further_ends_all_that_its_command_has_started() {
+    let workflow = "name: job\nmap:\n  input: { command: ./input.sh }\n  max_items: 1\n  \
+                    agent_template:\n    - shell: 'true'\n";
+    let begun = BEATS.map(|name| format!("until [ -s {name} ]; do sleep 0.02; done")).join("; ");
+    let place = place("").script(
+        "input.sh",
+        &STARTS.replace("wait;", &format!("{begun}; printf '{{\"id\": 1}}\\n{{\"id\": 2}}\\n';")),
+    );
+    place.write("job.yml", workflow);
+    place.ends(0, &["run", "job.yml"]).says("1 succeeded");
+    none_beats(&place);
+}
+
+#[test]
 fn stopping_at_once_ends_them() {
     let place = place("");
     let mut running = place.spawn(&["run", "job.yml"]);

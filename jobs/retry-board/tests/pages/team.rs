@@ -171,7 +171,7 @@ async fn who_it_is_can_come_from_the_surrounding_authentication() {
 #[tokio::test(start_paused = true)]
 async fn without_names_somebody_did_it() {
     let (app, _) = acting().await;
-    get(&app, "/audit").await.says("Nobody has changed anything yet");
+    get(&app, "/audit").await.says("No user has changed anything yet");
     let session = get(&app, "/api/jobs/session").await;
     let (cookie, csrf) = (session.cookie(), session.json()["csrf"].as_str().unwrap().to_owned());
     let body = format!("job=import-1&csrf={csrf}");

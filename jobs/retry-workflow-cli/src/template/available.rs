@@ -30,23 +30,9 @@ impl<'a> AvailableValues<'a> {
     }
 
     pub(super) fn names(self) -> Vec<&'a str> {
-        const MAP: [&str; 4] = ["map.results", "map.total", "map.successful", "map.failed"];
-        let mut names = Vec::new();
-        if self.item {
-            names.extend(["item", "item.path"]);
-        }
-        if self.map {
-            names.extend(MAP);
-        }
-        if self.error {
-            names.push("error");
-        }
-        if self.last {
-            names.push("last.output");
-        }
-        if self.last || self.error {
-            names.push("shell.output");
-        }
+        let mut names = if self.item { vec!["item", "item.path"] } else { Vec::new() };
+        let is_here = |(_, meaning): &&(_, Meaning)| self.has(meaning);
+        names.extend(Meaning::NAMES.iter().filter(is_here).map(|(name, _)| *name));
         names.extend(self.captured.iter().map(|captured| captured.name.as_str()));
         names
     }

@@ -29,15 +29,22 @@ pub(crate) enum Expression<R> {
     Matches(Box<Self>, Regex),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Equal,
-    Unequal,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
+/// An operator, and the orderings for which it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    operator: &'static str,
+    includes: fn(Ordering) -> bool,
 }
+
+/// An operator that begins with another one comes first.
+const COMPARISONS: [Comparison; 6] = [
+    Comparison { operator: "==", includes: Ordering::is_eq },
+    Comparison { operator: "!=", includes: Ordering::is_ne },
+    Comparison { operator: "<=", includes: Ordering::is_le },
+    Comparison { operator: ">=", includes: Ordering::is_ge },
+    Comparison { operator: "<", includes: Ordering::is_lt },
+    Comparison { operator: ">", includes: Ordering::is_gt },
+];
 
 /// The typing of the values of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,9 +137,9 @@ impl<R> Expression<R> {
 impl Comparison {
     fn holds(self, types: Types, left: &Value, right: &Value) -> Result<bool, String> {
         if left.is_null() || right.is_null() {
-            return Ok(match self {
-                Self::Equal => left == right,
-                Self::Unequal => left != right,
+            return Ok(match self.operator {
+                "==" => left == right,
+                "!=" => left != right,
                 _ => false,
             });
         }
@@ -153,17 +160,10 @@ impl Comparison {
             };
             format!("{} and {} cannot be compared{hint}", kind(left), kind(right))
         })?;
-        if matches!(left, Value::Bool(_)) && !matches!(self, Self::Equal | Self::Unequal) {
+        if matches!(left, Value::Bool(_)) && !matches!(self.operator, "==" | "!=") {
             return Err("true and false have no order: write `==` or `!=`".to_owned());
         }
-        Ok(match self {
-            Self::Equal => ordering.is_eq(),
-            Self::Unequal => ordering.is_ne(),
-            Self::Less => ordering.is_lt(),
-            Self::AtMost => ordering.is_le(),
-            Self::Greater => ordering.is_gt(),
-            Self::AtLeast => ordering.is_ge(),
-        })
+        Ok((self.includes)(ordering))
     }
 }
 
@@ -308,19 +308,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
     }
 
     fn operator(&mut self) -> Option<Comparison> {
-        use Comparison::{AtLeast, AtMost, Equal, Greater, Less, Unequal};
-
-        [
-            ("==", Equal),
-            ("!=", Unequal),
-            ("<=", AtMost),
-            (">=", AtLeast),
-            ("<", Less),
-            (">", Greater),
-        ]
-        .into_iter()
-        .find(|(token, _)| self.accept(token))
-        .map(|(_, comparison)| comparison)
+        COMPARISONS.into_iter().find(|comparison| self.accept(comparison.operator))
     }
 
     fn accept_word(&mut self, word: &str) -> bool {

@@ -154,17 +154,10 @@ pub(crate) fn misnamed(name: &str) -> Option<String> {
 }
 
 fn meaning(name: &str) -> Option<Meaning> {
-    Some(match name {
-        "item" => Meaning::Item(Vec::new()),
-        "map.results" => Meaning::Results,
-        "map.total" => Meaning::Total,
-        "map.successful" => Meaning::Successful,
-        "map.failed" => Meaning::Failed,
-        "error" => Meaning::Error,
-        "last.output" => Meaning::LastOutput,
-        "shell.output" => Meaning::ShellOutput,
-        _ => Meaning::Item(path(name.strip_prefix("item")?)?),
-    })
+    match Meaning::NAMES.into_iter().find(|(known, _)| *known == name) {
+        Some((_, meaning)) => Some(meaning),
+        None => Some(Meaning::Item(path(name.strip_prefix("item")?)?)),
+    }
 }
 
 fn unknown(written: &str, name: &str, available: AvailableValues<'_>) -> String {

@@ -49,6 +49,19 @@ pub(crate) enum Meaning {
     Ended(String, EndOf),
 }
 
+impl Meaning {
+    /// The placeholders that take no path, by name.
+    pub(super) const NAMES: [(&str, Self); 7] = [
+        ("map.results", Self::Results),
+        ("map.total", Self::Total),
+        ("map.successful", Self::Successful),
+        ("map.failed", Self::Failed),
+        ("error", Self::Error),
+        ("last.output", Self::LastOutput),
+        ("shell.output", Self::ShellOutput),
+    ];
+}
+
 /// A fact about how the capturing step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndOf {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::parts::layout::{self, Page};
 use crate::request::RequestContext;
 
-/// Renders the view in the form that the visitor wants.
+/// Renders the view in the requested format.
 pub(crate) fn answer<'a>(
     context: &RequestContext,
     view: &impl Serialize,

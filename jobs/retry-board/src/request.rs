@@ -25,12 +25,12 @@ use crate::streams::Visitor;
 
 /// The form of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wants {
+pub(crate) enum ResponseFormat {
     Html,
     Json,
 }
 
-impl Wants {
+impl ResponseFormat {
     /// JSON below `api/` and for clients that ask for it, otherwise HTML.
     pub(crate) fn of(parts: &Parts) -> Self {
         let accepts = |kind: &str| {
@@ -57,7 +57,7 @@ pub(crate) fn json(value: &impl Serialize) -> Response {
 /// A request that has been admitted, with what its response needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
-    pub(crate) wants: Wants,
+    pub(crate) format: ResponseFormat,
     pub(crate) board: Arc<Board>,
     /// The group of pages that answers; its name is the prefix of its assets.
     pub(crate) page_group: PageGroup,
@@ -129,15 +129,15 @@ impl RequestContext {
         Ok(context)
     }
 
-    /// Answers in the form that the visitor wants.
+    /// Answers in the requested format.
     pub(crate) fn answer(
         &self,
         object: &impl Serialize,
         page: impl FnOnce() -> Response,
     ) -> Response {
-        match self.wants {
-            Wants::Json => json(object),
-            Wants::Html => page(),
+        match self.format {
+            ResponseFormat::Json => json(object),
+            ResponseFormat::Html => page(),
         }
     }
 
@@ -158,7 +158,7 @@ impl RequestContext {
     /// A context that is not admitted yet; it also renders the error if it never is.
     pub(crate) fn anonymous(board: &Arc<Board>, page_group: PageGroup, parts: &Parts) -> Self {
         Self {
-            wants: Wants::of(parts),
+            format: ResponseFormat::of(parts),
             board: Arc::clone(board),
             page_group,
             identity: board.anonymous(),
@@ -178,7 +178,8 @@ impl RequestContext {
     /// Returns whether a browser without a session gets one here: on pages with forms, and on
     /// request.
     fn keeps_session(&self, path: &str) -> bool {
-        !is_open(self.page_group, path) && (self.wants == Wants::Html || path.ends_with("/session"))
+        !is_open(self.page_group, path)
+            && (self.format == ResponseFormat::Html || path.ends_with("/session"))
     }
 
     /// Requires that the request came from a page of the board, or from no page at all.

@@ -312,16 +312,16 @@ impl WorkflowFile {
     /// Returns a reader for the input of `map`.
     pub(crate) fn reader(&self) -> Option<InputReader> {
         let WorkflowPlan::MapReduce(map) = &self.plan else { return None };
-        let mut wanted = map.steps.placeholders();
-        wanted.extend(self.handlers.values().flat_map(Steps::placeholders));
-        wanted.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
-        wanted.extend(map.priority.iter().flat_map(|it| it.template.placeholders()));
-        wanted.extend(map.limits.by_key.iter().flat_map(|limit| limit.per.placeholders()));
+        let mut placeholders = map.steps.placeholders();
+        placeholders.extend(self.handlers.values().flat_map(Steps::placeholders));
+        placeholders.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
+        placeholders.extend(map.priority.iter().flat_map(|it| it.template.placeholders()));
+        placeholders.extend(map.limits.by_key.iter().flat_map(|limit| limit.per.placeholders()));
         Some(InputReader {
             source: Arc::clone(&self.source),
             map: Arc::clone(map),
             workspace: Arc::clone(&self.workspace),
-            wanted: wanted.into_iter().cloned().collect(),
+            placeholders: placeholders.into_iter().cloned().collect(),
             captured: BTreeMap::new(),
         })
     }

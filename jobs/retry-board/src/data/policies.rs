@@ -60,7 +60,7 @@ pub(crate) struct SiteLine {
     pub(crate) waited: f64,
     /// The policy for the chart.
     #[serde(skip)]
-    pub(crate) known: Option<Policy>,
+    pub(crate) chart_policy: Option<Policy>,
 }
 
 impl SiteLine {
@@ -84,7 +84,7 @@ impl SiteLine {
             hedge_wins: stats.hedge_wins,
             gave_up: Reason::ALL.iter().map(given_up).filter(|(_, times)| *times > 0).collect(),
             waited: stats.waited.as_secs_f64(),
-            known: policy,
+            chart_policy: policy,
         }
     }
 

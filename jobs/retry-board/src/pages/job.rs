@@ -217,7 +217,7 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
                             td data-label="State" {
                                 @match task.state {
                                     Some(state) => { (badge::item(state)) }
-                                    None => { (badge::badge(badge::QUIET, graph::word(task))) }
+                                    None => { (badge::badge(badge::QUIET, graph::state_text(task))) }
                                 }
                             }
                             td data-label="Needs" { (names(&task.needs)) }

@@ -112,7 +112,7 @@ fn site_row(site: &SiteLine) -> Markup {
                 }
                 @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
             }
-            td data-label="Waits" { @if let Some(policy) = &site.known { (waits::chart(policy)) } @else { span.zero { "–" } } }
+            td data-label="Waits" { @if let Some(policy) = &site.chart_policy { (waits::chart(policy)) } @else { span.zero { "–" } } }
             td.number data-label="Attempts" {
                 (thousands(site.attempts))
                 @if site.hedges > 0 {

@@ -53,10 +53,10 @@ pub(crate) fn picture(tasks: &Tasks) -> Option<Markup> {
                 @for task in tasks {
                     @if let Some(&(column, row)) = places.get(task.name.as_str()) {
                         g class=(format!("task {}", state(task))) {
-                            title { (line(&task.name)) ": " (word(task)) }
+                            title { (line(&task.name)) ": " (state_text(task)) }
                             rect x=(px(x(column))) y=(px(y(row))) width=(px(WIDTH)) height=(px(HEIGHT)) rx="6" {}
                             text.name x=(px(x(column) + 12.0)) y=(px(y(row) + 17.0)) { (cut(&line(&task.name), 22)) }
-                            text.word x=(px(x(column) + 12.0)) y=(px(y(row) + 32.0)) { (word(task)) }
+                            text.word x=(px(x(column) + 12.0)) y=(px(y(row) + 32.0)) { (state_text(task)) }
                         }
                     }
                 }
@@ -70,7 +70,7 @@ fn state(task: &TaskLine) -> &'static str {
 }
 
 /// The state of a task in a word.
-pub(crate) fn word(task: &TaskLine) -> &'static str {
+pub(crate) fn state_text(task: &TaskLine) -> &'static str {
     task.state.map_or("waits for others", |state| state.as_str())
 }
 

@@ -14,7 +14,7 @@ use crate::board::Board;
 use crate::page_group::PageGroup;
 use crate::parts::layout;
 use crate::request::problem::Problem;
-use crate::request::{RequestContext, Wants, unanswered};
+use crate::request::{RequestContext, ResponseFormat, unanswered};
 use crate::safety::headers;
 
 /// The largest request body.
@@ -64,11 +64,11 @@ async fn handle(State(state): State<MiddlewareState>, request: Request, next: Ne
     response
 }
 
-/// An error in the form that the visitor wants.
+/// An error in the requested format.
 fn error_response(context: &RequestContext, problem: &Problem) -> Response {
-    let mut response = match context.wants {
-        Wants::Html => layout::problem(context, problem),
-        Wants::Json => crate::request::json(&json!({
+    let mut response = match context.format {
+        ResponseFormat::Html => layout::problem(context, problem),
+        ResponseFormat::Json => crate::request::json(&json!({
             "error": problem.title, "status": problem.status.as_u16(), "message": problem.text,
         })),
     };

@@ -28,7 +28,7 @@ use crate::pages::confirm;
 use crate::pages::policies::{Refused, page};
 use crate::request::problem::Problem;
 use crate::request::query::{Address, Params, Sent};
-use crate::request::{RequestContext, Wants, Watcher, json};
+use crate::request::{RequestContext, ResponseFormat, Watcher, json};
 
 /// The state that the page and its actions share.
 #[derive(Clone)]
@@ -108,11 +108,11 @@ async fn before_change(
 ) -> Result<Response, Problem> {
     context.is_actor()?;
     let checked = Changes::check(&form).map_err(|error| error.to_string());
-    match (checked, context.wants) {
-        (Ok(()), Wants::Html) => Ok(confirm::overriding(&context, &form)),
-        (Err(why), Wants::Html) => Ok(refused_page(&context, &state, &form, why)),
-        (Err(why), Wants::Json) => Err(Problem::bad(why)),
-        (Ok(()), Wants::Json) => Ok(json(&json!({
+    match (checked, context.format) {
+        (Ok(()), ResponseFormat::Html) => Ok(confirm::overriding(&context, &form)),
+        (Err(why), ResponseFormat::Html) => Ok(refused_page(&context, &state, &form, why)),
+        (Err(why), ResponseFormat::Json) => Err(Problem::bad(why)),
+        (Ok(()), ResponseFormat::Json) => Ok(json(&json!({
             "name": form.name.text(), "key": form.key.text(), "value": form.value.text(),
         }))),
     }
@@ -147,7 +147,9 @@ async fn change(
         })
         .await;
     match refused {
-        Some(why) if context.wants == Wants::Html => Ok(refused_page(context, &state, &form, why)),
+        Some(why) if context.format == ResponseFormat::Html => {
+            Ok(refused_page(context, &state, &form, why))
+        }
         _ => answer,
     }
 }

@@ -90,7 +90,7 @@ Example:
     },
     /// Resume a job that was stopped or killed
     #[command(after_help = "\
-Only items that have not ended are run; attempts, waits, budgets and breakers continue where they were.
+Only items that have not ended are run; attempts, waits, budgets and breakers continue unchanged.
 
 Example:
   retry-workflow resume import-1")]
@@ -121,7 +121,7 @@ Example:
     },
     /// End a job early: its remaining items are skipped
     #[command(after_help = "\
-Waits for running items to finish. To see what was skipped: items list JOB --state skipped
+Waits for running items to finish. To list the skipped items: items list JOB --state skipped
 
 Example:
   retry-workflow cancel import-1")]

@@ -47,7 +47,7 @@ impl Screen {
         Self {
             json,
             width: terminal.then(|| terminal_width(io::stdout())),
-            colour: terminal && !json && wants_colour(),
+            colour: terminal && !json && uses_colour(),
             out: Box::new(io::BufWriter::new(out)),
             now: Timestamp::now(),
             flag: String::new(),
@@ -139,7 +139,7 @@ impl Screen {
 }
 
 /// <https://no-color.org>: any value except an empty one disables colour; so does `TERM=dumb`.
-pub(crate) fn wants_colour() -> bool {
+pub(crate) fn uses_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -163,7 +163,7 @@ pub(super) fn report(error: &CommandError) {
         return;
     }
     let message = lines(&error.to_string());
-    let colour = std::io::stderr().is_terminal() && wants_colour();
+    let colour = std::io::stderr().is_terminal() && uses_colour();
     let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     // Ignore errors, because standard error may be closed.
     let _ = std::io::Write::write_all(

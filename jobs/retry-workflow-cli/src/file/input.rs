@@ -64,7 +64,7 @@ pub(crate) struct InputReader {
     pub(super) map: Arc<MapPlan>,
     pub(super) workspace: Arc<Workspace>,
     /// The placeholders of the steps.
-    pub(super) wanted: Vec<Placeholder>,
+    pub(super) placeholders: Vec<Placeholder>,
     /// The values captured by `setup`.
     pub(crate) captured: BTreeMap<String, Captured>,
 }
@@ -88,7 +88,7 @@ impl InputReader {
     }
 
     /// The error for an empty stdin, although the job has read items from it before.
-    pub(crate) fn not_given_again(&self) -> FileError {
+    pub(crate) fn missing_stdin(&self) -> FileError {
         let message = "there are no items on stdin, but the job has read some from there: provide \
                        the whole input again, as in `resume JOB < items.jsonl`";
         self.wrong_input(message)
@@ -97,8 +97,11 @@ impl InputReader {
     /// Checks all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
         let map = &*self.map;
-        let mut checks =
-            Checks::new(self.name(), (map.item_id.as_ref(), map.priority.as_ref()), &self.wanted);
+        let mut checks = Checks::new(
+            self.name(),
+            (map.item_id.as_ref(), map.priority.as_ref()),
+            &self.placeholders,
+        );
         let end = self.each(&Pipe::default(), &mut |item| {
             checks.check(&item);
             Ok(())
@@ -158,7 +161,7 @@ impl InputReader {
         let mut known: HashMap<u128, u64> = HashMap::new();
         let end = self.each(pipe, &mut |item| {
             let failed = |message, span| Halt::Failed(FileError::at(&self.source, span, message));
-            for placeholder in &self.wanted {
+            for placeholder in &self.placeholders {
                 if let Meaning::Item(path) = &placeholder.meaning
                     && at(&item.value, path).is_none()
                 {

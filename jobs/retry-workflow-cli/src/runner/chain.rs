@@ -27,7 +27,7 @@ pub(super) struct Chain {
     /// Set if a step that is not ready may come back later.
     pub(super) postpones: bool,
     /// The outputs in memory, secrets included, up to and including this step.
-    known: Mutex<Option<(usize, Outputs)>>,
+    latest: Mutex<Option<(usize, Outputs)>>,
 }
 
 /// The outputs in the store.
@@ -45,7 +45,7 @@ struct ChainOutputs {
 impl Chain {
     pub(super) fn new(store: Arc<dyn Store>, steps: Steps, scope: Scope) -> Self {
         let names = names(&steps);
-        Self { store, names, steps, scope, postpones: true, known: Mutex::new(None) }
+        Self { store, names, steps, scope, postpones: true, latest: Mutex::new(None) }
     }
 
     /// The scope of a step: what the steps before it have captured.
@@ -57,7 +57,7 @@ impl Chain {
     ) -> Result<Scope, WorkOutcome> {
         let mut scope = self.scope.clone();
         let Some(last) = at.checked_sub(1) else { return Ok(scope) };
-        let known = self.known.lock().clone();
+        let known = self.latest.lock().clone();
         if let Some((_, outputs)) = known.filter(|(known, _)| *known == last) {
             scope.last = outputs.last;
             scope.captured = outputs.captured;
@@ -119,7 +119,7 @@ impl Chain {
                 added.captured.insert(name.to_owned(), (step, value));
             }
         }
-        *self.known.lock() = Some((at, outputs));
+        *self.latest.lock() = Some((at, outputs));
         let capture = self.steps.0.get(at).and_then(|step| step.capture.clone());
         records::update(&*self.store, &key(job), |found: Option<ChainOutputs>| {
             let is_recorded = found.is_some();

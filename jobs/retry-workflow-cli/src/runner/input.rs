@@ -50,7 +50,7 @@ impl InputItems {
                 None => reader.give_unchecked(&stopped, &mut give),
             };
             let read = match read {
-                Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.not_given_again()),
+                Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.missing_stdin()),
                 read => read,
             };
             let last = if batch.is_empty() { Ok(()) } else { sender.blocking_send(Ok(batch)) };

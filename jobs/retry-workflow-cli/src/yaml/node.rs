@@ -143,15 +143,15 @@ impl Node {
     }
 
     /// Returns whether both have the same contents, regardless of location.
-    pub(crate) fn says_same(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_contents(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::List(one), Value::List(two)) => {
-                one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.says_same(b))
+                one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.has_same_contents(b))
             }
             (Value::Map(one), Value::Map(two)) => {
                 one.len() == two.len()
                     && one.iter().all(|(key, value)| {
-                        other.get(&key.name).is_some_and(|other| value.says_same(other))
+                        other.get(&key.name).is_some_and(|other| value.has_same_contents(other))
                     })
             }
             (Value::Null, Value::Null) => true,

@@ -132,7 +132,7 @@ struct Line<'a> {
     /// In characters, from 1.
     column: usize,
     before: &'a str,
-    meant: &'a str,
+    marked: &'a str,
     after: &'a str,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Line<'a> {
             number: number + lines,
             column: text[begin..start].chars().count() + 1 + left_out,
             before: &text[begin..start],
-            meant: text[start..end].trim_end(),
+            marked: text[start..end].trim_end(),
             after: text[end..line_end].trim_end(),
         }
     }
@@ -173,12 +173,12 @@ impl<'a> Line<'a> {
         } else {
             self.before.to_owned()
         };
-        let meant: String = self.meant.chars().take(WIDEST).collect();
+        let marked: String = self.marked.chars().take(WIDEST).collect();
         let after: String = self.after.chars().take(WIDEST).collect();
-        let carets = "^".repeat(meant.chars().count().max(1));
+        let carets = "^".repeat(marked.chars().count().max(1));
         // Keep tabs, so that the caret is aligned.
         let pad: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
-        let line = printable(&format!("{before}{meant}{after}"));
+        let line = printable(&format!("{before}{marked}{after}"));
         write!(
             f,
             "\n{:width$}--> {path}:{number}:{column}\n{:width$} |\n{number} | {line}\n{:width$} | {pad}{carets}",
@@ -196,8 +196,8 @@ fn printable(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn drawn(text: &str, meant: &str) -> String {
-        let span = SourceSpan::new(text.find(meant).unwrap(), meant.len());
+    fn drawn(text: &str, marked: &str) -> String {
+        let span = SourceSpan::new(text.find(marked).unwrap(), marked.len());
         let source = Source { path: "job.yml".into(), text: text.to_owned(), before: (0, 0) };
         let mistake = Mistake { message: "wrong".to_owned(), span: Some(span) };
         FileError::new(Arc::new(source), vec![mistake]).to_string()

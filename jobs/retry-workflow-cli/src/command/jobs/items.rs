@@ -57,10 +57,10 @@ pub(crate) async fn make_due(
 async fn list(
     letters: &DeadLetters,
     filter: &Filter,
-    shown: PageArguments,
+    page_arguments: PageArguments,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let page = letters.list(filter, shown.after, shown.most()).await?;
+    let page = letters.list(filter, page_arguments.after, page_arguments.most()).await?;
     let now = screen.now;
     let row = |item: &ItemRecord| {
         [

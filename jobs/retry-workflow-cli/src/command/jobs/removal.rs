@@ -21,7 +21,7 @@ pub(crate) async fn run(
             let mut found = Vec::new();
             for id in &jobs {
                 let job = find(store, id).await?;
-                if !force && let Some(why) = why_kept(store, &job).await? {
+                if !force && let Some(why) = reason_to_keep(store, &job).await? {
                     return Err(CommandError::Usage(format!(
                         "{} {why}: write --force to remove it anyway",
                         one_line(id)
@@ -56,7 +56,7 @@ async fn is_done(store: &dyn Store, job: &Job, or_dead: bool) -> Result<bool, Co
 }
 
 /// Returns why a job is not removed without `--force`.
-async fn why_kept(store: &dyn Store, job: &Job) -> Result<Option<String>, CommandError> {
+async fn reason_to_keep(store: &dyn Store, job: &Job) -> Result<Option<String>, CommandError> {
     let counts = store.counts(&job.id).await?;
     Ok(if counts.leased > 0 {
         Some(format!("has {} that a worker is running", count(counts.leased, "item")))

@@ -23,16 +23,16 @@ pub(crate) async fn pause(
 ) -> Result<(), CommandError> {
     unfinished(store, id).await?;
     let begun = audit::begin(store, "pause", |entry| entry.job(id)).await?;
-    let is_heard = request(store, id, Request::Pause).await?;
+    let was_sent = request(store, id, Request::Pause).await?;
     begun.done(store, 0).await?;
     let shown = one_line(id);
-    let what = if is_heard {
+    let what = if was_sent {
         format!("{shown} stops when its running items have finished")
     } else {
         format!("no process works on {shown}")
     };
     let line = format!("{what}; to resume: retry-workflow{} resume {}", screen.flag, argument(id));
-    screen.result(&json!({ "job": id, "requested": is_heard }), line)
+    screen.result(&json!({ "job": id, "requested": was_sent }), line)
 }
 
 pub(crate) async fn cancel(
@@ -42,13 +42,13 @@ pub(crate) async fn cancel(
 ) -> Result<(), CommandError> {
     unfinished(store, id).await?;
     let begun = audit::begin(store, "cancel", |entry| entry.job(id)).await?;
-    let mut is_told = false;
+    let mut has_notified = false;
     while request(store, id, Request::Cancel).await? {
-        if !is_told && !screen.json {
+        if !has_notified && !screen.json {
             screen
                 .line(format_args!("cancelling {}: waiting for its running items", one_line(id)))?;
             screen.flush()?;
-            is_told = true;
+            has_notified = true;
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -63,11 +63,11 @@ pub(crate) async fn cancel(
 /// Sends the request to the workers of the job and of its `reduce`; returns `false` if there are
 /// none.
 async fn request(store: &dyn Store, id: &str, what: Request) -> Result<bool, CommandError> {
-    let mut is_heard = Job::request(store, id, what).await?;
+    let mut was_sent = Job::request(store, id, what).await?;
     if let Some(reduce) = runner::find_reduce(store, id).await? {
-        is_heard |= Job::request(store, &reduce.id, what).await?;
+        was_sent |= Job::request(store, &reduce.id, what).await?;
     }
-    Ok(is_heard)
+    Ok(was_sent)
 }
 
 async fn unfinished(store: &dyn Store, id: &str) -> Result<(), CommandError> {

@@ -15,11 +15,11 @@ use retry_workflow::{DeadLetters, Filter, ItemRecord, Signature, Timestamp};
 pub(super) async fn list(
     letters: &DeadLetters,
     filter: &Filter,
-    shown: PageArguments,
+    page_arguments: PageArguments,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let after = shown.after;
-    let page = letters.list(filter, after, shown.most()).await?;
+    let after = page_arguments.after;
+    let page = letters.list(filter, after, page_arguments.most()).await?;
     // Show the job as a column only if the rows can differ in it.
     let (jobs, now) = (filter.job.is_none(), screen.now);
     let headings = ["item", "job", ">run", ">attempts", "class", ">age", "message"];

@@ -68,8 +68,8 @@ mod linux {
     /// possible, this process becomes the worker.
     pub(crate) fn begin() -> Role {
         if let Some(keeper) = keeper() {
-            let told = set_parent_process_death_signal(Some(ORPHANED));
-            if told.is_ok() && getppid() != Some(keeper) {
+            let registered = set_parent_process_death_signal(Some(ORPHANED));
+            if registered.is_ok() && getppid() != Some(keeper) {
                 // The keeper had ended before the signal was set up.
                 return Role::Keeper(ExitCode::FAILURE);
             }

@@ -257,7 +257,7 @@ impl ProgressReporter {
                 let is_due =
                     since.shown.is_empty() || begins_to_wait || now - since.shown_at >= PAUSE;
                 if is_due && line != since.shown {
-                    say(&line);
+                    print_line(&line);
                     since.shown = line;
                     since.shown_at = now;
                 }
@@ -270,15 +270,15 @@ impl ProgressReporter {
         let text = one_line(text);
         match &self.output {
             Output::Silent => {}
-            Output::Bar(bar) => bar.suspend(|| say(&text)),
-            Output::Lines => say(&text),
+            Output::Bar(bar) => bar.suspend(|| print_line(&text)),
+            Output::Lines => print_line(&text),
         }
     }
 
     /// Like `println`, but even in quiet mode: the user asked for this text.
     pub(super) fn print(&self, text: &str) {
         match &self.output {
-            Output::Silent => say(&one_line(text)),
+            Output::Silent => print_line(&one_line(text)),
             _ => self.println(text),
         }
     }
@@ -302,7 +302,7 @@ const fn template(progress: &Progress, columns: usize) -> &'static str {
 }
 
 /// Ignores errors, because standard error may be closed.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

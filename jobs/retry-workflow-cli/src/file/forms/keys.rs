@@ -35,7 +35,7 @@ keys! { TOP, file_key {
     "tasks" => key(&each("task"), "mode graph: steps by name, each after the ones it depends on");
     "error_policy" => named("error_policy", "The action for items that fail");
     "handlers" => key(
-        &each("steps"), "Steps by name that decide what happens to an item that has failed");
+        &each("steps"), "Steps by name that decide on an item that has failed");
     "on_finish" => named("steps", "Steps that run once the job has ended or stopped");
     "after" => key(
         &json!({ "anyOf": [reference("text"), needing(&["job"], AFTER, after_key)] }),
@@ -59,9 +59,9 @@ keys! { STEP, step_key {
     "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds");
     "max_retry_after" => key(&bound("duration"),
         "If a server asks for a longer wait, the retries of the step end [default: 1h]");
-    "max_postponed" => key(&bound("duration"), "How long an item may be postponed in a run, because \
+    "max_postponed" => key(&bound("duration"), "The time for which an item may be postponed in a run, because \
         this step exits with 75 and writes a wait [default: 24h]");
-    "retry_config" => named("retry_config", "How it is retried [default: one attempt]");
+    "retry_config" => named("retry_config", "Its retry policy [default: one attempt]");
     "capture" => capture_name();
     "capture_output" => capture_name();
     "capture_format" => words(CaptureFormat::NAMES.map(|(name, _)| name),

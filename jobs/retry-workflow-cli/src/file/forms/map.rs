@@ -223,7 +223,7 @@ impl Forms<'_> {
             config.get(KEY)
         });
         let limit = node.get(KEY).or(inside)?;
-        if let Some(inside) = inside.filter(|inside| !inside.says_same(limit)) {
+        if let Some(inside) = inside.filter(|inside| !inside.has_same_contents(limit)) {
             self.wrong(
                 inside.span,
                 format!("`{KEY}` is set twice, with different values: keep one"),

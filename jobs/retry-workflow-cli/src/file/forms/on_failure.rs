@@ -31,17 +31,17 @@ impl Forms<'_> {
                 if entries.iter().any(|(key, _)| nearest(&key.name, known()).is_some()) {
                     return self.repair(node, available);
                 }
-                self.word(node, available)
+                self.keyword(node, available)
             }
             Value::Text(text) if is_command(text.trim()) => {
                 let steps = self.script_or_steps(node, available);
                 Some(AfterFailure::Repair(Repair { steps, rounds: 1, fails: true }))
             }
-            _ => self.word(node, available),
+            _ => self.keyword(node, available),
         }
     }
 
-    fn word(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
+    fn keyword(&mut self, node: &Node, available: AvailableValues<'_>) -> Option<AfterFailure> {
         let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
             message: format!(
                 "{}, a command that repairs it, such as `shell: ./repair.sh`, or a list of steps",

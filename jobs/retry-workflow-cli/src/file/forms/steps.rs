@@ -379,7 +379,7 @@ impl Forms<'_> {
     ) -> Option<&'a Node> {
         match (node.get(name), node.get(other)) {
             (Some(one), Some(two)) => {
-                if !one.says_same(two) {
+                if !one.has_same_contents(two) {
                     self.wrong(
                         two.span,
                         format!("`{name}` and `{other}` are the same setting, but have different values: keep one"),

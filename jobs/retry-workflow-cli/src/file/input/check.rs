@@ -52,7 +52,7 @@ pub(crate) struct Checks<'a> {
     name: String,
     template: Option<&'a ItemId>,
     priority: Option<&'a ItemPriority>,
-    wanted: Vec<Wanted<'a>>,
+    required: Vec<RequiredPath<'a>>,
     total: u64,
     /// Every item so far has a usable `id` field.
     has_own: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Checks<'a> {
 }
 
 /// A path that a step refers to, and the items that lack it.
-struct Wanted<'a> {
+struct RequiredPath<'a> {
     placeholder: &'a Placeholder,
     path: &'a [PathPart],
     lacking: Problem,
@@ -100,10 +100,10 @@ impl<'a> Checks<'a> {
         (template, priority): (Option<&'a ItemId>, Option<&'a ItemPriority>),
         placeholders: impl IntoIterator<Item = &'a Placeholder>,
     ) -> Self {
-        let wanted =
+        let required =
             placeholders.into_iter().filter_map(|placeholder| match &placeholder.meaning {
                 Meaning::Item(path) => {
-                    Some(Wanted { placeholder, path, lacking: Problem::default() })
+                    Some(RequiredPath { placeholder, path, lacking: Problem::default() })
                 }
                 _ => None,
             });
@@ -111,7 +111,7 @@ impl<'a> Checks<'a> {
             name,
             template,
             priority,
-            wanted: wanted.collect(),
+            required: required.collect(),
             total: 0,
             has_own: true,
             ids: Vec::new(),
@@ -139,7 +139,7 @@ impl<'a> Checks<'a> {
     pub(crate) fn check(&mut self, item: &Item) {
         self.total += 1;
         let name = &self.name;
-        for Wanted { path, lacking, .. } in &mut self.wanted {
+        for RequiredPath { path, lacking, .. } in &mut self.required {
             if at(&item.value, path).is_none() {
                 lacking.add(|| missing(name, item, path));
             }
@@ -179,7 +179,7 @@ impl<'a> Checks<'a> {
     /// mistakes. `hint` is appended to messages about missing fields.
     pub(crate) fn finish(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
         let mut mistakes = Vec::new();
-        for Wanted { placeholder, lacking, .. } in &self.wanted {
+        for RequiredPath { placeholder, lacking, .. } in &self.required {
             let Some(first) = &lacking.first else { continue };
             let message = format!("{first}{}{hint}", others(self.total, lacking.more()));
             mistakes.push(Mistake { message, span: Some(placeholder.span) });
@@ -344,7 +344,7 @@ pub(crate) fn no_priority(name: &str, item: &Item, text: &str) -> String {
 
 /// Reports that an item lacks this path, and what it has instead.
 pub(crate) fn missing(name: &str, item: &Item, path: &[PathPart]) -> String {
-    let meant = match meant(&item.value, path) {
+    let meant = match similar_path(&item.value, path) {
         Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
         None => String::new(),
     };
@@ -394,7 +394,7 @@ fn reach(item: &Value, path: &[PathPart]) -> usize {
 }
 
 /// A similar path that does exist.
-fn meant(item: &Value, path: &[PathPart]) -> Option<String> {
+fn similar_path(item: &Value, path: &[PathPart]) -> Option<String> {
     let end = reach(item, path);
     let PathPart::Key(missing) = path.get(end)? else { return None };
     let with = |key: &str| {

@@ -62,21 +62,21 @@ const JOBS: &[Row] = &[
     get("/api/item", "An item with all its attempts, as far as it is shown", ITEM),
     get(
         "/api/audit",
-        "Who has changed what, the newest first; `items` is null if it is not known to have ended",
+        "The changes that users have made, the newest first; `items` is null if the action may not have ended",
         &[],
     ),
     get("/api/export", "Items with their histories, whole, an object a line", FILTER),
-    get("/api/re-drive", "How many dead letters would be re-driven", FILTER),
+    get("/api/re-drive", "The number of dead letters that would be re-driven", FILTER),
     post("/api/re-drive", "Re-drives dead letters; also rate, max, dry_run, all", FILTER),
-    get("/api/purge", "How many dead letters would be purged", FILTER),
+    get("/api/purge", "The number of dead letters that would be purged", FILTER),
     post(
         "/api/purge",
         "Purges dead letters for good; confirm is `purge N`; also dry_run, all",
         FILTER,
     ),
-    post("/api/pause", "Asks the workers of a job to stop, so that it can be resumed", JOB),
+    post("/api/pause", "Requests that the workers of a job stop, so that it can be resumed", JOB),
     post("/api/due", "Makes the items of a job due now that wait for their next attempt", JOB),
-    get("/api/cancel", "How many items have not ended", JOB),
+    get("/api/cancel", "The number of items that have not ended", JOB),
     post("/api/cancel", "Ends a job: what is left of it is skipped", JOB),
     get("/api/jobs/session", "The token of forms, and its cookie", &[]),
 ];
@@ -129,13 +129,13 @@ pub(crate) fn openapi(groups: &[PageGroup]) -> Value {
 
 fn operation(method: &str, summary: &str, fields: &[(&str, &str)]) -> Value {
     let error = json!({
-        "description": "Why not, and what to do",
+        "description": "The reason, and what to do",
         "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
     });
     let mut operation = json!({
         "summary": summary,
         "security": [{}, { "token": [] }],
-        "responses": { "200": { "description": "What was asked for" }, "default": error },
+        "responses": { "200": { "description": "The result" }, "default": error },
     });
     if method == "get" {
         let parameter = |(name, about): &(&str, &str)| json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } });

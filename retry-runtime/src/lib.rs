@@ -111,8 +111,6 @@ mod call;
 pub mod retrier;
 #[cfg(feature = "tower")]
 pub mod tower;
-#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
-pub mod reqwest_middleware;
 #[cfg(feature = "testing")]
 pub mod testing;
 // Only for reading: `tests` compiles its examples, with the crates that they use.
@@ -215,6 +213,9 @@ pub use retrier::config::{
 };
 #[doc(inline)]
 pub use retrier::durable;
+#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+#[doc(inline)]
+pub use tower::reqwest_middleware;
 
 pub use outcome::Missing;
 pub use outcome::error::{Interrupted, Reason, RetryError};

@@ -54,8 +54,8 @@ pub mod requests;
 pub mod responses;
 mod layer;
 mod service;
+#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
+pub mod reqwest_middleware;
 
 pub use layer::RetryLayer;
-#[cfg(all(feature = "reqwest-middleware-0_5", not(target_arch = "wasm32")))]
-pub(crate) use service::call;
 pub use service::{RetryFuture, RetryService};

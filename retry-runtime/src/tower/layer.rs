@@ -171,7 +171,7 @@ impl<D, Kind, R> RetryLayer<D, Kind, R> {
     }
 
     /// Creates the request for a further attempt as `requests` does.
-    pub(crate) fn repeating<C>(self, requests: C) -> RetryLayer<D, Kind, R, C> {
+    pub(super) fn repeating<C>(self, requests: C) -> RetryLayer<D, Kind, R, C> {
         let Self { retrier, kind, .. } = self;
         RetryLayer { retrier, requests, kind }
     }

@@ -54,12 +54,12 @@ impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
 }
 
 /// The request of a call, for as long as it may be sent again.
-pub(crate) struct Supply<Q> {
+pub(super) struct Supply<Q> {
     left: Option<Q>,
 }
 
 impl<Q> Supply<Q> {
-    pub(crate) fn new(request: Q) -> Self {
+    pub(super) fn new(request: Q) -> Self {
         Self { left: Some(request) }
     }
 

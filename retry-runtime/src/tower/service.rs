@@ -305,7 +305,7 @@ enum Begins<S, Q> {
 /// value. The retrier makes all decisions.
 //
 // A block, because an `async fn` would keep its arguments twice.
-pub(crate) fn call<S, Q, D, Kind, R, C>(
+pub(super) fn call<S, Q, D, Kind, R, C>(
     layer: Arc<RetryLayer<D, Kind, R, C>>,
     service: S,
     mut supply: Supply<Q>,

@@ -43,14 +43,15 @@ use ::reqwest::{Request, Response};
 use ::reqwest_middleware::{Error, Middleware, Next, Result};
 use tower_service::Service;
 
+use super::RetryLayer;
+use super::requests::{Requests, Supply};
+use super::responses::ClassifyResponse;
+use super::service::call;
 use crate::base::sealed::Sealed;
 use crate::base::sync::unpoisoned;
 use crate::http::StatusError;
 use crate::outcome::error::RetryError;
 use crate::retrier::{Decider, Readable, Retrier, Values};
-use crate::tower::requests::{Requests, Supply};
-use crate::tower::responses::ClassifyResponse;
-use crate::tower::{RetryLayer, call};
 
 /// A middleware whose calls are calls of one [`Retrier`], whose breaker and quota all requests of
 /// the client share.

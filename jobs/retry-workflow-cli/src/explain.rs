@@ -13,14 +13,6 @@ use retry_runtime::Policy;
 pub(crate) use self::picture::picture;
 pub(crate) use self::walk::{Walk, WalkEnd};
 
-/// A policy of a workflow file.
-#[derive(Clone, Debug)]
-pub(crate) struct NamedPolicy {
-    /// The step or task that it belongs to.
-    pub(crate) name: String,
-    pub(crate) policy: Policy,
-}
-
 /// Everything that is shown of a policy in a terminal of this width.
 pub(crate) fn text(policy: &Policy, width: usize) -> Vec<String> {
     let walk = Walk::new(policy);

@@ -47,23 +47,23 @@ pub(super) fn explain(
 
 fn explain_file(file: &Path, screen: &mut Screen) -> Result<(), CommandError> {
     let width = screen.width.unwrap_or(80);
-    let policies = files::policies(file)?;
+    let policies = files::read(file)?.policies();
     if policies.is_empty() && !screen.json {
         screen.line("nothing in this file is retried: only steps with a `retry_config` are")?;
     }
-    for (i, named) in policies.into_iter().enumerate() {
+    for (i, (name, policy)) in policies.iter().enumerate() {
         if screen.json {
-            let mut object = as_json(&named.policy);
-            object["name"] = json!(named.name);
+            let mut object = as_json(policy);
+            object["name"] = json!(name);
             screen.object(&object)?;
             continue;
         }
         if i > 0 {
             screen.line("")?;
         }
-        let heading = screen.paint(Tone::Heading, one_line(&named.name));
+        let heading = screen.paint(Tone::Heading, one_line(name));
         screen.line(heading)?;
-        screen.lines(explain::text(&named.policy, width))?;
+        screen.lines(explain::text(policy, width))?;
     }
     Ok(())
 }

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
-use crate::explain::NamedPolicy;
 use crate::file::{self, FileError, WorkflowFile};
 use crate::terminal::text::{count, one_line};
 
@@ -101,10 +100,4 @@ fn places(error: &FileError) -> Vec<serde_json::Value> {
         json!({ "line": line, "column": column, "message": message })
     };
     error.mistakes().map(place).collect()
-}
-
-/// The policies of a file, to be explained.
-pub(super) fn policies(path: &Path) -> Result<Vec<NamedPolicy>, CommandError> {
-    let policies = read(path)?.policies();
-    Ok(policies.into_iter().map(|(name, policy)| NamedPolicy { name, policy }).collect())
 }

@@ -123,15 +123,17 @@ pub(crate) fn read(
         Some(format) => format,
         None => sniffed(&mut *input.reader, path).map_err(|error| failed(&input, &error))?,
     };
+    let found = || InputEnd { was_found: true, list_inside: None };
     let read = match format {
-        Format::Json => return json(input, path, each),
-        Format::JsonLines => json_lines(input, each),
-        Format::Csv => csv(input, each),
-        Format::Lines => lines(input, each),
+        Format::Json => json(input, path, each),
+        Format::JsonLines => json_lines(input, each).map(|()| found()),
+        Format::Csv => csv(input, each).map(|()| found()),
+        Format::Lines => lines(input, each).map(|()| found()),
     };
     match read {
+        Ok(end) => Ok(end),
         Err(Halt::Failed(error)) => Err(error),
-        Ok(()) | Err(Halt::Enough) => Ok(InputEnd { was_found: true, list_inside: None }),
+        Err(Halt::Enough) => Ok(found()),
     }
 }
 
@@ -264,18 +266,14 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd, FileError> {
+fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd, Halt> {
     let Opened { reader, name, is_file, .. } = input;
     let Some(names) = path.streamed() else {
         let document = document(reader, &name, is_file)?;
         let was_found = path.lost(&document, "it").is_none();
         for (position, node) in (1..).zip(path.find(&document)) {
             let place = ItemPlace::Path(node.location().to_string());
-            match each(Item { position, place, value: node.node().clone() }) {
-                Ok(()) => {}
-                Err(Halt::Enough) => break,
-                Err(Halt::Failed(error)) => return Err(error),
-            }
+            each(Item { position, place, value: node.node().clone() })?;
         }
         return Ok(InputEnd { was_found, list_inside: None });
     };
@@ -287,7 +285,7 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd,
     let read = down.deserialize(&mut deserializer);
     let end = match (walk.halted.take(), read) {
         (Some(Halt::Enough), _) => Ok(()),
-        (Some(Halt::Failed(error)), _) => return Err(error),
+        (Some(failed), _) => return Err(failed),
         (None, Err(error)) => Err((error, None)),
         (None, Ok(())) => deserializer.end().map_err(|error| {
             let what = "something follows its end: write a single list of all items, or name the \
@@ -298,8 +296,8 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<InputEnd,
     let DocumentWalk { was_found, list_inside, .. } = walk;
     match end {
         Ok(()) => Ok(InputEnd { was_found, list_inside }),
-        Err(_) if reader.get_ref().is_empty => Err(empty(&name)),
-        Err((error, what)) => Err(no_json(&name, is_file, &error, what)),
+        Err(_) if reader.get_ref().is_empty => Err(empty(&name).into()),
+        Err((error, what)) => Err(no_json(&name, is_file, &error, what).into()),
     }
 }
 

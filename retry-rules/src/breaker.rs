@@ -542,7 +542,7 @@ impl BreakerConfig {
         self.failure_rate.is_some() || self.slow_calls.is_some()
     }
 
-    /// Returns `true` if consecutive failures open the breaker: if a rate is not set, or if
+    /// Returns `true` if consecutive failures open the breaker: if no rate is set, or if
     /// [`failure_threshold`](Self::failure_threshold) is set as well.
     pub const fn is_by_streak(&self) -> bool {
         self.failure_threshold.is_some() || !self.is_by_rate()

@@ -123,7 +123,7 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
 ];
 
-/// Settings of hedges, likewise.
+/// Settings of hedges: what to write, in a sentence.
 pub const HEDGE_ADVICE: &[ForeignName] = &[
     ("delay wait", "write `after = \"200ms\"`"),
     (
@@ -275,7 +275,7 @@ pub fn in_file(cure: &str) -> String {
     }
 }
 
-/// Returns whether a word counts retries elsewhere.
+/// Returns whether a word counts retries elsewhere; the setting here counts attempts.
 pub fn counts_retries(word: &str) -> bool {
     rows(word, &[RETRIES]).next().is_some()
 }

@@ -19,7 +19,7 @@ use self::jitter::Jitter;
 
 /// The number of calls in all, the first included.
 ///
-/// A limit exists or does not exist, so no variant will be added: match it exhaustively.
+/// Attempts are limited or not, so no variant will be added: match it exhaustively.
 ///
 /// ```
 /// use retry_rules::{Attempts, Policy};

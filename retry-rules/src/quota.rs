@@ -3,11 +3,10 @@
 /// The costs of retries and the refunds of successes.
 ///
 /// The idea comes from the AWS SDKs' [standard retry
-/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html): a
-/// retry costs several successes, so that an outage does not multiply the load. The
-/// numbers are from its first generation, of 2019. The 2026 one
-/// (`AWS_NEW_RETRIES_2026`) charges 14 for a retry and still 5 after throttling:
-/// `retry_cost(14).timeout_cost(14).throttling_cost(5)`.
+/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html): a retry
+/// costs several successes, so that an outage does not multiply the load. The numbers are from its
+/// first generation, from 2019 on. The 2026 one (`AWS_NEW_RETRIES_2026`) charges 14 for a retry and
+/// still 5 after throttling: `retry_cost(14).timeout_cost(14).throttling_cost(5)`.
 ///
 /// | setting | default |
 /// | --- | --- |

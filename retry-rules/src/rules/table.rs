@@ -471,7 +471,7 @@ pub(super) const fn initial_above_max(policy: &Policy) -> bool {
     }
 }
 
-/// Returns whether waits that only a maximum ends have none.
+/// Returns whether the waits have no maximum, although only a maximum bounds them.
 pub(super) const fn max_delay_unlimited(policy: &Policy) -> bool {
     let needs_end = is_decorrelated(policy) || matches!(policy.backoff, Backoff::Custom(_));
     needs_end && matches!(policy.max_delay, Bound::Unlimited)

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     pub(crate) breaker: Option<Breaker>,
     pub(crate) quota: Option<Expr>,
     pub(crate) on_failure: OnFailure,
-    /// Makes what the caller gets of the last error.
+    /// The function that maps the last error for the caller.
     pub(crate) map_error: Option<Expr>,
     pub(crate) on_retry: Option<Expr>,
     /// The level of the event `gave up`, as a variant of `LogLevel`.

@@ -21,7 +21,7 @@ use crate::value::runtime::{RuntimeExpr, Scope, ValueKind};
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
-    /// The way to evaluate it, if it is known only at runtime.
+    /// The expression to evaluate, if it is known only at runtime.
     pub(crate) runtime: Option<Box<RuntimeExpr>>,
 }
 
@@ -40,8 +40,8 @@ impl<T> Value<T> {
 }
 
 impl Scope {
-    /// The value of an option: evaluated if it is known only at runtime, and otherwise passed to
-    /// `read`.
+    /// Returns the value of an option: evaluated if it is known only at runtime, and otherwise
+    /// passed to `read`.
     pub(crate) fn value<T>(
         &mut self,
         kind: ValueKind,
@@ -268,7 +268,8 @@ impl Literal for Duration {
 impl Literal for f64 {
     fn literal(self) -> Option<TokenStream> {
         let (sign, number) = ((self < 0.0).then(|| quote!(-)), self.abs());
-        // What is not representable, such as `1e400`, breaks a rule, or the compiler rejects it.
+        // An infinite number, such as `1e400`, has no token: it breaks a rule, or the compiler
+        // rejects it.
         number.is_finite().then(|| quote!(#sign #number))
     }
 }

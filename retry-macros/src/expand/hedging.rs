@@ -10,7 +10,7 @@ use crate::options::hedge::HedgeDelay;
 use crate::tokens::hygiene::quote;
 
 impl Expansion<'_> {
-    /// Returns when attempts are hedged, read once for each call.
+    /// Writes the binding of the time at which attempts are hedged, read once for each call.
     pub(super) fn bind_hedging(&self) -> Option<TokenStream> {
         let by = self.hedge_delay?;
         let call_context = self.bare_call_context();

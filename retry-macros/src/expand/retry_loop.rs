@@ -150,7 +150,7 @@ impl Expansion<'_> {
         Some(quote!(let mut cancel = ::core::pin::pin!(#cancel);))
     }
 
-    /// Passes to the context whether the call has been cancelled.
+    /// Writes the call that passes to the context whether the call has been cancelled.
     fn cancelled(&self) -> Option<TokenStream> {
         self.args.cancel.as_ref()?;
         let is_cancelled = is_cancelled();

@@ -34,7 +34,7 @@ pub(crate) enum HedgeDelay {
 
 /// The delay before a hedge.
 enum After {
-    /// The delay of the value of `policy`.
+    /// The delay in the value of `policy`, which alone determines it.
     Policy,
     Never,
     Time(Value<Duration>),
@@ -72,7 +72,7 @@ impl HedgeArg {
         }
     }
 
-    /// Returns the way to evaluate the delay, if it is known only at runtime.
+    /// Returns the expression of the delay, if it is known only at runtime.
     pub(crate) fn runtime(&self) -> Option<&RuntimeExpr> {
         match &self.after {
             After::Time(time) => time.runtime.as_deref(),

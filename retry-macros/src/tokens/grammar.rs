@@ -26,7 +26,7 @@ pub(crate) fn skip_to_comma(input: ParseStream) {
             return;
         }
     }
-    // The last value has no comma.
+    // The last value may have no comma.
     drop(input.parse::<Token![,]>());
 }
 

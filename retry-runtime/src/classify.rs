@@ -169,8 +169,8 @@ impl<T: Classify + ?Sized> Classify for Arc<T> {
     }
 }
 
-/// Implements [`Classify`] for the types that are [`KnownError`], by their whole chain: a type without a
-/// class of its own leaves it to what it wraps.
+/// Implements [`Classify`] for the types that are [`KnownError`], by their whole chain: a type
+/// without a class of its own leaves it to what it wraps.
 macro_rules! classify_by_chain {
     // `StatusError` decides alone.
     ("http": $Type:ty) => {};
@@ -213,7 +213,7 @@ clients::for_each_client!(classify_by_chain);
 /// | [`std::io::Error`], by its kind: `ConnectionRefused` | network and connect |
 /// | `ConnectionReset`, `ConnectionAborted`, `NotConnected`, `BrokenPipe`, `HostUnreachable`, `NetworkUnreachable`, `NetworkDown`, `AddrNotAvailable` (no free local port), `UnexpectedEof` (the peer hung up in mid-message) | network |
 /// | `TimedOut`, `WouldBlock` (what a blocking socket reports when its read timeout expires) | timeout |
-/// | `Other`, and kinds that have no name yet, such as that of a failed DNS lookup | not known: the wrapped error, or the text, decides |
+/// | `Other`, and kinds that have no name yet, such as the kind of a failed DNS lookup | not known: the wrapped error, or the text, decides |
 /// | any other kind | none |
 /// | [`tokio::time::error::Elapsed`] | timeout |
 /// | [`Interrupted`] by a timeout or deadline | timeout |

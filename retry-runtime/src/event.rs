@@ -38,7 +38,7 @@ pub enum Event<'a> {
         name: &'a Name,
         /// The attempt that failed; the first is 1.
         attempt: u32,
-        /// The number of attempts the policy allows.
+        /// The number of attempts that the policy allows.
         attempts: Attempts,
         /// The length of the wait before the next attempt.
         wait: Duration,
@@ -64,7 +64,7 @@ pub enum Event<'a> {
         name: &'a Name,
         /// The reason for giving up.
         reason: Reason,
-        /// The number of attempts were made.
+        /// The number of attempts that were made.
         attempts: u32,
         /// The sum of the waits.
         waited: Duration,
@@ -124,7 +124,7 @@ pub enum Event<'a> {
         retries: u32,
         /// The name of the inner function, or the last one if there are several.
         inner: &'a Name,
-        /// The number of attempts were made inside these retries.
+        /// The number of attempts that were made inside these retries.
         inner_attempts: u32,
     },
     /// The policy of a function was changed at runtime.
@@ -153,7 +153,7 @@ pub enum Event<'a> {
     ManyDelayLists {
         /// The name of the function.
         name: &'a Name,
-        /// The number of lists are kept.
+        /// The number of lists that are kept.
         lists: usize,
     },
     /// The policy of a function is known only at runtime and has a `timeout`, which is ignored:

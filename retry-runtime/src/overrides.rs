@@ -125,8 +125,8 @@ impl Overrides {
     /// function `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
     ///
     /// In a variable, a name is written in capitals, with `_` for anything that is neither a letter
-    /// nor a digit; the values are those of [`from_pairs`](Self::from_pairs). Each variable with
-    /// the prefix must be one of these: if `RETRY_` is taken, choose
+    /// nor a digit; the values are as in [`from_pairs`](Self::from_pairs). Each variable with the
+    /// prefix must be one of these: if `RETRY_` is taken, choose
     /// [another](Self::from_env_with_prefix). Variables of the command `retry-workflow`, such as
     /// `RETRY_WORKFLOW_JOB`, are ignored.
     ///
@@ -138,8 +138,8 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// Lists all mistakes, each with its variable: those of [`from_pairs`](Self::from_pairs), and
-    /// variables that could mean several functions.
+    /// Lists all mistakes, each with its variable: the mistakes of [`from_pairs`](Self::from_pairs),
+    /// and variables that could mean several functions.
     pub fn from_env() -> Result<Self, OverridesError> {
         Self::from_env_with_prefix("RETRY_")
     }
@@ -155,13 +155,13 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// The same as those of [`from_env`](Self::from_env).
+    /// The errors of [`from_env`](Self::from_env).
     pub fn from_env_with_prefix(prefix: &str) -> Result<Self, OverridesError> {
         env::real(prefix).map(Self::new)
     }
 
-    /// Reads changes as [`from_env`](Self::from_env) does, from the given variables instead of
-    /// those of the process.
+    /// Reads changes as [`from_env`](Self::from_env) does, from the given variables instead of the
+    /// variables of the process.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -180,7 +180,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// The same as those of [`from_env`](Self::from_env).
+    /// The errors of [`from_env`](Self::from_env).
     pub fn from_vars<N, V>(
         prefix: &str,
         vars: impl IntoIterator<Item = (N, V)>,

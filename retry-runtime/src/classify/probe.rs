@@ -201,7 +201,7 @@ pub const fn lenient<E>(error: &E) -> ByItself<'_, E, false> {
     ByItself::above(error)
 }
 
-/// The second place of a rung: its own methods come first.
+/// The methods of a rung in the second place: method resolution tries its own methods first.
 pub trait Rung<'a> {
     /// Probes the error.
     fn __probe(&self) -> Probed<'a>;

@@ -131,7 +131,7 @@ pub struct Transition {
     pub from: State,
     /// The new state; never the same as `from`.
     pub to: State,
-    /// Why.
+    /// The reason.
     pub cause: Cause,
     /// The text of the failure that opened it, if known.
     pub error: Option<Arc<str>>,

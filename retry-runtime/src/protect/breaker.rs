@@ -104,7 +104,7 @@ pub struct CircuitBreaker {
     /// without the lock.
     open_until: AtomicU64,
     streak: Streak,
-    /// Set if a call came since this was last asked; written only if calls are noted.
+    /// Set if a call came since this was last read; written only if calls are noted.
     called: AtomicBool,
     /// Set if rates are measured over a span of time, as `config` says.
     window_is_of_time: bool,
@@ -144,7 +144,7 @@ impl fmt::Debug for TransitionListener {
 /// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
 
-/// The fields that a closed breaker with a streak does not need.
+/// The fields that a closed breaker that counts consecutive failures does not need.
 #[repr(C)]
 struct LockedState {
     /// Successful calls, if rates decide, and successful probes.

@@ -89,7 +89,7 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
         };
         let last = match make().downcast::<E>() {
             Ok(error) => Some(*error),
-            // What the function itself returns.
+            // The error that the function itself returns.
             Err(other) => other.downcast::<RetryError<E>>().ok().and_then(|it| it.into_last()),
         };
         match last {

@@ -51,7 +51,7 @@ fn of_source(status: &Status, source: &(dyn Error + 'static)) -> Option<Class> {
 /// The class of a status with one of these codes, by itself.
 fn own(status: &Status) -> Class {
     match status.code() {
-        // The form of tonic's own `TimeoutExpired`.
+        // The status into which tonic turns its own `TimeoutExpired`.
         Code::Cancelled if status.message() == "Timeout expired" => Class::TIMEOUT,
         Code::Cancelled => Class::empty(),
         // If a proxy answered instead of the service, tonic puts its HTTP status here.

@@ -13,7 +13,7 @@ struct Probe {
 pub(super) struct Probes {
     /// Probes that have not reported yet, ordered by id and hence by time.
     pending: VecDeque<Probe>,
-    /// The number of of them, counted from the front, have lost their slots to others.
+    /// The number of them, counted from the front, that have lost their slots to others.
     overdue: usize,
     next_id: u64,
     successes: u32,

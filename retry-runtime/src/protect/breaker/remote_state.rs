@@ -161,8 +161,8 @@ impl CircuitBreaker {
     }
 }
 
-/// `span` from now, as a [`clock_nanos`] time. Capped below [`FOR_EVER`], because only a forced
-/// state has no end.
+/// Returns the time `span` from now, as a [`clock_nanos`] time. Capped below [`FOR_EVER`], because
+/// only a forced state has no end.
 fn after(span: Duration) -> u64 {
     clock_nanos::now().saturating_add(clock::nanos_of(span)).min(FOR_EVER - 1)
 }

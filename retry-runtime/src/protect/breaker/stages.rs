@@ -17,8 +17,7 @@ const SHARES: [u64; 4] = [1, 5, 25, 50];
 /// Source: Knuth, "The Art of Computer Programming", volume 3, 6.4 (Fibonacci hashing).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The stage that the breaker is in. Times are those of
-/// [`clock_nanos`](crate::protect::clock_nanos).
+/// The stage that the breaker is in. Times are [`clock_nanos`](crate::protect::clock_nanos) times.
 pub(super) struct Stages {
     stage: u32,
     began: u64,

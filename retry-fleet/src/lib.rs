@@ -55,8 +55,8 @@
 //!
 //! - It *opens everywhere* once the share `opens_at` of the members that called it in the last
 //!   10 s have opened it themselves: at least two, unless there is only one. A bad node therefore
-//!   harms nobody else. A rejected call counts as a call, and a member that has opened the breaker
-//!   counts as a caller.
+//!   harms no other member. A rejected call counts as a call, and a member that has opened the
+//!   breaker counts as a caller.
 //! - It stays open everywhere for the breaker's own open time (`timeout`, `timeout_growth`). Then
 //!   *one member at a time probes*: one that has rejected calls in the last second asks for
 //!   permission, and its next calls are the probes, one after another, until
@@ -64,8 +64,8 @@
 //!   within 2 s goes to another member.
 //! - The verdict *closes it for all* within a second, each at a random moment; or opens it
 //!   everywhere once more.
-//! - Being open everywhere is a *lease with an end*: if nobody has probed by 10 s after the open
-//!   time, each member decides alone. So does one that is cut off.
+//! - Being open everywhere is a *lease with an end*: if no member has probed by 10 s after the
+//!   open time, each member decides alone. A member that is cut off decides alone as well.
 //!
 //! What a person has forced on one member (`force_open`, `force_closed`) stays, and does not open
 //! the breaker elsewhere.
@@ -104,7 +104,7 @@
 //! | calls in the first 30 s of it | 3,400 | 9,100 |
 //! | calls in the next 30 s | 6 | 5,500 |
 //! | it answers again: closed, median and 99th | 3.3 s, 3.7 s | 3.7 s, 16.5 s |
-//! | 50 bad nodes in 1,000 | open their own, and nobody else's | |
+//! | 50 bad nodes in 1,000 | open their own breakers, and no others | |
 //! | all restart in the middle of an outage | 2 calls in 12 s: they know it from the beginning | |
 //! | half of them cannot reach the hub | 940 calls in 20 s of outage, as 500 alone; closed 5.9 s (those with the hub) and 14.2 s (those without) after its end, 99th | |
 //! | requests to the hub | 2.9/s for each member | none |

@@ -54,7 +54,7 @@ pub enum FleetEvent<'a> {
         fleet: &'a str,
         /// The breaker's name.
         breaker: &'a str,
-        /// The number of members call it, and how many of them have opened it.
+        /// The number of members that call it, and how many of them have opened it.
         tally: Tally,
         /// The time for which the breaker rejects all calls.
         open_time: Duration,

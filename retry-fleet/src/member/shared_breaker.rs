@@ -259,8 +259,8 @@ impl SharedBreaker {
         if known == self.followed {
             return;
         }
-        // A smaller epoch means that the hub has lost its memory. That it has no record of an
-        // opening then gives no information about the dependency.
+        // A smaller epoch means that the hub has lost its memory. It then has no record of an
+        // opening, whatever the state of the dependency is.
         let known = known.filter(|(epoch, _)| *epoch <= record.epoch);
         let breaker = self.breaker.as_ref();
         let snapshot = breaker.snapshot();

@@ -35,7 +35,7 @@ pub(crate) struct SharedQuota {
     /// The tokens in the bucket after the last renewal.
     held_then: u32,
     renew_at: Instant,
-    /// The time of the next request, after there was not enough.
+    /// The time of the next request for more tokens, after there were not enough.
     retry_at: Instant,
 }
 

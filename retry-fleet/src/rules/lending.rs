@@ -36,7 +36,7 @@ pub struct Ask {
     pub acknowledged: u64,
     /// The capacity of the whole bucket, for all members together.
     pub capacity: u32,
-    /// The number of tokens per second the whole bucket gains over time.
+    /// The number of tokens per second that the whole bucket gains over time.
     pub refill_per_sec: f64,
     /// The part of the capacity that the member holds now.
     pub held: u32,
@@ -68,7 +68,7 @@ pub struct LastGrant {
 /// The hub's state of a bucket and of the *other* members when a member asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Book {
-    /// The number of live members the fleet has, including the one that asks.
+    /// The number of live members of the fleet, including the one that asks.
     pub members: u32,
     /// The tokens that are not lent.
     pub tokens: f64,
@@ -84,7 +84,7 @@ pub struct Book {
     pub last: LastGrant,
 }
 
-/// The part that a member is lent, and the hub's record of it.
+/// The part that is lent to a member, and the hub's record of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// The part of the capacity that it may hold. If that is less than it held, its lease is not

@@ -1,6 +1,6 @@
 //! The rule that opens a breaker everywhere: a sufficient share of its callers have opened it.
 
-/// The number of live members that called a breaker lately, and of those that opened it.
+/// The number of live members that called a breaker lately, and how many of them have opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The members that have called it lately. A rejected call counts as a call, and every member

@@ -79,7 +79,7 @@ pub(crate) struct Options {
     /// The duration of this worker's lease of a claimed item, unless it is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
-    /// The number of attempts start per unit of time, of all workers together.
+    /// The number of attempts that start per unit of time, of all workers together.
     pub(crate) rate: Option<Rate>,
     pub(crate) key_limits: Vec<KeyLimit>,
     /// The priority of a new item.

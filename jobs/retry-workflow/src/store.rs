@@ -330,8 +330,8 @@ pub trait Store: Send + Sync + 'static {
     /// the item counts as skipped, so that it is not added again.
     fn purge<'a>(&'a self, filter: &'a Filter) -> StoreFuture<'a, u64>;
 
-    /// Makes up to `max` items of a job due at `now` that are pending and would be due later, and
-    /// returns how many.
+    /// Makes up to `max` items of a job due at `now`: pending items that `which` selects, and that
+    /// would be due later. Returns how many.
     fn make_due<'a>(
         &'a self,
         job: &'a str,

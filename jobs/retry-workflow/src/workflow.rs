@@ -430,7 +430,7 @@ impl<D> Workflow<D> {
     /// ```
     ///
     /// # Errors
-    /// There is no such job, or one of the errors of [`run`](Self::run).
+    /// The job does not exist, or one of the errors of [`run`](Self::run).
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).

@@ -17,9 +17,9 @@ const BATCH: usize = 200;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The number of items were added.
+    /// The number of items that were added.
     pub new: u64,
-    /// The number of were there already, by job and id, and were left unchanged.
+    /// The number of items that were there already, by job and id, and were left unchanged.
     pub known: u64,
 }
 
@@ -40,7 +40,7 @@ pub enum ImportError {
     Read {
         /// The number of the line.
         line: u64,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The store cannot be written.

@@ -175,7 +175,7 @@ impl Engine {
         self.leases.add(lease, is_started, until);
     }
 
-    /// Returns when to claim again what waited for its key.
+    /// Schedules the next claim of items that waited for their keys.
     pub(super) fn claim_keyed_soon(&mut self) {
         if let Some(keys) = self.keys.as_ref().filter(|_| self.claim_at.is_none())
             && !self.is_idle()

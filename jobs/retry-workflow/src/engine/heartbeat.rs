@@ -24,7 +24,7 @@ pub(super) struct Heartbeat {
 /// The state of the job's record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beat {
-    /// The number of items dead workers held.
+    /// The number of items that dead workers held.
     pub(super) freed: u64,
     pub(super) request: Option<Request>,
     /// The other workers.

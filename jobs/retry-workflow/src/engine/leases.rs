@@ -29,7 +29,7 @@ pub(super) struct Leases {
     /// Items that no handler works on yet, and the size of their payloads in bytes.
     ready: VecDeque<Ready>,
     ready_bytes: usize,
-    /// The number of of these the store has as started.
+    /// The number of these that the store has as started.
     ready_started: usize,
     /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,

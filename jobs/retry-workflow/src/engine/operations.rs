@@ -26,7 +26,7 @@ pub(super) struct JobPoll {
     /// The number of changes there had been before.
     pub(super) changes: u64,
     pub(super) overview: Overview,
-    /// Set if what waits to be leased for the first time was counted.
+    /// Set if the items that wait to be leased for the first time were counted.
     pub(super) with_waiting: bool,
     /// Set if it is one of those that come every second.
     pub(super) is_regular: bool,

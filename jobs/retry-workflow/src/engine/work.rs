@@ -120,8 +120,9 @@ pub struct WorkItem<'a> {
     /// The checkpoint of the last attempt, from [`WorkOutcome::Retry`] or
     /// [`WorkOutcome::Postponed`]: JSON; `None` in the first attempt of a run.
     pub checkpoint: Option<String>,
-    /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record have
-    /// waited. A wait that [`Job::make_due`](crate::Job::make_due) cut short counts up to then.
+    /// The time that this run's [postponed](WorkOutcome::Postponed) attempts that left a record
+    /// have waited. A wait that [`Job::make_due`](crate::Job::make_due) cut short counts up to
+    /// then.
     pub postponed: Duration,
 }
 

@@ -142,7 +142,7 @@ pub enum Selection {
     Items {
         /// The largest number of items.
         max: usize,
-        /// The number of of them, the first ones, start at once; the others wait for a free slot.
+        /// The number of them, the first ones, that start at once; the others wait for a free slot.
         starts: usize,
     },
     /// One [suspect](Lease::is_suspect), which starts at once: the caller works on nothing else
@@ -222,11 +222,11 @@ pub struct Lease {
     pub run: u32,
     /// The number of this attempt within the run; the first is 1.
     pub attempt: u32,
-    /// The number of leases have expired unsettled after the item was started, since one was last
-    /// settled: each was an attempt, and has a row in the history.
+    /// The number of leases that have expired unsettled after the item was started, since one was
+    /// last settled: each was an attempt, and has a row in the history.
     pub lost: u32,
-    /// The number of leases have expired unsettled before the item was started, since one was last
-    /// settled: their worker died before it came to this item.
+    /// The number of leases that have expired unsettled before the item was started, since one was
+    /// last settled: their worker died before it came to this item.
     pub dropped: u32,
     /// The checkpoint that the last attempt left.
     pub checkpoint: Option<String>,
@@ -271,7 +271,7 @@ pub const SUSPECT_AFTER: u32 = 2;
 pub struct Start {
     /// The lease.
     pub lease: LeaseKey,
-    /// When.
+    /// The time at which it began.
     pub at: Timestamp,
 }
 

@@ -12,10 +12,10 @@ use crate::item::signature::Signature;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// The number of of its items are in each state.
+    /// The number of its items in each state.
     pub counts: Counts,
-    /// The number of items wait to be leased for the first time, counted up to a limit. Items that
-    /// were re-driven, or imported after an attempt, do not count.
+    /// The number of items that wait to be leased for the first time, counted up to a limit. Items
+    /// that were re-driven, or imported after an attempt, do not count.
     pub waiting: u64,
     /// The time at which the next item can be claimed, suspects included: it is due, or its lease
     /// expires.
@@ -52,7 +52,8 @@ pub struct Group {
     pub example: String,
     /// Its message.
     pub message: String,
-    /// The number of of them ended in each hour, the oldest first; hours without any are left out.
+    /// The number of them that ended in each hour, the oldest first; hours without any are left
+    /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hours: Vec<HourCount>,
 }
@@ -145,7 +146,7 @@ pub struct Minute {
     pub skipped: u64,
     /// Attempts that ended, as rows of the history; lost ones do not count.
     pub attempts: u64,
-    /// The number of of these failed.
+    /// The number of these that failed.
     pub failed: u64,
 }
 

@@ -18,7 +18,7 @@ pub struct Pattern {
     pub advice: &'static str,
 }
 
-/// The number of failures with one signature that is a pattern.
+/// The number of failures with one signature from which on they are a pattern.
 const MANY: u64 = 3;
 
 impl Pattern {

@@ -117,7 +117,7 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// Somebody works on the job, or did so during the copy; the other store has a different job
+    /// A worker works on the job, or did so during the copy; the other store has a different job
     /// with this id; one of the stores fails.
     pub async fn copy(&self, from: &dyn Store, to: &dyn Store) -> Result<Copied, CopyError> {
         let id = self.id.clone();

@@ -91,7 +91,7 @@ pub enum WorkflowError {
     Item {
         /// Its id.
         item: String,
-        /// Why.
+        /// The reason.
         source: Arc<serde_json::Error>,
     },
     /// The tasks do not form a valid graph.

@@ -27,7 +27,7 @@ pub struct ItemFailure {
     pub payload: String,
     /// The run.
     pub run: u32,
-    /// The number of attempts the run made.
+    /// The number of attempts that the run made.
     pub attempt: u32,
     /// The worker that made the last one.
     pub worker: Arc<str>,
@@ -191,7 +191,7 @@ pub enum JobEvent<'a> {
     /// No further item is started; running ones finish.
     #[non_exhaustive]
     Stopping {
-        /// Why.
+        /// The reason.
         reason: &'a StopReason,
     },
 }

@@ -14,10 +14,10 @@
 //! report the same items, so take the `max` of them, and the `sum` of handlers and attempts.
 //!
 //! A duration is recorded when its attempt ends, whether it failed or not; a step that succeeds
-//! counts as well, although it has no row in the history. Of each job, the first 100 steps are told
-//! apart; further ones are the step `other`. To aggregate durations over several processes,
-//! configure buckets in the exporter, such as [`STEP_SECONDS`]: without them, some exporters
-//! produce quantiles instead.
+//! counts as well, although it has no row in the history. Of each job, the first 100 steps have
+//! their own label; further ones are the step `other`. To aggregate durations over several
+//! processes, configure buckets in the exporter, such as [`STEP_SECONDS`]: without them, some
+//! exporters produce quantiles instead.
 //!
 //! The labels are `job_id` and `step_name` because Prometheus uses `job` for what it scrapes, and
 //! `step` is a keyword of its queries. Each job adds 12 series, and for each of its steps as many
@@ -94,7 +94,8 @@ pub(crate) struct JobMetrics {
     steps: BTreeMap<String, Key>,
     /// The time at which the next item can be claimed, as last read from the store.
     next_due: Option<Timestamp>,
-    /// The number of attempts had ended when that number last changed, and when that was.
+    /// The number of attempts that had ended when that number last changed, and the time of the
+    /// change.
     ended: (u64, Timestamp),
 }
 

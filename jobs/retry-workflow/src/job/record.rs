@@ -161,7 +161,7 @@ pub enum JobStatus {
     Finished,
     /// It stopped before its end, and can be resumed.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: StopReason,
     },
 }
@@ -925,7 +925,7 @@ impl Job {
     }
 
     /// Changes the stored record, and retries if another process changes it at the same time.
-    /// Returns the result of the change; `None` if there is no such job.
+    /// Returns the result of the change; `None` if the job does not exist.
     pub(crate) async fn update<T>(
         store: &dyn Store,
         id: &str,

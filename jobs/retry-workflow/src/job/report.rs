@@ -69,7 +69,7 @@ pub struct JobReport {
     /// The time from its beginning to its end, or until now, including time between processes.
     #[serde(serialize_with = "seconds::serialize")]
     pub elapsed: Duration,
-    /// The number of items failed for good, by class.
+    /// The number of items that failed permanently, by class.
     pub classes: BTreeMap<String, u64>,
     /// The same by signature, the largest group first; the smallest ones are omitted if there are
     /// very many.

@@ -27,7 +27,7 @@ use crate::item::record::Filter;
 /// ```
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// The number of changes there were in each job that was ever waited for.
+    /// The number of changes in each job that was ever waited for.
     jobs: Mutex<HashMap<String, watch::Sender<u64>>>,
 }
 

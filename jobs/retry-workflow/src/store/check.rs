@@ -18,7 +18,7 @@ pub struct StoreCheck {
     pub newest: u32,
     /// The size of the store, in bytes.
     pub bytes: u64,
-    /// The number of items the store has.
+    /// The number of items in the store.
     pub items: u64,
     /// The jobs whose counts or summary do not match their items.
     pub disagreements: Vec<Disagreement>,
@@ -64,9 +64,9 @@ pub struct Disagreement {
     /// The summary that counts them, if it is not the counts of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// The number of the count or the summary says there are.
+    /// The number according to the counts of the job or to the summary.
     pub counted: u64,
-    /// The number of there are.
+    /// The number of items that were found.
     pub found: u64,
 }
 

@@ -79,7 +79,7 @@ pub enum StoreError {
     Access {
         /// The store.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The id of an item or a job is longer than [`MAX_ID_BYTES`](crate::store::MAX_ID_BYTES).

@@ -1,4 +1,4 @@
-//! The columns that stores in SQL read, and the values that they stand for, the same in all of them.
+//! The columns that stores in SQL read, and the values that they stand for, the same in each store.
 //!
 //! What readers need of a table is one list of columns and one function that reads them in the same
 //! order. In statements, `@` stands before the name of a table.
@@ -168,7 +168,7 @@ pub fn item<R: SqlRow>(columns: &mut Columns<R>) -> Result<(Cursor, ItemRecord),
 pub const ATTEMPT: &str = "h.outcome, h.run, h.attempt, h.started, h.duration, h.wait, w.name, \
      h.step, h.failure, h.output";
 
-/// Reads [`ATTEMPT`]; `None` if there is no such row.
+/// Reads [`ATTEMPT`]; `None` if the row does not exist.
 pub fn attempt<R: SqlRow>(columns: &mut Columns<R>) -> Result<Option<AttemptRecord>, R::Error> {
     let Some(outcome) = columns.outcome()? else { return Ok(None) };
     Ok(Some(AttemptRecord {

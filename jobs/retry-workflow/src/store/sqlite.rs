@@ -120,7 +120,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Missing`](super::StoreError::Missing) if it does not exist, and those of
+    /// [`Missing`](super::StoreError::Missing) if it does not exist, and the errors of
     /// [`open`](Self::open).
     pub fn open_existing(path: impl AsRef<Path>) -> StoreResult<Self> {
         Self::options().must_exist(true).open(path)
@@ -164,7 +164,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Locked`](super::StoreError::Locked) if another process writes, and those of
+    /// [`Locked`](super::StoreError::Locked) if another process writes, and the errors of
     /// [`open_existing`](Self::open_existing).
     pub fn vacuum(path: impl AsRef<Path>) -> StoreResult<(u64, u64)> {
         let options = Self::options().must_exist(true);

@@ -1,4 +1,5 @@
-//! What jobs read and write in any store: values as JSON, and all items that a filter selects.
+//! The data that jobs read and write in any store: values as JSON, and all items that a filter
+//! selects.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,8 +11,8 @@ use crate::item::record::{Filter, ItemRecord};
 const PAGE: usize = 500;
 
 impl dyn Store + '_ {
-    /// Returns the revision of a value, which is 0 if there is none, and the value if this program
-    /// can read it.
+    /// Returns the revision of a value, which is 0 if it does not exist, and the value if this
+    /// program can read it.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         key: &str,

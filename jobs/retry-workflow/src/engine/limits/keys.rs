@@ -227,8 +227,8 @@ impl KeyLimits {
         }
     }
 
-    /// Forgets what is no longer held, takes starts back that are late, because others may have
-    /// come meanwhile, and has items ask again that have waited for long.
+    /// Forgets items that are no longer held, and takes back starts that are late, because other
+    /// workers may have reserved starts meanwhile. Items that have waited for long ask again.
     pub(in crate::engine) fn tidy(&mut self, is_held: impl Fn(i64) -> bool, now: Timestamp) {
         let lost: Vec<_> = self.items.keys().copied().filter(|item| !is_held(*item)).collect();
         for item in lost {

@@ -154,7 +154,7 @@ impl Pace {
         }
     }
 
-    /// The starts to [`give_back`], if there are any.
+    /// Returns the starts to [`give_back`], with their rate, if there are any.
     pub(in crate::engine) fn unused(&self) -> Option<(Rate, Unused)> {
         let mut unused = self.last;
         if self.reserved.len() > 1 {

@@ -263,7 +263,7 @@ pub async fn what_waits_is_made_due_and_what_is_leased_is_not(store: &Arc<dyn St
     assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
 }
 
-/// Returns when a job is cancelled, pending items are skipped, whether they are due or not.
+/// A cancellation of a job skips pending items, due or not.
 pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d"]).await;

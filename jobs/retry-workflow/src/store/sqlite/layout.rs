@@ -95,8 +95,8 @@ pub(super) fn columns(connection: &Connection) -> Result<BTreeSet<String>> {
 ///   their duration is in. An attempt as a whole has the step `''`. Only the last minutes are kept.
 /// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
 ///   many jobs. Triggers keep it. As in a group, `first` and `last` stay when an item leaves.
-/// - The index `across` finds the jobs that have failures of a kind, those of the last hour first.
-///   Counting on a group does not move it there.
+/// - The index `across` finds the jobs that have failures of a kind, jobs with failures in the
+///   latest hour first. Counting on a group does not move it there.
 const TABLES: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,

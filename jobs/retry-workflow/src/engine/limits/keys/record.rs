@@ -112,7 +112,8 @@ impl KeyState {
         self.take_turn(every * 15 / 16, next + every)
     }
 
-    /// The turn of an item, from `first` on: items that wait for the same key take turns.
+    /// Reserves the next turn for an item, from `first` on: items that wait for the same key take
+    /// turns.
     fn take_turn(&mut self, every: Duration, first: Timestamp) -> Timestamp {
         let turn = first.max(self.turn);
         self.turn = turn + every;

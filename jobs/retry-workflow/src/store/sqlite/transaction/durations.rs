@@ -48,7 +48,7 @@ pub(super) fn write(
 struct StepNames {
     job: i64,
     minute: i64,
-    /// The number of there are, if that was asked for before.
+    /// The number of these names, once it was read.
     known: Option<usize>,
 }
 

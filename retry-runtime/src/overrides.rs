@@ -138,8 +138,8 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// Lists all mistakes, each with its variable: the mistakes of [`from_pairs`](Self::from_pairs),
-    /// and variables that could mean several functions.
+    /// Lists all mistakes, each with its variable: the mistakes of
+    /// [`from_pairs`](Self::from_pairs), and variables that could mean several functions.
     pub fn from_env() -> Result<Self, OverridesError> {
         Self::from_env_with_prefix("RETRY_")
     }

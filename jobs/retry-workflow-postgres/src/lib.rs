@@ -77,7 +77,7 @@
 //! # Further tables on the same server
 //!
 //! [`server::Server`] is the connection pool with its retries; another part of a program may share
-//! [that of a store](PostgresStore::server).
+//! [the pool of a store](PostgresStore::server).
 //!
 //! # Breakers and quotas of many processes
 //!

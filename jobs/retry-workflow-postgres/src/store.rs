@@ -225,8 +225,8 @@ impl PostgresStore {
         }
     }
 
-    /// Runs an operation that changes items of a job, or of all jobs. Claims are moved back, so that
-    /// they find items that are due at `due`, and those who wait for changes are woken.
+    /// Runs an operation that changes items of a job, or of all jobs. Claims are moved back, so
+    /// that they find items that are due at `due`, and tasks that wait for changes are woken.
     async fn change_items(
         &self,
         job: Option<&str>,

@@ -86,8 +86,8 @@ pub(crate) struct ClaimCursors(Mutex<CursorsByJob>);
 struct CursorsByJob {
     /// By job number: the cursor, and when a claim last began from the beginning.
     cursors: HashMap<i64, (ClaimCursor, Instant)>,
-    /// The number of claims are under way, and what was due first of all that was added since there
-    /// was none: such a claim may have missed it.
+    /// The number of claims under way, and the earliest due time of the items that were added since
+    /// no claim was: a claim under way may have missed them.
     under_way: usize,
     added: i64,
 }

@@ -37,13 +37,15 @@ pub(crate) const SHARDS: i16 = 16;
 ///   key are added up, and some may be negative. `alike` is a digest of class and signature.
 /// - `durations` counts the attempts of each minute by step, and by the bucket of a histogram that
 ///   their duration is in. An attempt as a whole has the step `''`. Only the last minutes are kept.
+///   They are sharded like `minutes`.
 /// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
-///   many jobs. It is sharded like them (an import has a shard of its own), and the shards of past
-///   hours are folded into one, `-1`. Statements that write to groups add to it. A trigger does it
-///   when a job is removed; it names the schema when it runs, because the schema may have been
-///   renamed. As in a group, `first` and `last` stay when an item leaves.
-/// - The index `across` finds the jobs that have failures of a kind, those of the last hour first.
-///   Counting on a group does not move it there.
+///   many jobs. It is sharded like the groups (an import has a shard of its own), and the shards of
+///   past hours are folded into one, `-1`. Statements that write to groups add to it, because a
+///   trigger takes three times as long. A trigger does it when a job is removed; it names the schema
+///   when it runs, because the schema may have been renamed. As in a group, `first` and `last` stay
+///   when an item leaves.
+/// - The index `across` finds the jobs that have failures of a kind, jobs with failures in the
+///   latest hour first. Counting on a group does not move it there.
 ///
 /// The table of states, its index and the counts change all the time, so autovacuum visits them
 /// early, and does not pause while it works.

@@ -53,8 +53,8 @@ fn placed(source: &str) -> String {
 }
 
 /// The sums that settlements add, and the sums in which each attempt counts. If all settlements
-/// succeed and belong to one job, as a worker's do, the server uses only the sums; otherwise it
-/// adds up the attempts that were settled.
+/// take effect and belong to one job, as a worker's do, the server uses only the sums; otherwise it
+/// adds up the attempts of the settlements that took effect.
 #[derive(Default)]
 pub(crate) struct Sums<'a> {
     /// By column: how many attempts at a step are in a bucket.

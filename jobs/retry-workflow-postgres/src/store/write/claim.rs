@@ -90,9 +90,9 @@ fn queued(turn: &str, queue: &str, after: &str, most: &str) -> String {
         .replace("@MOST", most)
 }
 
-/// A claim of items that are no suspects. `$9` and `$10` are the cursors after which those that have
-/// begun are looked for, one for each level, and `$11` and `$12` are those for new ones; `$13` is
-/// how many that have begun come first, `$8` how many items there are at most.
+/// A claim of items that are no suspects. `$9` and `$10` are the cursors after which those that
+/// have begun are looked for, one for each level, and `$11` and `$12` are the cursors for new ones;
+/// `$13` is how many that have begun come first, `$8` how many items there are at most.
 static CLAIM_ITEMS: LazyLock<String> = LazyLock::new(|| {
     let begun = queued("0", "2", BEGUN_AFTER, "$13::bigint");
     let new = queued(
@@ -150,8 +150,8 @@ struct Terms<'a> {
     until: i64,
 }
 
-/// The items that a statement leases: their largest number, the part that has begun before, the
-/// number that starts at once, and the largest sum of payload bytes.
+/// The items that a statement leases: their largest number, how many that have begun before come
+/// first, how many of them start at once, and the largest sum of payload bytes.
 #[derive(Clone, Copy)]
 struct Share {
     max: usize,
@@ -161,7 +161,7 @@ struct Share {
 }
 
 impl Terms<'_> {
-    /// Leases what is due after this cursor. Returns the leases, and how far it has come.
+    /// Leases items that are due after this cursor. Returns the leases, and how far it has come.
     async fn lease(
         &self,
         cursor: &ClaimCursor,

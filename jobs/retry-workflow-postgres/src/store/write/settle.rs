@@ -148,7 +148,7 @@ pub(crate) fn json(failure: &Failure) -> PostgresResult<String> {
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
 
-/// The codes of attempts that are taken back.
+/// The codes of the ways in which an attempt is taken back.
 const RELEASED: i64 = 1;
 const DEFERRED: i64 = 2;
 const DEFERRED_FOR_LIMIT: i64 = 3;
@@ -376,10 +376,10 @@ fn keys(rows: &[Row]) -> PostgresResult<HashSet<(i64, i64)>> {
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// Returns the settlements of an earlier attempt whose answer was lost. If the item
-/// still has the token but is no longer leased, that attempt settled it, because no other worker
-/// had the token. If the
-/// item was leased again, the history tells; a release leaves no row there, and is taken as done.
+/// Returns which of these settlements were made by an earlier attempt whose answer was lost. If the
+/// item still has the token but is no longer leased, that attempt settled it, because no other
+/// worker had the token. If the item was leased again, the history shows it; a release leaves no row
+/// there, and counts as done.
 async fn settled_before(
     session: Session<'_>,
     settlements: &[&Settlement],

@@ -99,7 +99,7 @@ impl Actor {
     }
 }
 
-/// A field of a form. In JSON, it may be a number or a boolean as well as a text.
+/// A field of a form, whose fields are always texts. In JSON, it may also be a number or a boolean.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Field(pub(crate) Option<String>);
 

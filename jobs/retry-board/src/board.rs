@@ -101,7 +101,8 @@ pub(crate) struct Mounted {
     pub(crate) streams: Arc<Streams>,
 }
 
-/// Returns a hash of what the page of policies shows; `None` once its router is gone.
+/// A function that returns a hash of what the page of policies shows; `None` once its router is
+/// gone.
 pub(crate) type PolicyPoll = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 impl Mounted {
@@ -371,14 +372,14 @@ impl Board {
         }
     }
 
-    /// The token that is given. All of them are compared, however early one fits.
+    /// Returns the token with the `given` text. All of them are compared, however early one fits.
     pub(crate) fn token_of(&self, given: &str) -> Option<&Token> {
         self.tokens
             .iter()
             .fold(None, |found, token| if token.is(given) { Some(token) } else { found })
     }
 
-    /// A visitor of whom nothing is known.
+    /// Returns the identity of an unknown visitor.
     pub(crate) fn anonymous(&self) -> Identity {
         Identity { name: None, acts: true, secret: self.secret.clone() }
     }

@@ -1,4 +1,4 @@
-//! [`RequestContext`]: a request that has been admitted, with what its response needs to know. A request
+//! [`RequestContext`]: a request that has been admitted, with the data for its response. A request
 //! that is not admitted gets a [`Problem`].
 
 pub(crate) mod problem;

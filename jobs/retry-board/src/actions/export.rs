@@ -29,7 +29,7 @@ pub(crate) fn response(letters: DeadLetters, filter: Filter) -> Response {
     (headers, Body::from_stream(try_unfold(rest, next))).into_response()
 }
 
-/// The next line. Items that have changed state in the meantime are skipped.
+/// Returns the next line. Items that have changed state in the meantime are skipped.
 async fn next(mut rest: Rest) -> Result<Option<(Bytes, Rest)>, StoreError> {
     loop {
         if let Some(listed) = rest.listed.pop_front() {

@@ -21,7 +21,7 @@ pub(crate) struct JobPage {
     pub(crate) job: JobLine,
     #[serde(flatten)]
     pub(crate) waits: Waits,
-    /// The causes for which the job waits, in words.
+    /// The waits of the job, in words.
     pub(crate) waiting: Vec<Wait>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) breaker: Option<Breaker>,

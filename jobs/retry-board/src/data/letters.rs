@@ -283,7 +283,7 @@ impl Letters {
         };
         let has_failure = filter.class.is_some() || filter.signature.is_some();
         let found = if after.is_none() && has_failure && groups.is_empty() {
-            // Without a group, such an item does not exist.
+            // Without a group, no item matches the filter.
             SearchResult::default()
         } else {
             SearchResult::search(letters, &filter, fields.text.as_deref(), after, began).await?

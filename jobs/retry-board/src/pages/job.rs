@@ -193,7 +193,8 @@ fn step_section(page: &JobPage, steps: &StepTable) -> Markup {
     }
 }
 
-/// Formats a duration; the histogram reports shorter ones as the bound of its first bucket.
+/// Formats a duration of the histogram, which reports a duration that is too short for it as the
+/// bound of its first bucket.
 fn estimate(took: Duration) -> String {
     let bound = if Some(took) == Histogram::upper_bound(0) { "≤" } else { "" };
     format!("{bound}{}", duration(took))

@@ -17,7 +17,7 @@ pub(crate) struct Problem {
     pub(crate) title: &'static str,
     /// Safe to show; one or more lines.
     pub(crate) text: String,
-    /// Set if to ask for the token.
+    /// Set if the page asks for the token.
     pub(crate) signs_in: bool,
     /// The number of seconds after which a retry may succeed.
     pub(crate) retry_after: Option<u32>,

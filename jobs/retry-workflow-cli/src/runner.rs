@@ -92,7 +92,7 @@ impl Origin {
 pub(crate) struct RunSettings {
     /// `None`: as set in the file.
     pub(crate) max_parallel: Option<usize>,
-    /// The number of attempts start per unit of time; `None`: as set in the file.
+    /// The number of attempts that start per unit of time; `None`: as set in the file.
     pub(crate) rate: Option<Rate>,
     /// The time for which the items of this process stay leased if it is killed.
     pub(crate) lease: Duration,
@@ -294,7 +294,7 @@ async fn awaited_succeeds(store: Arc<dyn Store>, waits: Arc<Job>) {
 }
 
 /// The id of the job that this one has to wait for, unless that job has succeeded with all of its
-/// parts; `None` if there is none yet.
+/// parts; `None` if it does not exist yet.
 pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
     match job.awaited(store).await? {
         Some(first) if !has_succeeded(store, &first).await? => Ok(Some(first.id)),

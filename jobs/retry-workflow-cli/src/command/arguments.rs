@@ -147,8 +147,8 @@ Example:
     /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
-    /// List the changes that users have made, by commands and on the board: re-drives, purges, edits,
-    /// pauses and others
+    /// List the changes that users have made, by commands and on the board: re-drives, purges,
+    /// edits, pauses and others
     #[command(after_help = "\
 If the process may have died during the action, the number of items is `?`. With --json: one object per line.
 
@@ -370,11 +370,11 @@ pub(crate) struct PageArguments {
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
-    /// The number of items run at the same time [default: as in the file]
+    /// The number of items that run at the same time [default: as in the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
-    /// The number of attempts that start per unit of time, in all processes together, such as 10/s or
-    /// 600/m [default: as in the file]
+    /// The number of attempts that start per unit of time, in all processes together, such as 10/s
+    /// or 600/m [default: as in the file]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     #[arg(

@@ -27,7 +27,7 @@ pub(super) struct JobSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<Timestamp>,
     input_complete: bool,
-    /// The number of commands there are in total, if commands run one after another.
+    /// The total number of commands, if commands run one after another.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<u64>,
     pub(super) counts: Counts,

@@ -224,7 +224,7 @@ impl Run {
     }
 
     /// Creates the file that the command may write a wait to. Few commands do, so that the others
-    /// run without it if there is no folder for it.
+    /// run without it if its folder cannot be created.
     fn retry_after_file(&self, notices: &Notices) -> Result<Option<ValueFile>, StepError> {
         if !matches!(self, Self::Exec(..)) && !self.names_retry_after() {
             return Ok(None);

@@ -162,7 +162,7 @@ fn only_ascii(json: &str) -> String {
 pub(crate) struct Masking {
     secrets: Vec<Vec<u8>>,
     held: Vec<u8>,
-    /// The number of of the held bytes belong to a secret that has been masked already.
+    /// The number of held bytes that belong to a secret that has been masked already.
     masked: usize,
 }
 

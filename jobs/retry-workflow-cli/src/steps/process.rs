@@ -169,7 +169,7 @@ impl StepError {
         self
     }
 
-    /// Returns how long to wait before the next attempt, if that was text.
+    /// Returns how long to wait before the next attempt, if a server has asked for a wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.retry_after
     }

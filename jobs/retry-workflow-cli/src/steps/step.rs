@@ -92,9 +92,9 @@ pub(crate) enum AfterFailure {
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     pub(crate) steps: Steps,
-    /// The number of times they may run.
+    /// The number of times that they may run.
     pub(crate) rounds: u32,
-    /// Set if the step fails if the repair did not help; otherwise the next step follows.
+    /// Set if the step fails when the repair did not help; otherwise the next step follows.
     pub(crate) fails: bool,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct AvailableValues<'a> {
     pub(crate) error: bool,
     pub(crate) last: bool,
     pub(crate) captured: &'a [CapturedName],
-    /// Set if its step may come back later if it is not ready.
+    /// Set if its step may come back later when it is not ready.
     pub(crate) postpones: bool,
     /// The noun for the text in messages: "a step of `map`".
     pub(crate) label: &'static str,

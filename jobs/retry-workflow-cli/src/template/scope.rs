@@ -27,7 +27,7 @@ pub(crate) enum Results {
     Text(String),
     /// A file that is removed with its last reference.
     File(Arc<tempfile::TempPath>),
-    /// The reason why there is no such file.
+    /// The reason why the file was not written.
     Unwritten(String),
 }
 

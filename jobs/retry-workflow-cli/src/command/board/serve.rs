@@ -19,10 +19,11 @@ use super::pages::Pages;
 /// of which 1,024 is a common limit. Others wait. Streams of events take half of them at most.
 const MAX_CONNECTIONS: usize = 512;
 
-/// The time limit of the head of a request. A connection without one is closed after it.
+/// The time limit of the head of a request. A connection on which no head arrives in this time is
+/// closed.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest time without reading of a client for which data is waiting.
+/// The longest time for which a client may read nothing while data is waiting for it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pause after a connection could not be accepted, because too many files are open.

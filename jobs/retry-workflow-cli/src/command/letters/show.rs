@@ -168,7 +168,8 @@ fn failure_text(failure: &Failure) -> String {
 }
 
 fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
-    // The row that the history has once another attempt has ended.
+    // Includes the row of postponed attempts, which the history has only once another attempt has
+    // ended.
     let history: Vec<_> = item.history.iter().cloned().chain(work::postponed(item)).collect();
     if history.is_empty() {
         return screen.line("no attempts recorded");

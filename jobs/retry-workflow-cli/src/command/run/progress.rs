@@ -24,7 +24,7 @@ pub(super) struct Progress {
     pub(super) total_known: bool,
     /// The number of tasks, if the file defines it.
     pub(super) tasks: Option<Tasks>,
-    /// The number of items this process is running.
+    /// The number of items that this process is running.
     pub(super) running: usize,
     /// The cause for which the job waits.
     pub(super) waits_for: Option<Waiting>,

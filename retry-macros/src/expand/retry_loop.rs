@@ -432,7 +432,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// The arm for a value, which is a failure if `ok(…)` says so.
+    /// The arm for a value, which is a failure if `ok(…)` matches it.
     fn on_value(&self) -> TokenStream {
         let succeed = self.succeed(&quote!(value));
         let returned = self.returned(quote!(outcome));

@@ -239,7 +239,7 @@ impl<'a> Event<'a> {
         self.subject()
     }
 
-    /// The same as a [`Name`], for those who keep it.
+    /// The same as a [`Name`], for callers that keep it.
     pub(crate) fn subject(&self) -> &'a Name {
         match *self {
             Self::Retry { name, .. }

@@ -342,7 +342,7 @@ pub fn with_overrides<F: Future>(
     scope::around(Arc::clone(&overrides.0), future)
 }
 
-/// Runs a closure with these changes on top of those in force, for the functions that it calls:
+/// Runs a closure with these changes on top of the effective ones, for the functions that it calls:
 /// like [`with_overrides`], for synchronous code.
 ///
 /// ```

@@ -10,8 +10,8 @@ use tokio::task::coop::{Unconstrained, unconstrained};
 pin_project_lite::pin_project! {
     /// The future given as `cancel`, created once for each call.
     pub struct Cancel<C> {
-        // Unconstrained, because a task that has used up its budget would be told that it is not
-        // ready, and begin an attempt.
+        // Unconstrained, because for a task that has used up its budget, the future would report
+        // that it is not ready, and an attempt would begin.
         #[pin]
         future: Unconstrained<C>,
         is_ready: bool,

@@ -98,7 +98,7 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Returns what the server said about the next attempt, if a known type in the error says so.
+    /// Returns the server's hint about the next attempt, if a known type in the error has one.
     #[cold]
     fn hint(self) -> Option<Hint> {
         match self {

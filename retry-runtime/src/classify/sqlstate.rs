@@ -41,7 +41,7 @@ pub(super) fn sqlstate(code: &str) -> Option<Class> {
     }
 }
 
-/// [`sqlstate`], told apart by the message where one code has two meanings: Postgres cancels a
+/// [`sqlstate`], with the message to decide where one code has two meanings: Postgres cancels a
 /// statement with `57014` at its timeout and at the wish of a user, who does not want it repeated.
 #[cfg(any(feature = "tokio-postgres", feature = "sqlx-0_8", feature = "sqlx-0_9"))]
 pub(super) fn with_message(code: &str, message: &str) -> Option<Class> {

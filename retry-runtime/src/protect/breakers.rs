@@ -145,8 +145,8 @@ impl<K> Breakers<K> {
 impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     /// Returns the breaker for this key, creating it if needed.
     ///
-    /// It is shared by everyone who asks for the key while the family holds it; a breaker in use is
-    /// never evicted.
+    /// It is shared by all callers that ask for the key while the family holds it; a breaker in use
+    /// is never evicted.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub enum Shared<T: 'static> {
     /// Shared by the whole program.
     Static(&'static T),
-    /// Shared by those who hold it.
+    /// Shared by its holders.
     Counted(Arc<T>),
 }
 

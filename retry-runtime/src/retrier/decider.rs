@@ -345,8 +345,8 @@ impl<E> Rules<E> {
         self.closures.as_deref().is_some_and(|closures| !closures.on_retry.is_empty())
     }
 
-    /// The wait that follows in place of `wait`, if a closure says so; the one that was added last
-    /// has the first say.
+    /// Returns the wait that follows in place of `wait`, if a closure sets one; the closure that
+    /// was added last is tried first.
     pub(super) fn adjusted(
         &self,
         failed: &FailedAttempt<'_, E>,

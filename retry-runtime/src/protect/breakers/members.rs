@@ -22,7 +22,7 @@ const STEPS: usize = 64;
 pub(super) struct Members<K> {
     name: Name,
     capacity: usize,
-    /// The keys of the table. Locked by those who change which these are, before the table.
+    /// The keys of the table. Locked for a change of the set of keys, before the table.
     ring: Mutex<Ring<K>>,
     table: Table<K>,
     /// Set if a full family was reported, with no eviction possible since.

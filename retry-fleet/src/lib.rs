@@ -79,8 +79,8 @@
 //! in proportion.
 //!
 //! The part of a member that is cut off ends by its own clock, a second before it ends for the hub.
-//! It then has a floor of capacity / members, which the hub holds back until it has not heard from
-//! the member for a minute: at first as much of it as the member held, and all of it 21 s after the
+//! It then has a floor of capacity / members, which the hub holds back until the member has been
+//! silent for a minute: at first as much of it as the member held, and all of it 21 s after the
 //! last answer. A member that is cut off for longer keeps its floor, since to it the hub may be
 //! away for all members; its retries then come on top of the capacity, until it is back. If a
 //! member's requests reach the hub for 21 s while every answer is lost, the hub takes it for

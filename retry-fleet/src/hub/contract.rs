@@ -365,7 +365,7 @@ pub async fn what_is_returned_is_lent_again(hub: &impl Hub) {
 pub async fn a_grant_whose_answer_was_lost_comes_back(hub: &impl Hub) {
     let fleet = fleet();
     lend(hub, &fleet, &ask("a", 1, 0, 40)).await;
-    // The member has heard nothing since, so it still holds nothing and lacks as much.
+    // The member has received no answer since, so it still holds nothing and lacks as much.
     let again = Ask { acknowledged: 0, ..ask("a", 2, 0, 40) };
     let grant = lend(hub, &fleet, &again).await;
     assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 40, 60.0), "the first is undone");

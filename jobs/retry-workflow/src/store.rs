@@ -436,7 +436,7 @@ pub trait Store: Send + Sync + 'static {
     note = "a store that is chosen at runtime is an `Arc<dyn Store>`"
 )]
 pub trait IntoStore: sealed::Sealed {
-    /// Returns the store, for everyone who shares it.
+    /// Returns the store in a form that can be shared.
     fn into_store(self) -> Arc<dyn Store>;
 }
 

@@ -1,4 +1,4 @@
-//! [`Collector`]: reports failures of items when the policy's `error_collection` says so.
+//! [`Collector`]: reports failures of items at the times that the policy's `error_collection` sets.
 
 use tracing::warn;
 

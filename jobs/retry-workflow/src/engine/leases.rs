@@ -225,7 +225,7 @@ impl Leases {
         self.remove_ready(at)
     }
 
-    /// The items that have started since the store was last told, and are still running.
+    /// Returns the starts of items that the store does not have yet, and that are still running.
     pub(super) fn starts(&mut self) -> Vec<Start> {
         let Self { held, started, .. } = self;
         let start = |(item, at)| {

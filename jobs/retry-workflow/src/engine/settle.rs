@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// Stops the job if its policy says so.
+    /// Stops the job if its policy requires it: a limit is exceeded, or the breaker is open.
     pub(super) fn check_bounds(&mut self) {
         match self.ledger.exceeded(&self.policy) {
             Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),

@@ -59,9 +59,9 @@ pub(crate) const LATE: &str = "late";
 
 impl Failure {
     /// The classes that failures get unless a handler chooses another: the transient ones; `panic`;
-    /// `lost`, whose worker was never heard from again; `payload`, which could not be read;
-    /// `dependency`, which needs a task that failed; `cancelled`; `late`, which had not begun in
-    /// time; `postponed`, which was not ready for too long; and `other`.
+    /// `lost`, whose worker has disappeared; `payload`, which could not be read; `dependency`,
+    /// which needs a task that failed; `cancelled`; `late`, which had not begun in time;
+    /// `postponed`, which was not ready for too long; and `other`.
     ///
     /// ```
     /// use retry_workflow::Failure;

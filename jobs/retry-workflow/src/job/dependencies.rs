@@ -195,7 +195,7 @@ impl Dependencies {
         Ok(store.json(&Self::key(job)).await?.1)
     }
 
-    /// Stores the dependencies for those who look at the job.
+    /// Stores the dependencies for readers of the job.
     pub(crate) async fn keep(&self, store: &dyn Store, job: &str) -> Result<(), StoreError> {
         let tasks: Vec<_> = self
             .graph

@@ -114,7 +114,7 @@ pub enum Request {
     Cancel,
 }
 
-/// A request to those who were working on the job when it was made: it does not affect anyone who
+/// A request to the workers that a job had when it was made. It does not affect a process that
 /// resumes the job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -812,7 +812,7 @@ impl Job {
     /// let store = MemoryStore::new();
     /// let job = Job::create(&store, "import", None).await?;
     /// let is_heard = Job::request(&store, "import-1", Request::Pause).await?;
-    /// assert!(!is_heard, "nobody works on it");
+    /// assert!(!is_heard, "no worker");
     /// # Ok(())
     /// # }
     /// ```

@@ -94,7 +94,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A longer list of groups would not help anybody.
+/// A longer list of groups would not be read.
 const MOST_GROUPS: usize = 100;
 /// The number of groups in the text for people.
 const SHOWN_GROUPS: usize = 5;

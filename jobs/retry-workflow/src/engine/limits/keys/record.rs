@@ -101,8 +101,8 @@ impl KeyState {
         self
     }
 
-    /// The start that an item should come back for which found this key busy until `next`: that
-    /// one, if no other item has been told to come back for it, or else the item's turn.
+    /// Reserves a start for an item whose key is busy until `next`, and returns it: `next` if no
+    /// other item has reserved it, otherwise the item's own turn.
     fn take_start(&mut self, every: Duration, next: Timestamp) -> Timestamp {
         if self.promised < next {
             self.promised = next;

@@ -72,7 +72,8 @@
 //!
 //! In session mode, `PgBouncer` passes on everything except some settings, which are left out then.
 //! Transaction mode needs version 1.21 with `max_prepared_statements`: behind an older one, the
-//! first error says so. `LISTEN` does not work in transaction mode, so workers poll every second.
+//! first error reports it. `LISTEN` does not work in transaction mode, so workers poll every
+//! second.
 //!
 //! # Further tables on the same server
 //!

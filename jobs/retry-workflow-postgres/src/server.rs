@@ -153,7 +153,8 @@ impl Server {
             tls,
             pool,
             patience: options.patience,
-            // Longer than the server's own limit, so that it ends the statement first, and says so.
+            // Longer than the server's own limit, so that the server ends the statement first, and
+            // reports it.
             timeout: options.statement_timeout.saturating_add(Duration::from_secs(10)),
             runtime,
             began: Instant::now(),

@@ -217,7 +217,7 @@ impl PostgresStore {
         }
     }
 
-    /// Wakes those who wait for changes to this job, if it has changed.
+    /// Wakes the tasks that wait for changes to this job, if it has changed.
     async fn notify(&self, job: &str, is_changed: bool) {
         self.wrote(is_changed);
         if is_changed {

@@ -76,7 +76,7 @@ impl ServerClock {
         let here = inner.read(elapsed);
         let way = micros(answered.saturating_duration_since(asked)) / 2;
         let ahead = server.saturating_add(way).saturating_sub(here);
-        // The answer took that long, so a smaller offset cannot be told from none.
+        // The answer took that long, so a smaller offset cannot be distinguished from zero.
         let ahead = if ahead.saturating_abs() <= way { 0 } else { ahead };
         inner.measured = answered;
         (inner.at, inner.ahead) = (here, ahead);

@@ -55,7 +55,7 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     }
 }
 
-/// Wakes those who wait for changes to this job, in this process and in others.
+/// Wakes the tasks that wait for changes to this job, in this process and in others.
 pub(crate) async fn notify(shared: &Arc<Shared>, job: &str) {
     shared.waking.changes.wake(job);
     if schedule(shared, job, true) {

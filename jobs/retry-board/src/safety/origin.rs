@@ -36,8 +36,8 @@ pub(crate) fn of(headers: &HeaderMap) -> Option<&str> {
     headers.get(ORIGIN).and_then(|origin| origin.to_str().ok())
 }
 
-/// Returns whether the browser has reached the board by https: its page says so, or the proxy that
-/// has decrypted the request.
+/// Returns whether the browser has reached the board by https, as its page or the proxy that has
+/// decrypted the request reports.
 pub(crate) fn is_https(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text(ORIGIN.as_str()).is_some_and(|origin| origin.starts_with("https://"))

@@ -27,8 +27,8 @@ pub(super) enum Chosen {
 }
 
 /// Chooses or creates the job of a `run`. `unfinished` is a job that has not ended although its
-/// record says so; jobs that are `closed` are not continued; `flag` names the store in hints;
-/// `notify` receives messages about what `run` is waiting for.
+/// record has it as ended; jobs that are `closed` are not continued; `flag` names the store in
+/// hints; `notify` receives messages about what `run` is waiting for.
 pub(super) async fn choose(
     store: &dyn Store,
     file: &WorkflowFile,

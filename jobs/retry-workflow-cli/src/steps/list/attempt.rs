@@ -76,7 +76,7 @@ pub(super) struct Attempt<'a> {
 /// The terms that depend on the place of a list of steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AttemptTerms {
-    /// The limit for the total run time of the steps.
+    /// The limit for the total running time of the steps.
     pub(crate) limit: Option<Duration>,
     /// A handler may let the item continue at a step that has failed.
     pub(crate) keeps_place: bool,

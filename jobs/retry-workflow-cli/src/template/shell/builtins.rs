@@ -45,7 +45,7 @@ pub(super) fn check_command(words: &[Word]) -> Effect {
 }
 
 /// The name of the command and its index, after `command`, `builtin` and `exec`; `None` if it is
-/// known only at run time, or if nothing is run.
+/// known only at runtime, or if nothing is run.
 fn resolve<'a>(words: &'a [Word], verdict: &mut Effect) -> Option<(usize, &'a str)> {
     let mut at = 0;
     loop {

@@ -10,7 +10,7 @@ pub(super) struct Word {
     pub(super) text: String,
     /// Part of it is quoted, so it is not a keyword.
     pub(super) quoted: bool,
-    /// Its text is known only at run time.
+    /// Its text is known only at runtime.
     pub(super) expands: bool,
     /// It contains an unquoted expansion.
     pub(super) unquoted_expansion: bool,

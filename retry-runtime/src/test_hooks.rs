@@ -2,8 +2,8 @@
 //! [`testing`](crate::testing), which tests use.
 //!
 //! The hooks of a test belong to one thread for a while and are not global, so tests that run in
-//! parallel do not affect each other. Breakers and quotas only appear as the instances of
-//! each test.
+//! parallel do not affect each other. Of breakers and quotas, the hooks have only the test's own
+//! instances.
 
 pub mod inject;
 mod recorded;

@@ -55,9 +55,9 @@ impl Testing {
     /// what `error` returns, without running its body. Everything else happens as if the
     /// body had failed: matchers, breaker, waits, events.
     ///
-    /// Failures planned for one name follow one another. `error` returns exactly the error type of
-    /// the function's *body*: the function's own, or the inner `E` if it returns `RetryError<E>` or
-    /// has a `map_error` of `RetryError<E>`. A `RetryError<E>` stands for its last error.
+    /// Failures planned for one name follow one another. `error` must return exactly the error type
+    /// of the function's *body*: the function's own, or the inner `E` if it returns `RetryError<E>`
+    /// or has a `map_error` of `RetryError<E>`. A `RetryError<E>` stands for its last error.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};

@@ -126,8 +126,8 @@ impl<'a> Columns<'a> {
 }
 
 /// The items are numbered already, by [`IMPORT_ITEMS`]. One statement for both would have to find
-/// the new numbers by joining the batch with itself, which is a nested loop: connections are set
-/// to prefer nested loops, because all other statements go by an index.
+/// the new numbers by joining the batch with itself, which is a nested loop: connections are set to
+/// prefer nested loops, for all statements that go by an index.
 const IMPORT: &str = "\
 WITH known AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],

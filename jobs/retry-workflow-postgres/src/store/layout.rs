@@ -41,9 +41,9 @@ pub(crate) const SHARDS: i16 = 16;
 /// - `rollup` adds the groups of all jobs up, so that a view of all failures costs the same with
 ///   many jobs. It is sharded like the groups (an import has a shard of its own), and the shards of
 ///   past hours are folded into one, `-1`. Statements that write to groups add to it, because a
-///   trigger takes three times as long. A trigger does it when a job is removed; it names the schema
-///   when it runs, because the schema may have been renamed. As in a group, `first` and `last` stay
-///   when an item leaves.
+///   trigger takes three times as long. A trigger does it when a job is removed; it names the
+///   schema when it runs, because the schema may have been renamed. As in a group, `first` and
+///   `last` stay when an item leaves.
 /// - The index `across` finds the jobs that have failures of a kind, jobs with failures in the
 ///   latest hour first. Counting on a group does not move it there.
 ///

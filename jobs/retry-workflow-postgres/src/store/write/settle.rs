@@ -378,8 +378,8 @@ fn keys(rows: &[Row]) -> PostgresResult<HashSet<(i64, i64)>> {
 
 /// Returns which of these settlements were made by an earlier attempt whose answer was lost. If the
 /// item still has the token but is no longer leased, that attempt settled it, because no other
-/// worker had the token. If the item was leased again, the history shows it; a release leaves no row
-/// there, and counts as done.
+/// worker had the token. If the item was leased again, the history shows it; a release leaves no
+/// row there, and counts as done.
 async fn settled_before(
     session: Session<'_>,
     settlements: &[&Settlement],

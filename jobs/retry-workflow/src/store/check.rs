@@ -166,6 +166,9 @@ impl Comparison {
     }
 
     /// Reads a row of the statement.
+    ///
+    /// # Errors
+    /// A column cannot be read.
     pub fn read<R: SqlRow>(
         self,
         columns: &mut Columns<R>,

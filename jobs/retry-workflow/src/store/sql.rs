@@ -1,6 +1,6 @@
 //! The columns that stores in SQL read, and the values that they stand for, the same in each store.
 //!
-//! What readers need of a table is one list of columns and one function that reads them in the same
+//! The columns that readers need of a table are one list, and one function reads them in the same
 //! order. In statements, `@` stands before the name of a table.
 
 use std::time::Duration;

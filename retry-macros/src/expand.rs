@@ -55,7 +55,7 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use retry_rules::options::Needs;
 use retry_rules::{Field, Policy};
-use syn::{Expr, Ident, Type};
+use syn::{Expr, Ident, Token, Type};
 
 use crate::args::{Args, OnFailure, PolicyArgs, Syntax};
 use crate::docs;
@@ -159,6 +159,7 @@ fn expand(
             (attempt, Some((boxed, rebound.statements)))
         }
     };
+    let attempt = expansion.check_span(&body, attempt);
     let code = expansion.code(errors, &attempt);
     let code = match around {
         None => code,
@@ -262,6 +263,26 @@ struct Expansion<'a> {
     /// Set if an option's expression refers to `Self` or a generic parameter, which is not visible
     /// in an inner item.
     generic: bool,
+}
+
+impl Expansion<'_> {
+    /// The attempt, with an error for each argument that `#[instrument]` above this attribute moves
+    /// into the first attempt, unless it is `Copy`.
+    fn check_span(&self, body: &Group, attempt: TokenStream) -> TokenStream {
+        let is_left =
+            |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
+        let shared: Vec<&Ident> = self.arguments.iter().filter(is_left).collect();
+        let moved = function::instrumented::moved(body, &shared);
+        if moved.is_empty() {
+            return attempt;
+        }
+        let checks = moved.iter().map(|name| {
+            // The error is where the body names the argument.
+            let borrow = Token![&](name.span());
+            quote!(__retry::moved_into_span(#borrow #name);)
+        });
+        quote!({ #(#checks)* #attempt })
+    }
 }
 
 impl<'a> Expansion<'a> {

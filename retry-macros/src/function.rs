@@ -2,6 +2,7 @@
 //! depend on the size of the body, and works with half-typed code.
 
 pub(crate) mod block;
+pub(crate) mod instrumented;
 pub(crate) mod moved;
 pub(crate) mod types;
 

@@ -85,6 +85,16 @@ pub use text::text;
 /// let busy = ApiError::Status { code: 429, retry_after: Some(Duration::from_secs(2)) };
 /// assert_eq!(busy.class(), Class::RATE_LIMIT);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` reveals nothing about itself, so `transient`, `network` and the like, and \
+               `pattern`, cannot match it",
+    label = "this error reveals neither a kind nor a text",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
+            read",
+    note = "or derive `retry_runtime::Classify` for it, to state its kind directly; where it is the \
+            field of a type that derives `Classify`, the variant can state its kind instead",
+    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
+)]
 pub trait Classify: Display {
     /// Returns what kind of failure this is.
     ///
@@ -141,6 +151,7 @@ pub trait Classify: Display {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Classify + ?Sized> Classify for Box<T> {
     fn class(&self) -> Class {
         T::class(self)
@@ -155,6 +166,7 @@ impl<T: Classify + ?Sized> Classify for Box<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Classify + ?Sized> Classify for Arc<T> {
     fn class(&self) -> Class {
         T::class(self)
@@ -179,6 +191,7 @@ macro_rules! classify_by_chain {
         classify_by_chain!($($Type),+);
     };
     ($($Type:ty),+) => {$(
+        #[diagnostic::do_not_recommend]
         impl Classify for $Type {
             fn class(&self) -> Class {
                 error(self)

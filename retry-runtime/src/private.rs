@@ -251,6 +251,29 @@ pub const fn const_panic(message: &'static str) {
     panic!("{}", message);
 }
 
+/// The attempts after one whose arguments `#[instrument]` moves into a future.
+#[derive(Debug)]
+pub struct NextAttempt;
+
+/// Gets a `T` although an attempt before it has moved one.
+#[diagnostic::on_unimplemented(
+    message = "`#[instrument]` above `#[retry]` moves this argument into the first attempt",
+    label = "a `{T}` is moved here, so that the next attempt has none",
+    note = "write `#[retry(…)]` above `#[instrument]`: one span then contains all attempts",
+    note = "or name the argument in `clone(…)`: each attempt then has a clone, and a span of its own"
+)]
+pub trait Gets<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Copy> Gets<T> for NextAttempt {}
+
+/// Requires an argument to be `Copy`, because `#[instrument]` moves it.
+pub const fn moved_into_span<T>(_: &T)
+where
+    NextAttempt: Gets<T>,
+{
+}
+
 /// Returns whether a predicate holds. A function, so that the type of a closure's argument is
 /// inferred.
 pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {

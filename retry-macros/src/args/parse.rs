@@ -4,13 +4,13 @@ use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
 use retry_rules::options::{POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
-use syn::token;
+use syn::{LitInt, token};
 
 use super::Args;
 use super::table::FUNCTION;
 use super::values::Reading;
 use crate::options::{self, backoff, matcher};
-use crate::tokens::errors::Errors;
+use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, each, set_twice, up_to_comma, written};
 use crate::tokens::text::token_text;
 use crate::value::runtime::Scope;
@@ -74,6 +74,11 @@ impl Args {
         scope: &mut Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
+        if let Ok(number) = input.fork().parse::<LitInt>() {
+            input.parse::<LitInt>()?;
+            let message = format!("an option has a name: write `attempts = {number}`");
+            return Err(error(&number, message));
+        }
         let name = grammar::name(input, "expected an option, such as `attempts = 5` or `jitter`")?;
         let word = name.to_string();
         let setting = self.policy.settings.option(&word);

@@ -255,6 +255,13 @@ pub(super) fn map_error(option: &mut Reading<'_>) -> syn::Result<Expr> {
 
 pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
     let expr = option.expr()?;
+    if matches!(&expr, Expr::Closure(closure) if closure.asyncness.is_some()) {
+        return Err(error(
+            expr,
+            "`on_retry` is called before a wait, and is not awaited: take an ordinary closure, which \
+             may spawn a task",
+        ));
+    }
     if !matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {
         return Ok(expr);
     }

@@ -247,7 +247,17 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         .flat_map(|path| &path.segments)
         .map(|segment| segment.ident.to_string())
         .collect();
+    let class = segments.last().map(|last| snake_case(last));
+    let class = class.filter(|word| CLASSES.contains(&word.as_str()));
     let message = match &segments[..] {
+        [.., ty, _] if ty == "Class" && class.is_some() => {
+            format!("a kind of failure is a word here: write `{}`", class.unwrap_or_default())
+        }
+        [_] if is_upper(word) && class.is_some() => format!(
+            "`{written}` is not a matcher: the kind of failure is `{}`; to match a variant of your \
+             error, write `matches({written})`",
+            class.unwrap_or_default()
+        ),
         // A kind is not the error itself, so a pattern of it would match nothing.
         [.., kind, last] if kind == "ErrorKind" => {
             let word = match &**last {
@@ -289,6 +299,19 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
     syn::Error::new_spanned(whole, message)
+}
+
+/// `ServerError` and `SERVER_ERROR` as `server_error`.
+fn snake_case(name: &str) -> String {
+    let is_constant = !name.contains(char::is_lowercase);
+    let mut word = String::new();
+    for character in name.chars() {
+        if character.is_uppercase() && !is_constant && !word.is_empty() {
+            word.push('_');
+        }
+        word.extend(character.to_lowercase());
+    }
+    word
 }
 
 /// Returns whether these tokens are most likely a function of the error: a closure, or a path to a

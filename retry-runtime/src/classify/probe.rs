@@ -216,20 +216,20 @@ pub trait Rung<'a> {
 pub struct Base<'a, E, const STRICT: bool>(&'a E);
 
 impl<'a, E> Base<'a, E, true> {
-    /// Always a compile error: no type satisfies the bound.
+    /// Always a compile error: a type that satisfies the bound is found on a higher rung.
     pub fn __probe(&self) -> Probed<'a>
     where
-        E: Classifiable,
+        E: Classify,
     {
-        unreachable!("there is no such error")
+        unreachable!("a higher rung has this error")
     }
 
-    /// Always a compile error: no type satisfies the bound.
+    /// Always a compile error: a type that satisfies the bound is found on a higher rung.
     pub fn __view(&self) -> ErrorView<'a>
     where
-        E: Readable,
+        E: Classify,
     {
-        unreachable!("there is no such error")
+        unreachable!("a higher rung has this error")
     }
 }
 
@@ -252,30 +252,6 @@ impl<'a, E> Rung<'a> for Base<'a, E, false> {
         ErrorView::Nothing
     }
 }
-
-/// Stands for the bounds of all rungs. Nothing implements it, so it is the bound that a compile
-/// error names.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not reveal its kind, so `transient`, `network` and the like cannot \
-               match it",
-    label = "this error does not reveal its kind",
-    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
-            read",
-    note = "or derive `retry_runtime::Classify` for it, to state its kind directly; where it is the \
-            field of a type that derives `Classify`, the variant can state its kind instead",
-    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
-)]
-pub trait Classifiable {}
-
-/// Like [`Classifiable`], for patterns, which need a text.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be matched by `pattern`",
-    label = "this error has no text",
-    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
-            read",
-    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
-)]
-pub trait Readable {}
 
 /// Probes an error that is judged from outside, as `view`.
 const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a> {

@@ -8,5 +8,6 @@ mod options;
 mod places;
 mod send;
 mod signatures;
+mod spans;
 mod traits;
 mod unusual;

@@ -17,6 +17,7 @@ impl KnownError for StatusError {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Classify for StatusError {
     fn class(&self) -> Class {
         match self.status() {

@@ -1,0 +1,18 @@
+use retry_runtime::retry;
+
+#[retry(attempts = 3, retry_on = [transient])]
+async fn by_class<E>(call: impl Fn() -> Result<u32, E>) -> Result<u32, E> {
+    call()
+}
+
+#[retry(attempts = 3, retry_on = [pattern("busy")])]
+async fn by_text<E>(call: impl Fn() -> Result<u32, E>) -> Result<u32, E> {
+    call()
+}
+
+#[retry(attempts = 3, on_failure = continue)]
+async fn value<T: Clone>(value: &T) -> Result<T, String> {
+    Ok(value.clone())
+}
+
+fn main() {}

@@ -2,7 +2,7 @@
 //! the rest is what a call carries: its context, its timer, its last failure.
 
 pub(crate) mod attempt;
-pub(crate) mod attempt_timeout;
+pub(crate) mod attempt_limit;
 pub(crate) mod async_sleep;
 pub(crate) mod blocking;
 pub(crate) mod last_failure;
@@ -16,4 +16,3 @@ pub(crate) mod driver;
 pub(crate) mod attempt_result;
 pub(crate) mod policy_source;
 pub(crate) mod runtime;
-pub(crate) mod runtime_timer;

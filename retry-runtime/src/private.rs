@@ -21,24 +21,24 @@ pub use retry_rules::{
 
 pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
+pub use crate::call::attempt_limit::{
+    CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickTimer, RuntimeLimits, Untimed,
+};
 pub use crate::call::attempt_result::{
     AttemptResultFuture, attempt_failure, attempt_result, ended, failure, gave_up, with_history,
-};
-pub use crate::call::attempt_timeout::{
-    AttemptTimeout, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
 pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::driver::Call;
 pub use crate::call::hedge::latencies::Latencies;
 pub use crate::call::hedge::race_attempts::RaceAttempts;
-pub use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+pub use crate::call::hedge::race_member::RaceMember;
 pub use crate::call::hedge::race_state::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, HedgedAttempt};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
-pub use crate::call::runtime_timer::RuntimeTimer;
+use crate::call::session::Judgement;
 pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
@@ -150,8 +150,18 @@ pub const VALUE: Verdict<'static> = Verdict::VALUE;
 /// The verdict on an error, without its class.
 #[inline]
 pub fn verdict_of(probed: probe::Probed<'_>, retry: bool) -> Verdict<'_> {
-    let hint = probed.classifier.hint();
-    Verdict { retry, failure: retry, hint, error: probed.display, ..VALUE }
+    verdict_with_hint(probed, retry, None)
+}
+
+/// Like [`verdict_of`], with the wait that a function has read from the error, if it has.
+#[inline]
+pub fn verdict_with_hint(
+    probed: probe::Probed<'_>,
+    retry: bool,
+    hint: Option<Hint>,
+) -> Verdict<'_> {
+    let hint = hint.or_else(|| probed.classifier.hint());
+    Judgement { retry, failure: retry, hint, ..Judgement::VALUE }.on(probed.display)
 }
 
 /// Never called: it gives a block the type of its `return`.

@@ -210,15 +210,23 @@ impl Expansion<'_> {
         match self.timeout_mode {
             TimeoutMode::Never | TimeoutMode::BetweenAttempts => quote!(#attempt.await),
             TimeoutMode::Always | TimeoutMode::ByPolicy | TimeoutMode::AtRuntime { .. } => {
-                let timer = self.return_place.locate(quote!(&mut call.timer));
+                let timer = self.return_place.locate(quote!(&call.timer));
                 let arguments = quote!(#timer, #attempt);
-                let cutting = self.on_return_type(&quote!(AttemptTimeout::attempt), &arguments);
-                if !self.is_hedged() {
-                    return quote!(#cutting.await);
-                }
+                let limited = self.on_return_type(&quote!(LimitAttempts::attempt), &arguments);
+                let timer = self.return_place.locate(quote!(&mut call.timer));
+                let arguments = quote!(#timer, limited);
+                let outcome = self.on_return_type(&quote!(LimitOutcome::outcome), &arguments);
+                let outcome = if self.is_hedged() {
+                    quote!({
+                        let outcome = #outcome;
+                        __retry::Call::hedged(&mut call, outcome, &mut hedges)
+                    })
+                } else {
+                    outcome
+                };
                 quote!({
-                    let outcome = #cutting.await;
-                    __retry::Call::hedged(&mut call, outcome, &mut hedges)
+                    let limited = #limited.await;
+                    #outcome
                 })
             }
         }

@@ -72,7 +72,7 @@ impl Expansion<'_> {
         if !self.is_hedged() {
             return is_retried;
         }
-        quote!(match __retry::HedgeReport::verdicts(&hedges).has_failed() {
+        quote!(match __retry::HedgeReport::has_failed(&hedges) {
             __retry::Some(has_failed) => has_failed,
             __retry::None => #is_retried,
         })
@@ -88,8 +88,8 @@ impl Expansion<'_> {
         if !self.is_hedged() {
             return verdict;
         }
-        quote!(match __retry::HedgeReport::verdicts(&hedges).decided() {
-            __retry::Some(decided) => decided.on(#shown),
+        quote!(match __retry::HedgeReport::verdict(&hedges, #shown) {
+            __retry::Some(verdict) => verdict,
             __retry::None => #verdict,
         })
     }
@@ -99,7 +99,7 @@ impl Expansion<'_> {
         self.is_hedged().then(|| {
             quote! {
                 let mut verdict = verdict;
-                __retry::HedgeReport::verdicts(&hedges).extend(&mut verdict);
+                __retry::HedgeReport::extend(&hedges, &mut verdict);
             }
         })
     }
@@ -139,13 +139,13 @@ impl Expansion<'_> {
                 quote! {
                     __retry::Ok(value) => {
                         if !(#is_retried) {
-                            return __retry::HedgeOutcome::Success;
+                            return;
                         }
                         #verdict
                     }
                 }
             }
-            None => quote!(__retry::Ok(_) => return __retry::HedgeOutcome::Success,),
+            None => quote!(__retry::Ok(_) => return,),
         };
         let verdict = self.verdict_on_error(Judging::Member);
         quote! {
@@ -154,8 +154,7 @@ impl Expansion<'_> {
                     #on_value
                     __retry::Err(error) => #verdict,
                 };
-                let verdict = __retry::RaceMember::rules(member, verdict);
-                __retry::RaceMember::failed(member, &verdict)
+                __retry::RaceMember::failed(member, verdict);
             }
         }
     }

@@ -262,15 +262,16 @@ impl Expansion<'_> {
     /// Writes the timer of the call, started.
     fn timer(&self) -> TokenStream {
         let call_context = self.bare_call_context();
-        let mut how = None;
+        let (mut how, mut untimed) = (None, quote!(__retry::Timing::NONE));
         let timer = match self.timeout_mode {
             TimeoutMode::Never => return quote!(__retry::Untimed),
-            TimeoutMode::BetweenAttempts => quote!(__retry::Clocked),
-            TimeoutMode::Always => quote!(__retry::Timed),
+            TimeoutMode::BetweenAttempts => quote!(__retry::Timing),
+            TimeoutMode::Always => quote!(__retry::CallLimits),
             TimeoutMode::AtRuntime { is_demanded } => {
                 let interrupted = self.how_to_interrupt(is_demanded);
                 how = Some(quote!(, #interrupted));
-                quote!(__retry::RuntimeTimer)
+                untimed = quote!(__retry::None);
+                quote!(__retry::RuntimeLimits)
             }
             TimeoutMode::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
@@ -288,7 +289,7 @@ impl Expansion<'_> {
             return start;
         }
         let is_timed = self.is_timed_at_runtime();
-        quote!(if #is_timed #start else { #timer::UNTIMED })
+        quote!(if #is_timed #start else { #untimed })
     }
 
     /// Returns whether the call has a time limit, evaluated before its first attempt.
@@ -459,7 +460,7 @@ impl Expansion<'_> {
     /// The verdict on a value that is retried.
     pub(super) fn value_verdict(&self, value: &TokenStream) -> TokenStream {
         match self.ok_counts(value) {
-            Some(counts) => quote!(__retry::Verdict { failure: #counts, ..__retry::VALUE }),
+            Some(counts) => quote!(__retry::VALUE.counted(#counts)),
             None => quote!(__retry::VALUE),
         }
     }

@@ -112,7 +112,7 @@ impl Expansion<'_> {
         let Args { quota, breaker, history, .. } = self.args;
         let class = (quota.is_some() || breaker.is_some() || history.is_some()).then(|| {
             let class = self.class(typed);
-            quote!(class: #class,)
+            quote!(.classified(#class))
         });
         // A breaker may hold calls for the wait that follows. An attempt that was cut off has none.
         let hint_source = self.args.breaker.as_ref().filter(|_| typed).map(|_| {
@@ -122,32 +122,26 @@ impl Expansion<'_> {
             } else {
                 quote!(false)
             };
-            quote!(hint_source: __retry::HintSource::of(#view, #is_read),)
+            quote!(.hinted_by(__retry::HintSource::of(#view, #is_read)))
         });
         let hint = self.args.retry_after.as_ref().filter(|_| typed);
         let verdict = match (&self.args.breaker_on, hint) {
-            (None, None) if class.is_none() => quote!(__retry::verdict_of(probed, #retry)),
-            (None, None) => {
-                quote!(__retry::Verdict { #class #hint_source ..__retry::verdict_of(probed, #retry) })
-            }
+            (None, None) => quote!(__retry::verdict_of(probed, #retry)),
             (breaker_on, hint) => {
-                let failure = match breaker_on {
-                    Some(matchers) => self.any_of(matchers, typed),
-                    None => quote!(retry),
-                };
+                let counted = breaker_on.as_ref().map(|matchers| {
+                    let counts = self.any_of(matchers, typed);
+                    quote!(.counted(#counts))
+                });
                 lets.extend(quote!(let retry = #retry;));
                 let hint = match hint {
-                    Some(hint) => {
-                        let hint = call(hint, quote!(__retry::hint), quote!(error));
-                        lets.extend(quote!(let hint = #hint;));
-                        quote!(hint: hint.or_else(|| probed.classifier.hint()),)
-                    }
-                    None => quote!(hint: probed.classifier.hint(),),
+                    Some(hint) => call(hint, quote!(__retry::hint), quote!(error)),
+                    None => quote!(__retry::None),
                 };
-                quote!(__retry::Verdict { retry, failure: #failure, #hint #class #hint_source error: probed.display, ..__retry::VALUE })
+                lets.extend(quote!(let hint = #hint;));
+                quote!(__retry::verdict_with_hint(probed, retry, hint) #counted)
             }
         };
-        let verdict = quote!({ #lets #verdict });
+        let verdict = quote!({ #lets #verdict #class #hint_source });
         let verdict = match judging {
             Judging::Member => verdict,
             Judging::Outcome => self.verdict_as_decided(&quote!(probed.display), verdict),

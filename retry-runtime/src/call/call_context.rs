@@ -12,15 +12,9 @@ use crate::protect::quota::RetryQuota;
 use crate::site::end_options::EndOptions;
 use crate::site::{Origin, Site};
 
-/// The permission of a function to run its attempts at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HedgeMode {
-    Never,
-    ByPolicy,
-}
-
 /// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that do not exclude each other")]
 pub struct CallContext<'a> {
     pub(crate) origin: Origin<'a>,
     /// The policy written in the source; see [`effective_policy`](Self::effective_policy).
@@ -35,7 +29,8 @@ pub struct CallContext<'a> {
     pub(crate) waits_for_breaker: bool,
     /// Set if the call has been cancelled.
     pub(crate) is_cancelled: bool,
-    pub(crate) hedge_mode: HedgeMode,
+    /// Set if attempts may run at once, as the policy says.
+    pub(crate) may_hedge: bool,
     /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
@@ -63,7 +58,7 @@ impl<'a> CallContext<'a> {
             since_first: None,
             waits_for_breaker: false,
             is_cancelled: false,
-            hedge_mode: HedgeMode::Never,
+            may_hedge: false,
             is_evaluated: false,
             end: EndOptions::DEFAULT,
         }
@@ -99,7 +94,7 @@ impl<'a> CallContext<'a> {
     /// Allows attempts to run at once, as the policy says.
     #[inline(always)]
     pub fn may_hedge(mut self) -> Self {
-        self.hedge_mode = HedgeMode::ByPolicy;
+        self.may_hedge = true;
         self
     }
 
@@ -110,7 +105,7 @@ impl<'a> CallContext<'a> {
         self
     }
 
-    /// Sets when the call began, and what cut its last attempt off.
+    /// Sets when the call began, and the limit that has ended its last attempt.
     #[inline(always)]
     pub fn timing(mut self, timing: Timing) -> Self {
         // A constant, for a function without time limits: nothing is copied.
@@ -123,12 +118,9 @@ impl<'a> CallContext<'a> {
         self.origin.site.map_or(self.end, Site::end_options)
     }
 
-    /// Returns the limit that ended the last attempt.
-    pub(crate) const fn cut(&self) -> Option<LimitKind> {
-        match &self.timing {
-            Some(timing) => timing.cut,
-            None => None,
-        }
+    /// Returns the limit that has ended the last attempt.
+    pub(crate) fn timed_out(&self) -> Option<LimitKind> {
+        self.timing?.timed_out
     }
 
     /// Returns the longest wait that a server may ask for, by `policy`. A call whose waits outlast
@@ -158,7 +150,8 @@ pub struct Timing {
     /// The moment at which the call began.
     started: Option<Instant>,
     deadline: Option<Duration>,
-    pub(crate) cut: Option<LimitKind>,
+    /// The limit that has ended the last attempt.
+    pub(crate) timed_out: Option<LimitKind>,
 }
 
 /// The limit that ended an attempt.
@@ -172,7 +165,7 @@ pub enum LimitKind {
 
 impl Timing {
     /// For a call without time limits: no clock is read.
-    pub const NONE: Self = Self { started: None, deadline: None, cut: None };
+    pub const NONE: Self = Self { started: None, deadline: None, timed_out: None };
 
     /// For a call that begins now. Reads the clock only if the policy has a deadline or another
     /// limit that needs it.
@@ -181,8 +174,9 @@ impl Timing {
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {
-        let is_bounded = policy.has_deadline() || policy.is_clocked();
-        Self { started: is_bounded.then(clock::now), deadline: policy.get_deadline(), cut: None }
+        let is_limited = policy.has_deadline() || policy.is_clocked();
+        let (started, deadline) = (is_limited.then(clock::now), policy.get_deadline());
+        Self { started, deadline, timed_out: None }
     }
 
     /// Returns when the deadline falls (`None`: beyond what the clock can represent, so never), and
@@ -199,16 +193,16 @@ impl Timing {
     }
 
     const fn is_known(&self) -> bool {
-        self.is_limited() || self.cut.is_some()
+        self.is_limited() || self.timed_out.is_some()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
         self.deadline.is_some()
     }
 
-    /// Returns whether the deadline has cut the last attempt off.
-    pub const fn is_cut(&self) -> bool {
-        matches!(self.cut, Some(LimitKind::Deadline))
+    /// Returns whether the deadline has ended the last attempt.
+    pub(crate) const fn is_late(&self) -> bool {
+        matches!(self.timed_out, Some(LimitKind::Deadline))
     }
 
     /// Returns why no attempt may follow a wait of `delay` that begins now: the deadline falls

@@ -20,7 +20,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::base::clock::{self, Instant};
-use crate::call::attempt_timeout::CallTiming;
+use crate::call::attempt_limit::CallTiming;
 use crate::call::call_context::CallContext;
 use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
@@ -89,7 +89,7 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
     /// its members failed, the failure of that member.
     #[inline]
     pub fn hedged<R>(&mut self, outcome: R, report: &mut HedgeReport<R>) -> R {
-        match self.timer.timing().cut {
+        match self.timer.timing().timed_out {
             Some(_) => self.failure_before_limit(report).unwrap_or(outcome),
             None => outcome,
         }
@@ -117,17 +117,17 @@ impl<K: FailureSlot, T: CallTiming> Call<K, T> {
         }
     }
 
-    /// Returns the outcome of a call that has given up. If the deadline has cut the last attempt
-    /// off, that is the failure before it, which is more informative.
+    /// Returns the outcome of a call that has given up. If the deadline has ended the last
+    /// attempt, that is the failure before it, which is more informative.
     #[cold]
     #[inline(never)]
     pub fn end<R>(self, outcome: R) -> R
     where
         K: Keeps<R>,
     {
-        let is_cut = self.timer.timing().is_cut();
+        let is_late = self.timer.timing().is_late();
         let kept = self.session.close();
-        if is_cut { kept.last_or_else(|| outcome) } else { outcome }
+        if is_late { kept.last_or_else(|| outcome) } else { outcome }
     }
 
     /// Returns the outcome of a call that the breaker has ended: the last failure, or `interrupted`

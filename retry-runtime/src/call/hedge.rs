@@ -13,10 +13,10 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+use crate::call::hedge::race_member::RaceMember;
 use crate::call::hedge::race_state::{HedgePolicy, RaceContext, RaceDriver, RaceState};
 use crate::call::hedge::report::HedgeReport;
-use crate::call::session::Decision;
+use crate::call::session::Judgement;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
@@ -111,7 +111,7 @@ struct Begins<'a, 'p, B: Body, C, J> {
     report: &'p mut HedgeReport<<B::Attempt as Future>::Output>,
 }
 
-type Judge<'a, J, R> = fn(&J, &R, &mut RaceMember<'_, 'a>) -> HedgeOutcome;
+type Judge<'a, J, R> = fn(&J, &R, &mut RaceMember<'_, 'a>);
 
 impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt> for Begins<'a, '_, B, C, J> {
     fn goes_on(&mut self) -> bool {
@@ -122,32 +122,28 @@ impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt> for Begins<'
         Some(self.body.begin())
     }
 
-    fn judge(
-        &mut self,
-        outcome: &<B::Attempt as Future>::Output,
-        member: &mut RaceMember<'_, 'a>,
-    ) -> HedgeOutcome {
-        (self.call_judge)(&self.judge, outcome, member)
+    fn judge(&mut self, outcome: &<B::Attempt as Future>::Output, member: &mut RaceMember<'_, 'a>) {
+        (self.call_judge)(&self.judge, outcome, member);
     }
 
     fn keep(
         &mut self,
         outcome: <B::Attempt as Future>::Output,
-        verdict: Decision,
+        judgement: Judgement,
         failure: Option<PastFailure>,
     ) {
-        self.report.keep(outcome, verdict, failure);
+        self.report.keep(outcome, judgement, failure);
     }
 
-    fn decide(&mut self, verdict: Option<Decision>) {
-        self.report.decide(verdict);
+    fn decide(&mut self, outcome: Result<(), Judgement>) {
+        self.report.decide(outcome);
     }
 }
 
 impl<'a, 'p, B: Body, C, J, T> HedgedAttempt<'a, 'p, B, C, J, T>
 where
     C: FnMut() -> bool,
-    J: Fn(&<B::Attempt as Future>::Output, &mut RaceMember<'_, 'a>) -> HedgeOutcome,
+    J: Fn(&<B::Attempt as Future>::Output, &mut RaceMember<'_, 'a>),
     T: Fn() -> RaceContext<'a>,
 {
     /// Begins an attempt of a call, whose outcomes `judge` judges. No hedge begins once `goes_on`

@@ -6,7 +6,7 @@
 
 use core::marker::PhantomData;
 
-use crate::call::attempt_timeout::Is;
+use crate::call::attempt_limit::Is;
 
 /// A slot for the last failure of a call, empty at first.
 pub trait FailureSlot {

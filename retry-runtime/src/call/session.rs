@@ -41,7 +41,7 @@ use crate::site::Origin;
 
 pub use self::call_progress::Next;
 pub(crate) use self::call_progress::succeeded_first_try;
-pub(crate) use self::verdict::Decision;
+pub(crate) use self::verdict::Judgement;
 pub use self::verdict::{HintSource, Verdict};
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.

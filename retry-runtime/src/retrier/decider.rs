@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::sealed::{Seal, Sealed};
-use crate::call::session::{HintSource, Verdict};
+use crate::call::session::{HintSource, Judgement, Verdict};
 use crate::classify::fault::Fault;
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
@@ -261,7 +261,8 @@ impl<E> Rules<E> {
                     view: ErrorView::Text(value),
                     display: value,
                 },
-                None => return picked(value),
+                // It is retried whatever the lists say; the breaker counts a success.
+                None => return Judgement::VALUE.on(ErrorDisplay::Value(value)),
             },
         };
         let closures = match failed {
@@ -294,34 +295,20 @@ impl<E> Rules<E> {
         }
         let (hint, hint_source) = wait_by(closures, classifier, view);
         let retry = !is_aborted && is_listed != Some(false);
-        Verdict {
-            retry,
-            failure: retry,
-            hint,
-            hint_source,
-            class,
-            error: match failed {
-                FailedAttempt::Value(_) => ErrorDisplay::Value(display),
-                _ => ErrorDisplay::Display(display),
-            },
-            ..Verdict::VALUE
-        }
+        let error = match failed {
+            FailedAttempt::Value(_) => ErrorDisplay::Value(display),
+            _ => ErrorDisplay::Display(display),
+        };
+        Judgement { retry, failure: retry, hint, hint_source, class, ..Judgement::VALUE }.on(error)
     }
 
-    /// The verdict on an error as far as no list and no predicate decides.
-    pub(super) fn unlisted_verdict<'e>(&self, error: &'e E) -> Verdict<'e> {
-        let ErrorParts { classifier, view, display } = (self.read)(error);
+    /// The judgement on an error as far as no list and no predicate decides.
+    pub(super) fn unlisted_judgement(&self, error: &E) -> Judgement {
+        let ErrorParts { classifier, view, .. } = (self.read)(error);
         let closures = self.closures.as_deref().map(|closures| (closures, error));
         let (hint, hint_source) = wait_by(closures, classifier, view);
-        Verdict {
-            retry: true,
-            failure: true,
-            hint,
-            hint_source,
-            class: class_by(closures, classifier),
-            error: ErrorDisplay::Display(display),
-            ..Verdict::VALUE
-        }
+        let class = class_by(closures, classifier);
+        Judgement { failure: true, hint, hint_source, class, ..Judgement::VALUE }
     }
 
     /// Returns how events show this failure.
@@ -363,9 +350,4 @@ impl<E> Rules<E> {
             listener(event);
         }
     }
-}
-
-/// For a value that is retried whatever the lists say; the breaker counts a success.
-fn picked<'e>(value: &'e &'e dyn FailedValue) -> Verdict<'e> {
-    Verdict { error: ErrorDisplay::Value(value), ..Verdict::VALUE }
 }

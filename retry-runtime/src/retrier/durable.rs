@@ -200,9 +200,9 @@ impl<D, V> Retrier<D, V> {
     where
         D: Decider<E, Kind>,
     {
-        let verdict = self.decider.rules().unlisted_verdict(error);
-        let wait = verdict.held_wait()?;
-        Some(AskedWait { wait, is_rate_limit: verdict.is_rate_limit() })
+        let judgement = self.decider.rules().unlisted_judgement(error);
+        let wait = judgement.held_wait()?;
+        Some(AskedWait { wait, is_rate_limit: judgement.is_rate_limit() })
     }
 
     /// Reports that a call that is stored elsewhere has succeeded.

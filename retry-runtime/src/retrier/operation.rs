@@ -27,11 +27,9 @@ pub trait Operation<Fut: Future, T, E> {
 
     /// Returns the result of an attempt beside which others may run.
     #[doc(hidden)]
-    fn result(_: &Fut::Output) -> Option<&Result<T, E>> {
-        None
-    }
+    fn result(output: &Fut::Output) -> &Result<T, E>;
 
-    /// Returns the result of an attempt.
+    /// Takes the result of an attempt.
     ///
     /// # Errors
     /// The error of the attempt.
@@ -71,8 +69,8 @@ where
         Some(self())
     }
 
-    fn result(output: &Result<T, E>) -> Option<&Result<T, E>> {
-        Some(output)
+    fn result(output: &Result<T, E>) -> &Result<T, E> {
+        output
     }
 
     #[inline(always)]
@@ -119,6 +117,10 @@ where
         };
         let attempt = self.attempt.insert(Arc::new(context()));
         (self.operation)(state, Arc::clone(attempt))
+    }
+
+    fn result((_, result): &Fut::Output) -> &Result<T, E> {
+        result
     }
 
     fn end(&mut self, (state, result): Fut::Output) -> Result<T, E> {

@@ -11,14 +11,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use crate::base::sealed::Seal;
+use crate::call::attempt_limit::{AttemptLimit, CallLimits, CallTiming};
 use crate::call::attempt_result::{AttemptResult, attempt_result};
-use crate::call::attempt_timeout::{CallTiming, CutOff, Timed};
-use crate::call::call_context::{HedgeMode, Timing};
+use crate::call::call_context::Timing;
 use crate::call::hedge::Race;
-use crate::call::hedge::race_member::{HedgeOutcome, RaceMember};
+use crate::call::hedge::race_member::RaceMember;
 use crate::call::hedge::race_state::{HedgePolicy, RaceDriver};
-use crate::call::hedge::report::{HedgeReport, HedgeVerdicts};
-use crate::call::session::{Decision, Session, succeeded_first_try};
+use crate::call::hedge::report::HedgeReport;
+use crate::call::session::{Judgement, Session, succeeded_first_try};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::AttemptError;
 use crate::outcome::past_failure::PastFailure;
@@ -121,7 +121,7 @@ enum Stage {
     /// Nothing: an attempt is to begin.
     Begin,
     Attempt,
-    Bounded,
+    Race,
     Wait,
     Done,
 }
@@ -134,20 +134,20 @@ struct Ongoing<'p, 'r, Op, Fut, T, E, V, W, L> {
 }
 
 // Boxed, because it is larger than all the rest.
-type Timer<'r, T, E, Fut> = Option<Box<Limits<'r, T, E, Fut>>>;
+type Timer<'r, T, E, Fut> = Option<Box<RunTimer<'r, T, E, Fut>>>;
 
 /// The time limits of a call, and the hedges of its attempts.
-pub(super) struct Limits<'r, T, E, Fut> {
-    timed: Timed,
+pub(super) struct RunTimer<'r, T, E, Fut> {
+    limits: CallLimits,
     hedge: Option<HedgePolicy>,
-    attempt: Option<Pin<Box<CutOff<Race<'r, Fut>>>>>,
+    attempt: Option<Pin<Box<AttemptLimit<Race<'r, Fut>>>>>,
     /// The findings of the hedges of the current attempt.
     report: HedgeReport<Result<T, E>>,
 }
 
-impl<T, E, Fut> CallTiming for Limits<'_, T, E, Fut> {
+impl<T, E, Fut> CallTiming for RunTimer<'_, T, E, Fut> {
     fn timing(&self) -> Timing {
-        self.timed.timing()
+        self.limits.timing()
     }
 }
 
@@ -177,29 +177,25 @@ where
         self.operation.hedge(Seal)
     }
 
-    fn judge(&mut self, output: &Fut::Output, member: &mut RaceMember<'_, 'r>) -> HedgeOutcome {
+    fn judge(&mut self, output: &Fut::Output, member: &mut RaceMember<'_, 'r>) {
         let Self { common, rules, when, failed_value, .. } = self;
-        let failed = match Op::result(output) {
-            Some(Ok(value)) => match common.values.failure(value) {
-                Some(failure) => {
-                    let failed = FailedAttempt::Value(failed_value.insert(failure));
-                    return member.failed(&common.settings.verdict(rules, &failed, None));
-                }
-                None => return HedgeOutcome::Success,
+        let (failed, when) = match Op::result(output) {
+            Ok(value) => match common.values.failure(value) {
+                Some(failure) => (FailedAttempt::Value(failed_value.insert(failure)), None),
+                None => return,
             },
-            Some(Err(error)) => FailedAttempt::Error(error),
-            None => return HedgeOutcome::Final,
+            Err(error) => (FailedAttempt::Error(error), when.as_mut()),
         };
-        let when = when.as_mut().map(|when| when as &mut dyn FnMut(&E) -> bool);
-        member.failed(&common.settings.verdict(rules, &failed, when))
+        let when = when.map(|when| when as &mut dyn FnMut(&E) -> bool);
+        member.failed(common.settings.verdict(rules, &failed, when));
     }
 
-    fn keep(&mut self, output: Fut::Output, verdict: Decision, failure: Option<PastFailure>) {
-        self.report.keep(self.operation.end(output), verdict, failure);
+    fn keep(&mut self, output: Fut::Output, judgement: Judgement, failure: Option<PastFailure>) {
+        self.report.keep(self.operation.end(output), judgement, failure);
     }
 
-    fn decide(&mut self, verdict: Option<Decision>) {
-        self.report.decide(verdict);
+    fn decide(&mut self, outcome: Result<(), Judgement>) {
+        self.report.decide(outcome);
     }
 }
 
@@ -299,10 +295,10 @@ where
                 slot.set(Some(attempt));
                 progress.stage = Stage::Attempt;
             }
-            Some(limits) => {
-                let attempt = limits.timed.cut_off(Race::new(attempt));
-                limits.attempt = Some(Box::pin(attempt));
-                progress.stage = Stage::Bounded;
+            Some(timer) => {
+                let attempt = timer.limits.limit(Race::new(attempt));
+                timer.attempt = Some(Box::pin(attempt));
+                progress.stage = Stage::Race;
             }
         }
         None
@@ -312,7 +308,7 @@ where
     fn ended(&mut self, permit: Option<Permit<'r>>, outcome: Result<T, E>) -> Option<Op::Output> {
         match outcome {
             Ok(value) => self.returned(permit, value),
-            error => self.failed(permit, attempt_result(error), None, &HedgeVerdicts::NONE),
+            error => self.failed(permit, attempt_result(error), None, &HedgeReport::new()),
         }
     }
 
@@ -324,20 +320,19 @@ where
         permit: Option<Permit<'r>>,
         outcome: AttemptResult<T, E>,
         value: Option<&V::Failure>,
-        verdicts: &HedgeVerdicts,
+        report: &HedgeReport<Result<T, E>>,
     ) -> Option<Op::Output> {
         let Self { parts, attempt: slot, progress } = self;
         // Nothing of the attempt stays alive during the wait.
         slot.set(None);
-        if let Some(limits) = &mut progress.call.timer {
-            limits.attempt = None;
+        if let Some(timer) = &mut progress.call.timer {
+            timer.attempt = None;
         }
         progress.stage = Stage::Wait;
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let hedge_mode = HedgeMode::ByPolicy;
-        let failed = Failed { outcome, value, attempt, can_repeat, hedge_mode, verdicts };
+        let failed = Failed { outcome, value, attempt, can_repeat, may_hedge: true, report };
         let closures = CallClosures::new(when, on_retry);
         let call = &mut progress.call;
         match common.settings.failed(rules, closures, call, permit, failed) {
@@ -353,7 +348,7 @@ where
     #[inline(always)]
     fn returned(&mut self, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
         if let Some(failure) = self.parts.common.values.failure(&value) {
-            return self.failed(permit, Ok(value), Some(&failure), &HedgeVerdicts::NONE);
+            return self.failed(permit, Ok(value), Some(&failure), &HedgeReport::new());
         }
         Some(self.succeeded(permit, value))
     }
@@ -401,11 +396,10 @@ where
         let Self { parts, progress, .. } = self;
         match progress.stage {
             Stage::Begin => {
-                let context = parts.common.settings.context();
-                let (timed, hedge) = (Timed::start(&context), HedgePolicy::of(context.policy));
-                progress.call.timer = Some(Box::new(Limits {
-                    timed,
-                    hedge,
+                let policy = &parts.common.settings.policy;
+                progress.call.timer = Some(Box::new(RunTimer {
+                    limits: CallLimits::of(policy),
+                    hedge: HedgePolicy::of(policy),
                     attempt: None,
                     report: HedgeReport::new(),
                 }));
@@ -415,12 +409,11 @@ where
                 ready!(progress.call.poll_wait(cx));
                 Poll::Ready(self.begin())
             }
-            Stage::Bounded => {
+            Stage::Race => {
                 let Progress { call, permit, .. } = progress;
-                let Some(limits) = &mut call.timer else {
-                    unreachable!("a bounded attempt has a timer")
-                };
-                let Limits { timed, hedge, attempt: Some(attempt), report } = &mut **limits else {
+                let Some(timer) = &mut call.timer else { unreachable!("a race has a timer") };
+                let RunTimer { limits, hedge, attempt: Some(attempt), report } = &mut **timer
+                else {
                     unreachable!("an attempt that is polled has not ended")
                 };
                 let mut held = permit.take();
@@ -429,34 +422,29 @@ where
                 let context = || common.settings.race_context(number);
                 let mut calling =
                     Calling { operation, common, rules, when, report, failed_value: None };
-                let race = attempt.as_mut().attempt();
-                let polled = race.poll(cx, *hedge, context, &mut calling, held.as_mut());
+                let polled = attempt.as_mut().poll_with(cx, |race, cx| {
+                    race.poll(cx, *hedge, context, &mut calling, held.as_mut())
+                });
                 let failed_value = calling.failed_value;
-                let outcome = match polled {
-                    Poll::Ready(output) => Ok(attempt_result(operation.end(output))),
-                    Poll::Pending => match attempt.as_mut().poll_limit(cx) {
-                        Poll::Ready((by, interrupted)) => {
-                            timed.has_cut(by);
-                            Err(interrupted)
-                        }
-                        Poll::Pending => {
-                            *permit = held;
-                            return Poll::Pending;
-                        }
-                    },
+                let Poll::Ready(limited) = polled else {
+                    *permit = held;
+                    return Poll::Pending;
                 };
+                limits.record(&limited);
                 let mut report = take(report);
                 // The attempt and its hedges are dropped before the outcome is reported.
-                limits.attempt = None;
-                let outcome = outcome.unwrap_or_else(|interrupted| {
-                    let last = call.failure_before_limit(&mut report);
-                    last.map_or(Err(AttemptError::Interrupted(interrupted)), attempt_result)
-                });
-                let verdicts = report.verdicts();
-                Poll::Ready(match (outcome, verdicts.has_failed()) {
+                timer.attempt = None;
+                let outcome = match limited {
+                    Ok(output) => attempt_result(operation.end(output)),
+                    Err((_, interrupted)) => match call.failure_before_limit(&mut report) {
+                        Some(last) => attempt_result(last),
+                        None => Err(AttemptError::Interrupted(interrupted)),
+                    },
+                };
+                Poll::Ready(match (outcome, report.has_failed()) {
                     (Ok(value), None) => self.returned(held, value),
                     (Ok(value), Some(false)) => Some(self.succeeded(held, value)),
-                    (outcome, _) => self.failed(held, outcome, failed_value.as_ref(), verdicts),
+                    (outcome, _) => self.failed(held, outcome, failed_value.as_ref(), &report),
                 })
             }
             Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),
@@ -482,7 +470,7 @@ where
         failure: Option<&V::Failure>,
     ) -> Option<Op::Output> {
         let mut ongoing = self.begin_rest(Stage::Attempt);
-        ongoing.failed(None, attempt_result(outcome), failure, &HedgeVerdicts::NONE)
+        ongoing.failed(None, attempt_result(outcome), failure, &HedgeReport::new())
     }
 
     /// Polls the call wherever it stands.

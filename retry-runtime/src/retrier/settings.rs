@@ -9,12 +9,12 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
+use crate::call::attempt_limit::CallTiming;
 use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
-use crate::call::attempt_timeout::CallTiming;
-use crate::call::call_context::{CallContext, HedgeMode};
+use crate::call::call_context::CallContext;
 use crate::call::driver::{self, WaitTerms};
 use crate::call::hedge::race_state::RaceContext;
-use crate::call::hedge::report::HedgeVerdicts;
+use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
 use crate::call::session::{Next, Verdict};
 use crate::event::retry_event::RetryEvent;
@@ -148,9 +148,10 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) attempt: Option<&'a Attempt>,
     /// Set if another attempt can be made at all.
     pub(super) can_repeat: bool,
-    pub(super) hedge_mode: HedgeMode,
-    /// The verdicts of the hedges that joined the attempt.
-    pub(super) verdicts: &'a HedgeVerdicts,
+    /// Set if hedges may join the attempts.
+    pub(super) may_hedge: bool,
+    /// The findings of the hedges that joined the attempt.
+    pub(super) report: &'a HedgeReport<Result<T, E>>,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
@@ -313,27 +314,25 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat, hedge_mode, verdicts } = failed;
+        let Failed { outcome, value, attempt, can_repeat, may_hedge, report } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
-            Err(AttemptError::Interrupted(cut)) => FailedAttempt::Interrupted(cut),
+            Err(AttemptError::Interrupted(interrupted)) => FailedAttempt::Interrupted(interrupted),
             Ok(_) => FailedAttempt::Value(value),
         };
         let adjust = |wait| rules.adjusted(&asked, wait);
-        let mut verdict = match verdicts.decided() {
-            Some(decided) => decided.on(rules.shown(&asked)),
-            None => self.verdict(rules, &asked, closures.when),
-        };
-        verdicts.extend(&mut verdict);
+        let decided = report.verdict(rules.shown(&asked));
+        let mut verdict = decided.unwrap_or_else(|| self.verdict(rules, &asked, closures.when));
+        report.extend(&mut verdict);
         if rules.adjust_waits() {
             verdict = verdict.adjusted(&adjust);
         }
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
-        verdict.retry &= can_repeat;
-        let context = CallContext { hedge_mode, ..self.context() };
+        verdict.judgement.retry &= can_repeat;
+        let context = CallContext { may_hedge, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {

@@ -276,8 +276,8 @@ where
         (self.send)(Sent::AsHedge)
     }
 
-    fn result(output: &Result<T, E>) -> Option<&Result<T, E>> {
-        Some(output)
+    fn result(output: &Result<T, E>) -> &Result<T, E> {
+        output
     }
 
     fn end(&mut self, output: Result<T, E>) -> Result<T, E> {

@@ -5,20 +5,9 @@ use core::fmt;
 use core::mem;
 
 use crate::call::hedge::race_attempts::RaceAttempts;
-use crate::call::session::{Decision, Verdict};
+use crate::call::session::{Judgement, Verdict};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
-
-/// The meaning of an outcome for the other attempts of its race.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HedgeOutcome {
-    /// The outcome of the race: the others are dropped.
-    Success,
-    /// A failure that no other attempt would avoid: also the outcome of the race.
-    Final,
-    /// A failure that would be retried: the others may still succeed.
-    Retried,
-}
 
 /// The permits of the members that run.
 pub(super) struct Permits<'a> {
@@ -74,84 +63,65 @@ pub struct RaceMember<'m, 'a> {
     number: u32,
     permits: &'m mut Permits<'a>,
     held: Option<&'m mut Permit<'a>>,
-    attempts: Option<&'a RaceAttempts>,
-    others_run: bool,
+    pub(super) attempts: Option<&'a RaceAttempts>,
+    /// Set if the race goes on after a failure of this member that would be retried.
+    pub(super) others_run: bool,
     /// The number of the attempt, if the error of the call keeps its failures.
-    kept_as: Option<u32>,
-    verdict: Option<Decision>,
+    pub(super) kept_as: Option<u32>,
+    judgement: Option<Judgement>,
     failure: Option<PastFailure>,
     is_finished: bool,
 }
 
 impl<'m, 'a> RaceMember<'m, 'a> {
     /// Creates the member `number`, which is about to be polled.
-    pub(super) fn polled(
+    pub(super) fn new(
         number: u32,
         permits: &'m mut Permits<'a>,
         held: Option<&'m mut Permit<'a>>,
-    ) -> Self {
-        Self::judged(number, permits, held, None, false, None)
-    }
-
-    /// Creates the member whose permit the caller holds, for code of the caller that may panic.
-    pub(super) fn holder(permits: &'m mut Permits<'a>, held: Option<&'m mut Permit<'a>>) -> Self {
-        Self::polled(permits.holder, permits, held)
-    }
-
-    /// Creates the member `number`, which has ended and is about to be judged.
-    pub(super) fn judged(
-        number: u32,
-        permits: &'m mut Permits<'a>,
-        held: Option<&'m mut Permit<'a>>,
-        attempts: Option<&'a RaceAttempts>,
-        others_run: bool,
-        kept_as: Option<u32>,
     ) -> Self {
         Self {
             number,
             permits,
             held,
-            attempts,
-            others_run,
-            kept_as,
-            verdict: None,
+            attempts: None,
+            others_run: false,
+            kept_as: None,
+            judgement: None,
             failure: None,
             is_finished: false,
         }
     }
 
-    /// Ends the poll or the judgement without a panic; returns the verdict on a failure, and, if
+    /// Creates the member whose permit the caller holds, for code of the caller that may panic.
+    pub(super) fn holder(permits: &'m mut Permits<'a>, held: Option<&'m mut Permit<'a>>) -> Self {
+        Self::new(permits.holder, permits, held)
+    }
+
+    /// Ends the poll or the judgement without a panic; returns the judgement on a failure, and, if
     /// the race goes on, the failure to be kept.
     #[inline(never)]
-    pub(super) fn finish(mut self) -> (Option<Decision>, Option<PastFailure>) {
+    pub(super) fn finish(mut self) -> (Option<Judgement>, Option<PastFailure>) {
         self.is_finished = true;
-        (self.verdict, self.failure.take())
+        (self.judgement, self.failure.take())
     }
 
-    /// Returns the verdict, unless the attempt itself ruled on its failure.
-    #[must_use]
-    pub fn rules<'v>(&self, verdict: Verdict<'v>) -> Verdict<'v> {
-        match self.attempts.and_then(|attempts| attempts.get(self.number)) {
+    /// Records a failure with this verdict, unless the attempt itself ruled on it. If the race goes
+    /// on, the failure is reported to the breaker now.
+    pub fn failed(&mut self, verdict: Verdict<'_>) {
+        let verdict = match self.attempts.and_then(|attempts| attempts.get(self.number)) {
             Some(attempt) => verdict.ruled_by(attempt),
             None => verdict,
-        }
-    }
-
-    /// Records a failure with this verdict, and returns its meaning for the race. If the race
-    /// goes on, the failure is reported to the breaker now.
-    pub fn failed(&mut self, verdict: &Verdict<'_>) -> HedgeOutcome {
-        self.verdict = Some(verdict.decision());
-        if !verdict.allows_retry() {
-            return HedgeOutcome::Final;
-        }
-        if self.others_run {
-            let kept = |number| PastFailure::new(number, &verdict.error, verdict.class, None);
+        };
+        self.judgement = Some(verdict.judgement);
+        if self.others_run && verdict.judgement.allows_retry() {
+            let class = verdict.judgement.class;
+            let kept = |number| PastFailure::new(number, &verdict.error, class, None);
             self.failure = self.kept_as.map(kept);
             if let Some(permit) = self.permits.take(self.number, self.held.as_deref_mut()) {
                 verdict.report(permit);
             }
         }
-        HedgeOutcome::Retried
     }
 }
 

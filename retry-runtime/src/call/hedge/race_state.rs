@@ -15,8 +15,8 @@ use crate::call::async_sleep;
 use crate::call::call_context::CallContext;
 use crate::call::hedge::latencies::Latencies;
 use crate::call::hedge::race_attempts::RaceAttempts;
-use crate::call::hedge::race_member::{HedgeOutcome, Permits, RaceMember};
-use crate::call::session::Decision;
+use crate::call::hedge::race_member::{Permits, RaceMember};
+use crate::call::session::Judgement;
 use crate::classify::Class;
 use crate::observe;
 use crate::outcome::past_failure::PastFailure;
@@ -65,6 +65,12 @@ impl HedgePolicy {
         Self::of(&context.effective_policy())
     }
 
+    /// Returns the hedges of this policy, if it has any.
+    #[inline]
+    pub(crate) fn of(policy: &Policy) -> Option<Self> {
+        policy.get_hedge().map(|after| Self { after, max: policy.get_max_hedges() })
+    }
+
     /// Returns hedges after a percentile of the times that the function's attempts take, unless an
     /// override sets a delay or ends the hedges.
     pub fn by_percentile(context: &CallContext<'_>, latencies: &Latencies) -> Option<Self> {
@@ -74,12 +80,6 @@ impl HedgePolicy {
             bound => bound.limit(),
         };
         after.map(|after| Self { after, max: policy.get_max_hedges() })
-    }
-
-    /// Returns the hedges of this policy, if it has any.
-    #[inline]
-    pub(crate) fn of(policy: &Policy) -> Option<Self> {
-        policy.get_hedge().map(|after| Self { after, max: policy.get_max_hedges() })
     }
 }
 
@@ -91,15 +91,15 @@ pub(crate) trait RaceDriver<'a, F: Future> {
     /// Begins a hedge, or returns `None` if the operation cannot run twice at once.
     fn begin(&mut self) -> Option<F>;
 
-    /// Judges an outcome. Called at most once for each.
-    fn judge(&mut self, outcome: &F::Output, member: &mut RaceMember<'_, 'a>) -> HedgeOutcome;
+    /// Judges an outcome, and passes a failure to its `member`. Called at most once for each.
+    fn judge(&mut self, outcome: &F::Output, member: &mut RaceMember<'_, 'a>);
 
     /// Keeps an outcome that would be retried, while the race goes on, and the `failure` for the
     /// history of the call, if it has one.
-    fn keep(&mut self, outcome: F::Output, verdict: Decision, failure: Option<PastFailure>);
+    fn keep(&mut self, outcome: F::Output, judgement: Judgement, failure: Option<PastFailure>);
 
-    /// Records the verdict on the outcome of the race, or `None` for a success.
-    fn decide(&mut self, verdict: Option<Decision>);
+    /// Records the judgement on the outcome of the race.
+    fn decide(&mut self, outcome: Result<(), Judgement>);
 }
 
 /// The hedges of one attempt. On the heap, and only once that attempt has not answered at once.
@@ -228,8 +228,7 @@ impl<'a, F: Future> RaceState<'a, F> {
                 at = 0;
             }
             let number = at.checked_sub(1).map_or(0, |at| self.running[at].0);
-            let member =
-                RaceMember::polled(number, &mut self.schedule.permits, held.as_deref_mut());
+            let member = RaceMember::new(number, &mut self.schedule.permits, held.as_deref_mut());
             let polled = match at.checked_sub(1) {
                 Some(at) => self.running[at].1.as_mut().poll(cx),
                 None => match first.as_mut().as_pin_mut() {
@@ -274,7 +273,7 @@ impl<'a, F: Future> RaceState<'a, F> {
             return false;
         }
         let Some((number, cost)) = self.schedule.admit() else { return false };
-        let member = RaceMember::polled(number, &mut self.schedule.permits, held.as_deref_mut());
+        let member = RaceMember::new(number, &mut self.schedule.permits, held.as_deref_mut());
         let begun = driver.begin();
         member.finish();
         let Some(joining) = begun else {
@@ -303,22 +302,23 @@ impl<'a, F: Future> RaceState<'a, F> {
         }
         // Without hedges, the driver judges the outcome itself.
         if others_run || number > 0 {
-            let permits = &mut self.schedule.permits;
-            let kept_as = keeps_failures.then_some(attempt);
             let held = held.as_deref_mut();
-            let mut member =
-                RaceMember::judged(number, permits, held, attempts, others_run, kept_as);
-            let judged = driver.judge(&outcome, &mut member);
-            let (verdict, failure) = member.finish();
-            match (judged, verdict) {
-                (HedgeOutcome::Retried, Some(verdict)) if others_run => {
-                    driver.keep(outcome, verdict, failure);
+            let mut member = RaceMember::new(number, &mut self.schedule.permits, held);
+            member.attempts = attempts;
+            member.others_run = others_run;
+            member.kept_as = keeps_failures.then_some(attempt);
+            driver.judge(&outcome, &mut member);
+            match member.finish() {
+                (Some(judgement), failure) if others_run && judgement.allows_retry() => {
+                    driver.keep(outcome, judgement, failure);
                     return None;
                 }
-                (_, verdict) => driver.decide(verdict),
-            }
-            if judged == HedgeOutcome::Success && number > 0 {
-                self.schedule.win(number);
+                (judgement, _) => {
+                    driver.decide(judgement.map_or(Ok(()), Err));
+                    if judgement.is_none() && number > 0 {
+                        self.schedule.win(number);
+                    }
+                }
             }
         }
         self.schedule.permits.hand_over(number, held);

@@ -12,7 +12,7 @@ use retry_rules::{Attempts, Jitter, Policy};
 use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
-use crate::call::call_context::{CallContext, HedgeMode, LimitKind, Timing};
+use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
 use crate::classify::Class;
@@ -265,7 +265,7 @@ impl CallProgress {
     ) -> Next {
         self.keep_pass(permit.as_ref().map_or(StagePass::NONE, Permit::stage_pass));
         if let Some(permit) = permit {
-            match context.cut() {
+            match context.timed_out() {
                 // Whatever the matchers say: a server that hangs has to open the breaker.
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
                 // The caller ran out of time, which says nothing about the other side.
@@ -292,10 +292,11 @@ impl CallProgress {
         }
         let policy = &*context.effective_policy();
         observe::many_delay_lists(context.origin.name, policy);
-        if let (HedgeMode::Never, Some(hedge)) = (context.hedge_mode, policy.get_hedge()) {
+        if let (false, Some(hedge)) = (context.may_hedge, policy.get_hedge()) {
             observe::hedge_not_obeyed(context.origin.name, hedge);
         }
-        if verdict.was_reset {
+        let judgement = &verdict.judgement;
+        if judgement.was_reset {
             let forgiven = Forgiven { made: self.made, waited: self.waited };
             let rare = self.rare();
             (rare.refused, rare.forgiven) = (0, forgiven);
@@ -306,7 +307,7 @@ impl CallProgress {
         let history = context.end_options().history;
         if history > 0 {
             let wait = next.as_ref().ok().map(|(delay, _)| *delay);
-            let failure = PastFailure::new(attempt, &verdict.error, verdict.class, wait);
+            let failure = PastFailure::new(attempt, &verdict.error, judgement.class, wait);
             self.keep_failure(history, failure, verdict.past);
         }
         match next {
@@ -316,7 +317,7 @@ impl CallProgress {
                 if observe::retries_are_observed() {
                     self.report_retry(context, policy, attempt, delay, verdict);
                 }
-                self.set_asked(verdict.asked());
+                self.set_asked(judgement.asked());
                 skip_hold(context);
                 self.made = attempt;
                 self.ended_in_value = verdict.error.is_value();
@@ -327,13 +328,13 @@ impl CallProgress {
             Err(reason) => {
                 // An attempt that the deadline cut off leaves the failure before it as the last
                 // one.
-                let is_cut = context.cut() == Some(LimitKind::Deadline);
-                let with_value = verdict.error.is_value() || is_cut && self.ended_in_value;
+                let is_late = context.timed_out() == Some(LimitKind::Deadline);
+                let with_value = verdict.error.is_value() || is_late && self.ended_in_value;
                 let asked = match context.breaker {
                     Some(breaker) if reason == Reason::Held => {
                         Some(breaker.held_for()).filter(|rest| !rest.is_zero())
                     }
-                    _ => verdict.asked().or_else(|| self.asked().filter(|_| is_cut)),
+                    _ => judgement.asked().or_else(|| self.asked().filter(|_| is_late)),
                 };
                 let ended = Ended { reason, attempts: attempt, waited: self.waited(), asked };
                 self.gave_up(context, ended, false, with_value, &verdict.error);
@@ -388,10 +389,11 @@ impl CallProgress {
         verdict: &Verdict<'_>,
     ) -> Result<(Duration, Option<Reservation<'q>>), Reason> {
         let attempt = attempt.saturating_sub(self.forgiven().made);
-        if context.cut() == Some(LimitKind::Deadline) {
+        if context.timed_out() == Some(LimitKind::Deadline) {
             return Err(Reason::Deadline);
         }
-        if !verdict.allows_retry() {
+        let judgement = &verdict.judgement;
+        if !judgement.allows_retry() {
             return Err(Reason::NotRetryable);
         }
         if !policy.allows_after(attempt.saturating_add(self.refusals())) {
@@ -408,8 +410,8 @@ impl CallProgress {
             Jitter::Decorrelated => self.delay(),
             _ => None,
         };
-        let asked = verdict.hinted_wait();
-        let (shortest, longest) = match asked.max(verdict.ruled) {
+        let asked = judgement.hinted_wait();
+        let (shortest, longest) = match asked.max(judgement.ruled) {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),
         };
@@ -421,8 +423,8 @@ impl CallProgress {
             }
             None => wait,
         };
-        if !verdict.min_wait.is_zero() {
-            delay = delay.max(verdict.min_wait);
+        if !judgement.min_wait.is_zero() {
+            delay = delay.max(judgement.min_wait);
         }
         if context.waits_for_breaker {
             if let Some(breaker) = context.breaker {
@@ -436,8 +438,8 @@ impl CallProgress {
         let reservation = match context.quota {
             Some(quota) => {
                 // Whatever the function's own error makes of it.
-                let cut = if context.cut().is_some() { Class::TIMEOUT } else { Class::empty() };
-                Some(quota.reserve(verdict.class.union(cut)).ok_or(Reason::Quota)?)
+                let timeout = context.timed_out().map_or(Class::empty(), |_| Class::TIMEOUT);
+                Some(quota.reserve(judgement.class.union(timeout)).ok_or(Reason::Quota)?)
             }
             None => None,
         };

@@ -18,34 +18,40 @@ const HOLDING: Class = Class::RATE_LIMIT.union(Class::SERVER_ERROR);
 /// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
-    /// Set if `retry_on` and `abort_on` allow a retry.
-    pub retry: bool,
-    /// Set if a breaker counts it as a failure; otherwise it counts as a success.
-    pub failure: bool,
-    /// The wait that the server asked for, or that it asked not to be called again, unless the
-    /// attempt itself ruled on the wait.
-    pub hint: Option<Hint>,
-    /// The source of `hint`.
-    pub hint_source: HintSource,
-    /// The longest wait that the servers of the other members of a group asked for.
-    pub hint_of_others: Option<Hint>,
-    /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
-    /// breaker to let a conflict pass.
-    pub class: Class,
+    pub(crate) judgement: Judgement,
     /// The text of the error, for events.
     pub error: ErrorDisplay<'a>,
-    /// The wait that the attempt itself ruled.
-    pub ruled: Option<Duration>,
-    /// The wait that the server asked for, if the ruling of the attempt has replaced it.
-    pub overruled: Option<Duration>,
-    /// The minimum wait that the attempt itself asked for.
-    pub min_wait: Duration,
-    /// Set if the attempt itself has reset attempts, budget and curve.
-    pub was_reset: bool,
     /// Replaces the wait that would follow.
-    pub adjust: Option<Adjust<'a>>,
+    adjust: Option<Adjust<'a>>,
     /// The failures of hedges that ended before, if the call keeps its failures.
-    pub past: &'a [PastFailure],
+    pub(crate) past: &'a [PastFailure],
+}
+
+/// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judgement {
+    /// Set if `retry_on` and `abort_on` allow a retry.
+    pub(crate) retry: bool,
+    /// Set if a breaker counts it as a failure; otherwise it counts as a success.
+    pub(crate) failure: bool,
+    /// The wait that the server asked for, or that it asked not to be called again, unless the
+    /// attempt itself ruled on the wait.
+    pub(crate) hint: Option<Hint>,
+    /// The source of `hint`.
+    pub(crate) hint_source: HintSource,
+    /// The longest wait that the servers of the other members of a race asked for.
+    pub(crate) hint_of_others: Option<Hint>,
+    /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
+    /// breaker to let a conflict pass.
+    pub(crate) class: Class,
+    /// The wait that the attempt itself ruled.
+    pub(crate) ruled: Option<Duration>,
+    /// The wait that the server asked for, if the ruling of the attempt has replaced it.
+    pub(crate) overruled: Option<Duration>,
+    /// The minimum wait that the attempt itself asked for.
+    pub(crate) min_wait: Duration,
+    /// Set if the attempt itself has reset attempts, budget and curve.
+    pub(crate) was_reset: bool,
 }
 
 /// The source of a wait.
@@ -74,59 +80,9 @@ impl HintSource {
     }
 }
 
-/// The part of a [`Verdict`] that borrows nothing, to be kept across an await.
-#[derive(Clone, Copy, Debug)]
-pub struct Decision {
-    retry: bool,
-    failure: bool,
-    pub(crate) hint: Option<Hint>,
-    hint_source: HintSource,
-    class: Class,
-    pub(crate) ruled: Option<Duration>,
-    pub(crate) overruled: Option<Duration>,
-    pub(crate) min_wait: Duration,
-    was_reset: bool,
-}
-
-impl Decision {
-    /// Returns the verdict on a failure that events show as `error`.
-    #[cold]
-    #[inline(never)]
-    #[must_use]
-    pub fn on<'e>(&self, error: ErrorDisplay<'e>) -> Verdict<'e> {
-        let Self {
-            retry,
-            failure,
-            hint,
-            hint_source,
-            class,
-            ruled,
-            overruled,
-            min_wait,
-            was_reset,
-        } = *self;
-        let (hint_of_others, adjust, past) = (None, None, &[][..]);
-        Verdict {
-            retry,
-            failure,
-            hint,
-            hint_source,
-            hint_of_others,
-            class,
-            error,
-            ruled,
-            overruled,
-            min_wait,
-            was_reset,
-            adjust,
-            past,
-        }
-    }
-}
-
 /// Gives another wait in place of the one that would follow, or `None` to leave it.
 #[derive(Clone, Copy)]
-pub struct Adjust<'a>(pub &'a dyn Fn(Duration) -> Option<Duration>);
+struct Adjust<'a>(&'a dyn Fn(Duration) -> Option<Duration>);
 
 impl fmt::Debug for Adjust<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,8 +90,8 @@ impl fmt::Debug for Adjust<'_> {
     }
 }
 
-impl Verdict<'static> {
-    /// The verdict on a value that is retried: the breaker counts a success.
+impl Judgement {
+    /// The judgement on a value that is retried: the breaker counts a success.
     pub(crate) const VALUE: Self = Self {
         retry: true,
         failure: false,
@@ -143,38 +99,25 @@ impl Verdict<'static> {
         hint_source: HintSource::Error,
         hint_of_others: None,
         class: Class::empty(),
-        error: ErrorDisplay::Value(&Interrupted::Value),
         ruled: None,
         overruled: None,
         min_wait: Duration::ZERO,
         was_reset: false,
-        adjust: None,
-        past: &[],
     };
-}
 
-impl<'a> Verdict<'a> {
-    /// This verdict, with the wait that follows determined by `adjust`.
+    /// Returns the verdict on a failure that events show as `error`.
     #[must_use]
-    pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
-        Self { adjust: Some(Adjust(adjust)), ..self }
+    pub(crate) const fn on(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
+        Verdict { judgement: self, error, adjust: None, past: &[] }
     }
 
-    /// Returns the part of this verdict that borrows nothing.
-    pub(crate) fn decision(&self) -> Decision {
-        let Self {
-            retry,
-            failure,
-            hint,
-            hint_source,
-            class,
-            ruled,
-            overruled,
-            min_wait,
-            was_reset,
-            ..
-        } = *self;
-        Decision { retry, failure, hint, hint_source, class, ruled, overruled, min_wait, was_reset }
+    /// Extends the waits to the longest ones, `other` included.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        let hint = other.hint.max(other.hint_of_others);
+        self.hint_of_others = self.hint_of_others.max(hint);
+        self.ruled = self.ruled.max(other.ruled);
+        self.overruled = self.overruled.max(other.overruled);
+        self.min_wait = self.min_wait.max(other.min_wait);
     }
 
     /// Returns whether matchers and server allow a retry.
@@ -198,13 +141,6 @@ impl<'a> Verdict<'a> {
         self.hinted_wait().max(self.overruled).filter(|wait| !wait.is_zero())
     }
 
-    /// Returns the wait that follows in place of `wait`, if another one does.
-    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
-        let adjusted = self.adjust.and_then(|Adjust(adjust)| adjust(wait));
-        // Waits of 0s would never use up a budget, and the call would never end.
-        adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))
-    }
-
     /// Returns whether a breaker counts it as a failure. Never a conflict: a server that lets one
     /// transaction lose works.
     fn counts_for_breaker(&self) -> bool {
@@ -212,7 +148,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// The wait for which a breaker holds all calls: a server that limits its callers, or fails,
-    /// has asked for it. The failures of the other members of a group are reported on their own.
+    /// has asked for it. The failures of the other members of a race are reported on their own.
     pub(crate) fn held_wait(&self) -> Option<Duration> {
         let is_asked = match self.hint_source {
             HintSource::Error => self.class.intersects(HOLDING),
@@ -226,21 +162,66 @@ impl<'a> Verdict<'a> {
     pub(crate) fn is_rate_limit(&self) -> bool {
         self.class.contains(Class::RATE_LIMIT) || self.class.is_empty()
     }
+}
+
+impl Verdict<'static> {
+    /// The verdict on a value that is retried.
+    pub(crate) const VALUE: Self = Judgement::VALUE.on(ErrorDisplay::Value(&Interrupted::Value));
+}
+
+impl<'a> Verdict<'a> {
+    /// Sets whether a breaker counts a failure.
+    #[must_use]
+    #[inline]
+    pub const fn counted(mut self, failure: bool) -> Self {
+        self.judgement.failure = failure;
+        self
+    }
+
+    /// Sets the class of the failure.
+    #[must_use]
+    #[inline]
+    pub const fn classified(mut self, class: Class) -> Self {
+        self.judgement.class = class;
+        self
+    }
+
+    /// Sets the source of the wait.
+    #[must_use]
+    #[inline]
+    pub const fn hinted_by(mut self, source: HintSource) -> Self {
+        self.judgement.hint_source = source;
+        self
+    }
+
+    /// This verdict, with the wait that follows determined by `adjust`.
+    #[must_use]
+    pub fn adjusted(self, adjust: &'a dyn Fn(Duration) -> Option<Duration>) -> Self {
+        Self { adjust: Some(Adjust(adjust)), ..self }
+    }
+
+    /// Returns the wait that follows in place of `wait`, if another one does.
+    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
+        let adjusted = self.adjust.and_then(|Adjust(adjust)| adjust(wait));
+        // Waits of 0s would never use up a budget, and the call would never end.
+        adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))
+    }
 
     /// Reports the failure to the breaker that admitted the attempt.
     pub(crate) fn report(&self, permit: Permit<'_>) {
-        if self.hint_source == HintSource::InnerBreaker {
+        let judgement = &self.judgement;
+        if judgement.hint_source == HintSource::InnerBreaker {
             return permit.held_elsewhere();
         }
-        if let Some(wait) = self.held_wait().filter(|_| permit.may_hold()) {
+        if let Some(wait) = judgement.held_wait().filter(|_| permit.may_hold()) {
             // A proxy that asks for a wait because its server is down has to open the breaker.
-            if self.is_rate_limit() {
+            if judgement.is_rate_limit() {
                 return permit.rate_limited(wait);
             }
             // Held before the report, which may free the slot of a probe and wake a caller.
             permit.hold(wait);
         }
-        if self.counts_for_breaker() {
+        if judgement.counts_for_breaker() {
             permit.failure_with(&self.error);
         } else {
             permit.success();
@@ -251,15 +232,16 @@ impl<'a> Verdict<'a> {
     /// breaker counts the failure.
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
-        // Another member of a group may have asked for more.
-        self.min_wait = self.min_wait.max(attempt.min_wait());
-        self.was_reset = attempt.was_reset();
+        let judgement = &mut self.judgement;
+        // Another member of a race may have asked for more.
+        judgement.min_wait = judgement.min_wait.max(attempt.min_wait());
+        judgement.was_reset = attempt.was_reset();
         match attempt.ruling() {
-            Some(Ruling::GiveUp) => self.retry = false,
+            Some(Ruling::GiveUp) => judgement.retry = false,
             Some(Ruling::RetryAfter(wait)) => {
-                (self.retry, self.ruled, self.adjust) = (true, Some(wait), None);
-                self.overruled = self.overruled.max(self.hinted_wait());
-                (self.hint, self.hint_of_others) = (None, None);
+                (judgement.retry, judgement.ruled, self.adjust) = (true, Some(wait), None);
+                judgement.overruled = judgement.overruled.max(judgement.hinted_wait());
+                (judgement.hint, judgement.hint_of_others) = (None, None);
             }
             None => {}
         }

@@ -4,9 +4,8 @@
 use core::ops::ControlFlow;
 
 use super::Run;
-use crate::call::attempt_timeout::Clocked;
-use crate::call::call_context::HedgeMode;
-use crate::call::hedge::report::HedgeVerdicts;
+use crate::call::call_context::Timing;
+use crate::call::hedge::report::HedgeReport;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
@@ -82,7 +81,7 @@ where
     pub fn call(self) -> Result<T, RetryError<E>> {
         let Self { mut parts, .. } = self;
         let settings = &parts.common.settings;
-        let mut call = Call::new(Clocked::start(&settings.context()));
+        let mut call = Call::new(Timing::start(&settings.context()));
         loop {
             let permit = match settings.admit(&mut call) {
                 Ok(permit) => permit,
@@ -109,8 +108,8 @@ where
                 value,
                 attempt: None,
                 can_repeat: true,
-                hedge_mode: HedgeMode::Never,
-                verdicts: &HedgeVerdicts::NONE,
+                may_hedge: false,
+                report: &HedgeReport::new(),
             };
             let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
             let next = settings.failed(parts.rules, closures, &mut call, permit, failed);

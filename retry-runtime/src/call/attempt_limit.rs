@@ -1,0 +1,330 @@
+//! Limits on the time of attempts: `timeout` bounds one attempt, `deadline` the whole call.
+//!
+//! A policy with neither pays nothing: the expansion does not use this module, or, where only a
+//! shared policy knows, uses [`Untimed`], or [`Timing`] if there is a `max_elapsed`.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
+use retry_rules::Policy;
+use tokio::task::coop::{Unconstrained, unconstrained};
+
+use crate::base::clock::{self, Instant};
+use crate::base::timer::{self, Sleep};
+use crate::call::call_context::{CallContext, LimitKind, Timing};
+use crate::observe;
+use crate::outcome::Interruptible;
+use crate::outcome::error::Interrupted;
+
+/// The times that the session needs.
+pub trait CallTiming {
+    /// Returns when the call began, and the limit that has ended its last attempt.
+    fn timing(&self) -> Timing;
+}
+
+impl<T: CallTiming> CallTiming for Option<Box<T>> {
+    #[inline]
+    fn timing(&self) -> Timing {
+        self.as_ref().map_or(Timing::NONE, |timer| timer.timing())
+    }
+}
+
+/// Limits the attempts of a call.
+pub trait LimitAttempts {
+    /// An attempt that may time out.
+    type Attempt<F: Future>: Future<Output = Self::Limited<F::Output>>;
+    /// The outcome of such an attempt.
+    type Limited<T>;
+
+    /// Limits one attempt.
+    fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F>;
+}
+
+/// Turns the end of an attempt into its outcome, an `R`. Apart from [`LimitAttempts`]: an `R` that
+/// cannot represent an interruption would be reported there again.
+pub trait LimitOutcome<R>: LimitAttempts {
+    /// Records whether the attempt has timed out, and returns its outcome.
+    fn outcome(&mut self, limited: Self::Limited<R>) -> R;
+}
+
+/// Implements a timer whose attempts never time out.
+macro_rules! never_times_out {
+    ($timer:ty, $timing:expr) => {
+        impl CallTiming for $timer {
+            #[inline(always)]
+            fn timing(&self) -> Timing {
+                $timing(self)
+            }
+        }
+
+        impl LimitAttempts for $timer {
+            type Attempt<F: Future> = F;
+            type Limited<T> = T;
+
+            #[inline(always)]
+            fn attempt<F: Future>(&self, attempt: F) -> F {
+                attempt
+            }
+        }
+
+        impl<R> LimitOutcome<R> for $timer {
+            #[inline(always)]
+            fn outcome(&mut self, outcome: R) -> R {
+                outcome
+            }
+        }
+    };
+}
+
+/// No limits on time.
+#[derive(Clone, Copy, Debug)]
+pub struct Untimed;
+
+impl Untimed {
+    /// Starts a call.
+    #[inline(always)]
+    pub const fn start(_: &CallContext<'_>) -> Self {
+        Self
+    }
+}
+
+never_times_out!(Untimed, |_| Timing::NONE);
+never_times_out!(Timing, |timing: &Self| *timing);
+
+/// A `timeout`, a `deadline` or both, as they were when the call started.
+#[derive(Clone, Copy, Debug)]
+pub struct CallLimits {
+    timing: Timing,
+    timeout: Option<Duration>,
+}
+
+impl CallLimits {
+    /// Starts a call; the deadline counts from here.
+    pub fn start(context: &CallContext<'_>) -> Self {
+        Self::of(&context.effective_policy())
+    }
+
+    /// Starts a call whose effective policy is `policy`.
+    pub(crate) fn of(policy: &Policy) -> Self {
+        Self { timing: Timing::of(policy), timeout: policy.get_timeout() }
+    }
+
+    /// Limits an attempt that begins now.
+    #[inline(always)]
+    pub(crate) fn limit<F>(&self, attempt: F) -> AttemptLimit<F> {
+        let limit = self.next().map(|next| Limit::new(next, |interrupted| interrupted));
+        AttemptLimit { attempt, limit }
+    }
+
+    /// The limit that is reached first, and when. `None` if it is beyond what the clock can represent.
+    fn next(&self) -> Option<(Instant, LimitKind, Duration)> {
+        let timeout =
+            self.timeout.and_then(|limit| Some((clock::after(clock::now(), limit)?, limit)));
+        let deadline = self.timing.deadline().and_then(|(at, limit)| Some((at?, limit)));
+        let (kind, (at, length)) = match (timeout, deadline) {
+            (Some(timeout), Some(deadline)) if timeout.0 > deadline.0 => {
+                (LimitKind::Deadline, deadline)
+            }
+            (Some(timeout), _) => (LimitKind::Timeout, timeout),
+            (None, deadline) => (LimitKind::Deadline, deadline?),
+        };
+        Some((at, kind, length))
+    }
+
+    /// Records whether the attempt has timed out.
+    pub(crate) fn record<T, R>(&mut self, limited: &Limited<T, R>) {
+        self.timing.timed_out = limited.as_ref().err().map(|(kind, _)| *kind);
+    }
+}
+
+impl CallTiming for CallLimits {
+    fn timing(&self) -> Timing {
+        self.timing
+    }
+}
+
+impl LimitAttempts for CallLimits {
+    type Attempt<F: Future> = AttemptLimit<F>;
+    type Limited<T> = Limited<T, Interrupted>;
+
+    #[inline(always)]
+    fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F> {
+        self.limit(attempt)
+    }
+}
+
+impl<R: Interruptible> LimitOutcome<R> for CallLimits {
+    #[inline]
+    fn outcome(&mut self, limited: Limited<R, Interrupted>) -> R {
+        self.record(&limited);
+        limited.unwrap_or_else(|(_, interrupted)| R::interrupted(interrupted))
+    }
+}
+
+/// The limits of a call for which it is known only at runtime whether there are any.
+#[derive(Debug)]
+pub struct RuntimeLimits<R> {
+    limits: CallLimits,
+    // `None`: the return type cannot represent an interruption, so no attempt times out.
+    interrupted: Option<fn(Interrupted) -> R>,
+}
+
+impl<R> RuntimeLimits<R> {
+    /// Starts a call with time limits, whose interrupted attempts return `interrupted(…)`. Without
+    /// it, a deadline takes effect only between attempts, and a timeout not at all. On the heap,
+    /// because the limits are larger than all the rest.
+    #[cold]
+    pub fn start(
+        context: &CallContext<'_>,
+        interrupted: Option<fn(Interrupted) -> R>,
+    ) -> Option<Box<Self>> {
+        let limits = CallLimits::start(context);
+        if let (None, Some(timeout)) = (interrupted, limits.timeout) {
+            observe::timeout_not_obeyed(context.origin.name, timeout);
+        }
+        Some(Box::new(Self { limits, interrupted }))
+    }
+
+    #[cold]
+    fn next(&self) -> Option<Pin<Box<Limit<R>>>> {
+        let interrupted = self.interrupted?;
+        self.limits.next().map(|next| Box::pin(Limit::new(next, interrupted)))
+    }
+}
+
+impl<R> CallTiming for RuntimeLimits<R> {
+    fn timing(&self) -> Timing {
+        self.limits.timing
+    }
+}
+
+impl<R> LimitAttempts for Option<Box<RuntimeLimits<R>>> {
+    type Attempt<F: Future> = AttemptLimit<F, Pin<Box<Limit<R>>>>;
+    type Limited<T> = Limited<T, R>;
+
+    #[inline(always)]
+    fn attempt<F: Future>(&self, attempt: F) -> Self::Attempt<F> {
+        AttemptLimit { attempt, limit: self.as_ref().and_then(|limits| limits.next()) }
+    }
+}
+
+impl<R> LimitOutcome<R> for Option<Box<RuntimeLimits<R>>> {
+    #[inline(always)]
+    fn outcome(&mut self, limited: Limited<R, R>) -> R {
+        if let Some(timer) = self {
+            timer.limits.record(&limited);
+        }
+        limited.unwrap_or_else(|(_, interrupted)| interrupted)
+    }
+}
+
+/// The outcome of an attempt, or the limit that has ended it with an outcome of its own.
+pub(crate) type Limited<T, R> = Result<T, (LimitKind, R)>;
+
+pin_project_lite::pin_project! {
+    /// The limit of one attempt.
+    pub struct Limit<R> {
+        // Unconstrained: an attempt that uses up the cooperative budget of the task in each poll
+        // would otherwise keep the limit from ever firing.
+        #[pin]
+        sleep: Unconstrained<Sleep>,
+        kind: LimitKind,
+        length: Duration,
+        interrupted: fn(Interrupted) -> R,
+    }
+}
+
+impl<R> Limit<R> {
+    #[inline(always)]
+    fn new(
+        (at, kind, length): (Instant, LimitKind, Duration),
+        interrupted: fn(Interrupted) -> R,
+    ) -> Self {
+        Self { sleep: unconstrained(timer::sleep_until(at)), kind, length, interrupted }
+    }
+}
+
+impl<R> Future for Limit<R> {
+    type Output = (LimitKind, R);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(LimitKind, R)> {
+        let this = self.project();
+        ready!(this.sleep.poll(cx));
+        let limit = *this.length;
+        let interrupted = match this.kind {
+            LimitKind::Timeout => Interrupted::Timeout { limit },
+            LimitKind::Deadline => Interrupted::Deadline { limit },
+        };
+        Poll::Ready((*this.kind, (this.interrupted)(interrupted)))
+    }
+}
+
+impl<R> fmt::Debug for Limit<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, length, .. } = self;
+        f.debug_struct("Limit").field("kind", kind).field("length", length).finish_non_exhaustive()
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// An attempt that may have a limit.
+    #[derive(Debug)]
+    #[must_use = "an attempt does nothing until it is awaited"]
+    pub struct AttemptLimit<F, L = Limit<Interrupted>> {
+        #[pin]
+        attempt: F,
+        #[pin]
+        limit: Option<L>,
+    }
+}
+
+impl<F, R, L: Future<Output = (LimitKind, R)>> AttemptLimit<F, L> {
+    /// Polls the attempt with `poll`, and then the limit: an attempt that is ready was in time.
+    #[inline]
+    pub(crate) fn poll_with<T>(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Limited<T, R>> {
+        let this = self.project();
+        if let Poll::Ready(outcome) = poll(this.attempt, cx) {
+            return Poll::Ready(Ok(outcome));
+        }
+        let Some(limit) = this.limit.as_pin_mut() else { return Poll::Pending };
+        limit.poll(cx).map(Err)
+    }
+}
+
+impl<F: Future, R, L: Future<Output = (LimitKind, R)>> Future for AttemptLimit<F, L> {
+    type Output = Limited<F::Output, R>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_with(cx, F::poll)
+    }
+}
+
+/// A property known only to a shared policy, as a type.
+#[derive(Debug)]
+pub struct Is<const ANSWER: bool>;
+
+/// Picks a timer by whether attempts may time out, and whether there is a `max_elapsed`.
+pub trait PickTimer {
+    /// [`CallLimits`], [`Timing`] or [`Untimed`].
+    type Timer;
+}
+
+impl<const IS_CLOCKED: bool> PickTimer for (Is<true>, Is<IS_CLOCKED>) {
+    type Timer = CallLimits;
+}
+
+impl PickTimer for (Is<false>, Is<true>) {
+    type Timer = Timing;
+}
+
+impl PickTimer for (Is<false>, Is<false>) {
+    type Timer = Untimed;
+}

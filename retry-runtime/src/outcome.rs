@@ -32,6 +32,11 @@ pub trait Outcome {
     /// # Errors
     /// The failure.
     fn failure(&self) -> Result<&Self::Value, &Self::Error>;
+
+    /// Returns the failure, if it is one.
+    fn into_failure(self) -> Option<Self::Error>
+    where
+        Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
@@ -42,6 +47,10 @@ impl<T, E> Outcome for Result<T, E> {
     #[inline(always)]
     fn failure(&self) -> Result<&T, &E> {
         self.as_ref()
+    }
+
+    fn into_failure(self) -> Option<E> {
+        self.err()
     }
 }
 
@@ -80,6 +89,10 @@ impl<T> Outcome for Option<T> {
     fn failure(&self) -> Result<&T, &Missing> {
         self.as_ref().ok_or(&Missing)
     }
+
+    fn into_failure(self) -> Option<Missing> {
+        self.is_none().then_some(Missing)
+    }
 }
 
 /// A value of any other type, with `ok(…)`: never a failure by itself.
@@ -94,6 +107,10 @@ impl<T> Outcome for Plain<T> {
     #[inline(always)]
     fn failure(&self) -> Result<&T, &Missing> {
         Ok(&self.0)
+    }
+
+    fn into_failure(self) -> Option<Missing> {
+        None
     }
 }
 
@@ -160,44 +177,10 @@ impl<T: Default> Continue for Plain<T> {
     }
 }
 
-/// The end of a failed call as a [`RetryError`], which a fallback is called with, and which a
-/// function that returns `Result<T, RetryError<E>>` fails with.
-pub trait GaveUp: Outcome {
-    /// The type of the last error.
-    type Last;
-
-    /// Combines this outcome's error with how the call ended.
-    fn gave_up(self, ended: Ended) -> RetryError<Self::Last>;
-}
-
-impl<T, E> GaveUp for Result<T, E> {
-    type Last = E;
-
-    fn gave_up(self, ended: Ended) -> RetryError<E> {
-        match self {
-            Ok(_) => RetryError::new(AttemptError::VALUE, ended),
-            Err(error) => RetryError::new(AttemptError::Error(error), ended),
-        }
-    }
-}
-
-impl<T> GaveUp for Option<T> {
-    type Last = Missing;
-
-    fn gave_up(self, ended: Ended) -> RetryError<Missing> {
-        match self {
-            Some(_) => RetryError::new(AttemptError::VALUE, ended),
-            None => RetryError::new(AttemptError::Error(Missing), ended),
-        }
-    }
-}
-
-impl<T> GaveUp for Plain<T> {
-    type Last = Missing;
-
-    fn gave_up(self, ended: Ended) -> RetryError<Missing> {
-        RetryError::new(AttemptError::VALUE, ended)
-    }
+/// The end of a failed call as a [`RetryError`], which a fallback is called with.
+pub fn gave_up<R: Outcome>(outcome: R, ended: Ended) -> RetryError<R::Error> {
+    let error = outcome.into_failure().map_or(AttemptError::VALUE, AttemptError::Error);
+    RetryError::new(error, ended)
 }
 
 /// Converts what a fallback returns to what the function returns. The fallback may return `R`

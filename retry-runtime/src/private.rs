@@ -25,7 +25,8 @@ pub use crate::call::attempt_limit::{
     CallLimits, CallTiming, Is, LimitAttempts, LimitOutcome, PickTimer, RuntimeLimits, Untimed,
 };
 pub use crate::call::attempt_result::{
-    AttemptResultFuture, attempt_failure, attempt_result, ended, failure, gave_up, with_history,
+    AttemptResultFuture, attempt_failure, attempt_gave_up, attempt_result, ended, failure,
+    with_history,
 };
 pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
@@ -50,7 +51,7 @@ pub use crate::event::log_level::LogLevel;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
-    Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
+    Continue, Fallback, FallbackNow, Interruptible, Missing, Outcome, Plain, gave_up, kind,
 };
 pub use crate::protect::as_breaker::{AsBreaker, AsQuota, breaker, quota};
 #[cfg(feature = "testing")]

@@ -81,9 +81,9 @@ impl Expansion<'_> {
             }
             OnFailure::Fallback(fallback) => {
                 let error = if self.returns_retry_error() {
-                    quote!(__retry::gave_up(outcome, ended))
+                    quote!(__retry::attempt_gave_up(outcome, ended))
                 } else {
-                    quote!(__retry::GaveUp::gave_up(outcome, ended))
+                    quote!(__retry::gave_up(outcome, ended))
                 };
                 let error = match &self.args.history {
                     Some(_) => quote!(__retry::with_history(#error, history)),

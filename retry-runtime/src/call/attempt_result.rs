@@ -37,7 +37,7 @@ pub fn with_history<E>(error: RetryError<E>, history: Vec<PastFailure>) -> Retry
 }
 
 /// The error that the call's fallback is called with.
-pub fn gave_up<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> RetryError<E> {
+pub fn attempt_gave_up<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> RetryError<E> {
     RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::hub::{Hub, HubError, HubResult, Member};
 use crate::member::contact::Contact;
-use crate::member::shared_breaker::{OpensAt, SharedBreaker, Verdict, VerdictSlot};
+use crate::member::shared_breaker::{OpensAt, ProbeVerdict, SharedBreaker, VerdictSlot};
 use crate::member::shared_quota::SharedQuota;
 use crate::member::task::{Common, MemberTask};
 use crate::observe::{FleetEvent, Listeners};
@@ -362,13 +362,13 @@ fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerShari
 fn listen(
     common: &Arc<Common>,
     breaker: &CircuitBreaker,
-    slot: Weak<Mutex<Option<Verdict>>>,
+    slot: Weak<Mutex<Option<ProbeVerdict>>>,
 ) -> TransitionListener {
     let common = Arc::downgrade(common);
     breaker.on_transition(move |transition| {
         let (verdict, opens) = match transition.cause {
-            Cause::Recovered => (Some(Verdict::Recovered), false),
-            Cause::ProbeFailed | Cause::ProbeSlow => (Some(Verdict::Failed), true),
+            Cause::Recovered => (Some(ProbeVerdict::Recovered), false),
+            Cause::ProbeFailed | Cause::ProbeSlow => (Some(ProbeVerdict::Failed), true),
             Cause::Failures | Cause::FailureRate | Cause::SlowRate => (None, true),
             _ => (None, false),
         };

@@ -48,7 +48,7 @@ pub struct Site {
     runtime: u32,
     end: EndOptions,
     // Apart, because a program has more functions than ever fail.
-    failed: OnceLock<Box<Failed>>,
+    failed: OnceLock<Box<FailureRecord>>,
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
     #[cfg(feature = "overrides")]
@@ -62,7 +62,7 @@ pub struct Site {
 const _: () = assert!(size_of::<Site>() <= 272);
 
 /// The counters of a function, created once a call of it has failed.
-struct Failed {
+struct FailureRecord {
     /// The policy at the first failure, if it depends on generic parameters.
     policy: OnceLock<Policy>,
     counters: Counters,
@@ -302,9 +302,10 @@ impl Site {
         &self.failed().counters
     }
 
-    fn failed(&self) -> &Failed {
-        self.failed
-            .get_or_init(|| Box::new(Failed { policy: OnceLock::new(), counters: Counters::new() }))
+    fn failed(&self) -> &FailureRecord {
+        self.failed.get_or_init(|| {
+            Box::new(FailureRecord { policy: OnceLock::new(), counters: Counters::new() })
+        })
     }
 
     /// The labels of its metrics, created at its first failure.

@@ -14,7 +14,7 @@ use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::Site;
 use crate::site::registry::sites;
-use crate::test_hooks::inject::{Failure, Plan};
+use crate::test_hooks::inject::{FailurePlan, PlannedFailure};
 use crate::test_hooks::{EnteredHooks, TestHooks};
 
 pub use crate::test_hooks::{AttemptOutcome, AttemptRecord};
@@ -84,7 +84,7 @@ impl Testing {
         times: u32,
         error: impl Fn() -> E + Send + Sync + 'static,
     ) -> &Self {
-        self.plan(name, Failure::from_fn(error), Some(times))
+        self.plan(name, PlannedFailure::from_fn(error), Some(times))
     }
 
     /// Makes all further attempts of the annotated function of this name fail, as
@@ -111,7 +111,7 @@ impl Testing {
         name: &str,
         error: impl Fn() -> E + Send + Sync + 'static,
     ) -> &Self {
-        self.plan(name, Failure::from_fn(error), None)
+        self.plan(name, PlannedFailure::from_fn(error), None)
     }
 
     /// Makes the next `times` attempts of a function that returns an `Option` return `None`.
@@ -134,7 +134,7 @@ impl Testing {
     /// The same as for [`fail`](Self::fail).
     #[track_caller]
     pub fn miss(&self, name: &str, times: u32) -> &Self {
-        self.plan(name, Failure::Missing, Some(times))
+        self.plan(name, PlannedFailure::Missing, Some(times))
     }
 
     /// Makes all further attempts of a function that returns an `Option` return `None`.
@@ -155,12 +155,12 @@ impl Testing {
     /// The same as for [`fail`](Self::fail).
     #[track_caller]
     pub fn miss_always(&self, name: &str) -> &Self {
-        self.plan(name, Failure::Missing, None)
+        self.plan(name, PlannedFailure::Missing, None)
     }
 
     #[track_caller]
-    fn plan(&self, name: &str, failure: Failure, times: Option<u32>) -> &Self {
-        self.hooks().plan(known(name).name(), Plan { failure, times });
+    fn plan(&self, name: &str, failure: PlannedFailure, times: Option<u32>) -> &Self {
+        self.hooks().plan(known(name).name(), FailurePlan { failure, times });
         self
     }
 

@@ -18,10 +18,10 @@ use crate::rules::timing::{HEARTBEAT, HOLD_STEP, PATIENCE, PROBE, PROBE_HELD, RE
 use crate::sync::lock;
 
 /// The outcomes of a breaker's probes, from its listener to the member's task.
-pub(crate) type VerdictSlot = Arc<Mutex<Option<Verdict>>>;
+pub(crate) type VerdictSlot = Arc<Mutex<Option<ProbeVerdict>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ProbeVerdict {
     Recovered,
     Failed,
 }
@@ -386,14 +386,14 @@ impl SharedBreaker {
     async fn give_verdict(
         &mut self,
         contact: &Contact,
-        verdict: Verdict,
+        verdict: ProbeVerdict,
         record: &FleetBreaker,
     ) -> HubResult<()> {
         let reopenings = record.open.as_ref().map_or(0, |open| open.reopenings);
         let open_time = self.open_time(reopenings.saturating_add(1));
         let change = match verdict {
-            Verdict::Recovered => Change::Recovered,
-            Verdict::Failed => Change::Failed { open_time, patience: PATIENCE },
+            ProbeVerdict::Recovered => Change::Recovered,
+            ProbeVerdict::Failed => Change::Failed { open_time, patience: PATIENCE },
         };
         let changed = match contact.change(&self.name, change).await {
             Ok(changed) => changed,
@@ -406,12 +406,12 @@ impl SharedBreaker {
         self.probing = None;
         let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
         match verdict {
-            Verdict::Recovered if changed.done => {
+            ProbeVerdict::Recovered if changed.done => {
                 contact.emit(&FleetEvent::Closed { fleet, breaker });
                 // The breaker is already closed here, and may have opened again since.
                 self.followed = Some((changed.record.epoch, None));
             }
-            Verdict::Failed if changed.done => {
+            ProbeVerdict::Failed if changed.done => {
                 contact.emit(&FleetEvent::Reopened { fleet, breaker, open_time });
                 self.follow(&changed.record, changed.now);
             }
@@ -424,11 +424,11 @@ impl SharedBreaker {
         Ok(())
     }
 
-    fn take_verdict(&self) -> Option<Verdict> {
+    fn take_verdict(&self) -> Option<ProbeVerdict> {
         self.lock_verdict().take()
     }
 
-    fn lock_verdict(&self) -> std::sync::MutexGuard<'_, Option<Verdict>> {
+    fn lock_verdict(&self) -> std::sync::MutexGuard<'_, Option<ProbeVerdict>> {
         lock(&self.verdict)
     }
 }

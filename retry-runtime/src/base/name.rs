@@ -23,10 +23,10 @@ use std::sync::Arc;
 /// assert_eq!(NAME, "db");
 /// ```
 #[derive(Clone)]
-pub struct Name(pub(crate) Text);
+pub struct Name(pub(crate) NameText);
 
 #[derive(Clone)]
-pub(crate) enum Text {
+pub(crate) enum NameText {
     Static(&'static str),
     Shared(Arc<str>),
     /// `hosts[example.org]`, and the length in bytes of the family's name.
@@ -42,7 +42,7 @@ impl Name {
     /// assert_eq!(DB.as_str(), "db");
     /// ```
     pub const fn from_static(name: &'static str) -> Self {
-        Self(Text::Static(name))
+        Self(NameText::Static(name))
     }
 
     /// Returns the name as text.
@@ -53,8 +53,8 @@ impl Name {
     /// ```
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Text::Static(name) => name,
-            Text::Shared(name) | Text::Member(name, _) => name,
+            NameText::Static(name) => name,
+            NameText::Shared(name) | NameText::Member(name, _) => name,
         }
     }
 
@@ -62,8 +62,8 @@ impl Name {
     pub(crate) fn of_member(family: &Self, key: &impl fmt::Display) -> Self {
         let text = format!("{family}[{key}]").into();
         match u32::try_from(family.len()) {
-            Ok(length) => Self(Text::Member(text, length)),
-            Err(_) => Self(Text::Shared(text)),
+            Ok(length) => Self(NameText::Member(text, length)),
+            Err(_) => Self(NameText::Shared(text)),
         }
     }
 
@@ -79,7 +79,7 @@ impl Name {
     /// ```
     pub fn family(&self) -> &str {
         match &self.0 {
-            Text::Member(name, length) => name.get(..*length as usize).unwrap_or(name),
+            NameText::Member(name, length) => name.get(..*length as usize).unwrap_or(name),
             _ => self,
         }
     }
@@ -94,7 +94,7 @@ impl Name {
     /// ```
     pub fn key(&self) -> Option<&str> {
         match &self.0 {
-            Text::Member(name, length) => name.get(*length as usize + 1..name.len() - 1),
+            NameText::Member(name, length) => name.get(*length as usize + 1..name.len() - 1),
             _ => None,
         }
     }
@@ -128,13 +128,13 @@ impl From<&'static str> for Name {
 
 impl From<String> for Name {
     fn from(name: String) -> Self {
-        Self(Text::Shared(name.into()))
+        Self(NameText::Shared(name.into()))
     }
 }
 
 impl From<Arc<str>> for Name {
     fn from(name: Arc<str>) -> Self {
-        Self(Text::Shared(name))
+        Self(NameText::Shared(name))
     }
 }
 

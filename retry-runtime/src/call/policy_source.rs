@@ -20,7 +20,7 @@ pub trait Config: Clone {
     fn policy(&self) -> &Policy;
 
     /// Returns the lists of failures that are retried and that are not.
-    fn lists(&self) -> Lists<'_>;
+    fn lists(&self) -> ConfigLists<'_>;
 }
 
 /// A configuration, or something that derefs to one, such as an `Arc` or a guard.
@@ -130,7 +130,7 @@ pub trait PolicySource {
 
 impl<'a, C: Config> PolicySource for FoundConfig<'a, C> {
     type Kept = C;
-    type Lists = Lists<'a>;
+    type Lists = ConfigLists<'a>;
 
     #[inline(always)]
     fn policy(&self) -> &Policy {
@@ -143,7 +143,7 @@ impl<'a, C: Config> PolicySource for FoundConfig<'a, C> {
     }
 
     #[inline(always)]
-    fn lists(self) -> Lists<'a> {
+    fn lists(self) -> ConfigLists<'a> {
         self.0.lists()
     }
 }
@@ -197,12 +197,12 @@ pub fn lists<S: PolicySource>(source: S) -> S::Lists {
 
 /// `retry_on` and `abort_on` of a configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct Lists<'a> {
+pub struct ConfigLists<'a> {
     pub(crate) retry_on: Option<&'a [Matcher]>,
     pub(crate) abort_on: Option<&'a [Matcher]>,
 }
 
-impl Lists<'_> {
+impl ConfigLists<'_> {
     /// Probes an error. One that reveals nothing is a compile error, as with `retry_on`.
     pub const fn __probe<'e, E>(&self, error: &'e E) -> ByItself<'e, E, true> {
         probe::strict(error)

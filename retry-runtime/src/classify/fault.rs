@@ -49,7 +49,7 @@ pub enum RetriedDynError {}
 
 /// The kind of a text.
 #[derive(Debug)]
-pub enum Text {}
+pub enum PlainText {}
 
 impl<E: Error + 'static> Fault<SourceChain> for E {
     fn view(&self, _: Seal) -> ErrorView<'_> {
@@ -79,21 +79,21 @@ impl Fault<LocalDynError> for Box<dyn Error + Send> {
 }
 
 #[diagnostic::do_not_recommend]
-impl Fault<Text> for String {
+impl Fault<PlainText> for String {
     fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl Fault<Text> for &str {
+impl Fault<PlainText> for &str {
     fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl Fault<Text> for Cow<'_, str> {
+impl Fault<PlainText> for Cow<'_, str> {
     fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }
@@ -102,7 +102,7 @@ impl Fault<Text> for Cow<'_, str> {
 /// The error of an inner retried call. It is not an [`Error`] unless its last error is one, so it
 /// is read as a text, including the cause.
 #[diagnostic::do_not_recommend]
-impl<E: Fault<Text> + Display> Fault<Text> for RetryError<E> {
+impl<E: Fault<PlainText> + Display> Fault<PlainText> for RetryError<E> {
     fn view(&self, _: Seal) -> ErrorView<'_> {
         ErrorView::Text(self)
     }

@@ -256,8 +256,8 @@ impl policy_source::Config for RetryConfig {
         &self.bare_policy
     }
 
-    fn lists(&self) -> policy_source::Lists<'_> {
-        policy_source::Lists {
+    fn lists(&self) -> policy_source::ConfigLists<'_> {
+        policy_source::ConfigLists {
             retry_on: self.retry_on.as_deref(),
             abort_on: self.abort_on.as_deref(),
         }

@@ -2,7 +2,7 @@
 
 use metrics::{Label, SharedString};
 
-use crate::base::name::{Name, Text};
+use crate::base::name::{Name, NameText};
 use crate::base::sync::Arc;
 use crate::outcome::error::Reason;
 
@@ -26,7 +26,9 @@ pub(crate) fn of_reason(reason: Reason) -> Label {
 /// A name as the text of a label, without allocating.
 pub(crate) fn text(name: &Name) -> SharedString {
     match &name.0 {
-        Text::Static(name) => SharedString::const_str(name),
-        Text::Shared(name) | Text::Member(name, _) => SharedString::from_shared(Arc::clone(name)),
+        NameText::Static(name) => SharedString::const_str(name),
+        NameText::Shared(name) | NameText::Member(name, _) => {
+            SharedString::from_shared(Arc::clone(name))
+        }
     }
 }

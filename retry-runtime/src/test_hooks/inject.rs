@@ -18,35 +18,35 @@ type Make = dyn Fn() -> Box<dyn Any> + Send + Sync;
 
 /// The failure of an attempt.
 #[derive(Clone)]
-pub(crate) enum Failure {
+pub(crate) enum PlannedFailure {
     /// With an error.
     Error { make: Arc<Make>, type_name: &'static str },
     /// With `None`.
     Missing,
 }
 
-impl Failure {
+impl PlannedFailure {
     pub(crate) fn from_fn<E: Any>(error: impl Fn() -> E + Send + Sync + 'static) -> Self {
         Self::Error { make: Arc::new(move || Box::new(error())), type_name: type_name::<E>() }
     }
 }
 
 /// The remaining planned failures of one function.
-pub(crate) type Planned = VecDeque<Plan>;
+pub(crate) type Planned = VecDeque<FailurePlan>;
 
 /// One planned failure, and for how many attempts; `None` for all that follow.
-pub(crate) struct Plan {
-    pub(crate) failure: Failure,
+pub(crate) struct FailurePlan {
+    pub(crate) failure: PlannedFailure,
     pub(crate) times: Option<u32>,
 }
 
 impl TestHooks {
-    pub(crate) fn plan(&self, name: &'static str, plan: Plan) {
+    pub(crate) fn plan(&self, name: &'static str, plan: FailurePlan) {
         lock(&self.planned).entry(name).or_default().push_back(plan);
     }
 
     /// Takes the failure of the attempt that begins now.
-    fn next_failure(&self, name: &str) -> Option<Failure> {
+    fn next_failure(&self, name: &str) -> Option<PlannedFailure> {
         let mut planned = lock(&self.planned);
         let plans = planned.get_mut(name)?;
         while plans.front().is_some_and(|plan| plan.times == Some(0)) {
@@ -58,7 +58,7 @@ impl TestHooks {
     }
 }
 
-fn next_failure(site: &Site) -> Option<Failure> {
+fn next_failure(site: &Site) -> Option<PlannedFailure> {
     // The closure is the test's own code, so it is not called with the lock held.
     current()?.next_failure(site.name())
 }
@@ -81,7 +81,7 @@ pub trait CanFail<T, E> {
 impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>> {
-        let Failure::Error { make, type_name: planned } = next_failure(site)? else {
+        let PlannedFailure::Error { make, type_name: planned } = next_failure(site)? else {
             panic_at(
                 site,
                 format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
@@ -115,8 +115,8 @@ impl<T> CanMiss<T> for Returns<Option<T>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Option<T>> {
         match next_failure(site)? {
-            Failure::Missing => Some(None),
-            Failure::Error { .. } => panic_at(
+            PlannedFailure::Missing => Some(None),
+            PlannedFailure::Error { .. } => panic_at(
                 site,
                 format_args!("returns an `Option`: plan its failures with `miss`, not `fail`"),
             ),

@@ -294,7 +294,7 @@ where
 }
 
 /// An attempt that is about to begin.
-enum Begins<S, Q> {
+enum SentAttempt<S, Q> {
     /// On the service of the call, which has to be ready first unless it is known to be.
     Alone { request: Q, is_ready: bool },
     /// On a clone of the service, which is ready.
@@ -339,7 +339,7 @@ where
                     if !is_ready(&mut own) {
                         return None;
                     }
-                    Begins::AsHedge { request, own }
+                    SentAttempt::AsHedge { request, own }
                 }
                 Sent::Alone => {
                     attempt = attempt.saturating_add(1);
@@ -348,13 +348,13 @@ where
                     if more && supply.is_spent() {
                         spent.set();
                     }
-                    Begins::Alone { request, is_ready: attempt == 1 }
+                    SentAttempt::Alone { request, is_ready: attempt == 1 }
                 }
             };
             Some(async move {
                 match begins {
-                    Begins::AsHedge { request, mut own } => own.call(request).await,
-                    Begins::Alone { request, is_ready } => {
+                    SentAttempt::AsHedge { request, mut own } => own.call(request).await,
+                    SentAttempt::Alone { request, is_ready } => {
                         if !is_ready {
                             // A service whose readiness check fails must not be used any more.
                             poll_fn(|cx| lock(service).poll_ready(cx))

@@ -12,7 +12,7 @@ use super::packed_state::{Mode, PackedState, StagePass, Tag};
 use super::permit::Permit;
 use super::rejected::Rejected;
 use super::waiters::Woken;
-use super::window::Outcome;
+use super::window::CallOutcome;
 use super::{CircuitBreaker, FOR_EVER, LockedState};
 use crate::base::clock;
 use crate::base::full_text::full_text;
@@ -315,7 +315,7 @@ impl CircuitBreaker {
             Report::Success => *streak = 0,
             Report::Neither | Report::Held | Report::HeldElsewhere => {}
         }
-        let by_rate = window.record(&self.config, now, Outcome { failed, slow });
+        let by_rate = window.record(&self.config, now, CallOutcome { failed, slow });
         let cause =
             if failed && self.reaches_threshold(*streak) { Some(Cause::Failures) } else { by_rate };
         drop(inner);

@@ -13,12 +13,12 @@ use crate::event::transition::Cause;
 
 /// The outcome of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct CallOutcome {
     pub(super) failed: bool,
     pub(super) slow: bool,
 }
 
-impl Outcome {
+impl CallOutcome {
     const GOOD: Self = Self { failed: false, slow: false };
 
     /// Returns whether the call counts against the breaker; only such a call can open it.
@@ -93,7 +93,7 @@ impl Window {
         &mut self,
         config: &BreakerConfig,
         now: u64,
-        outcome: Outcome,
+        outcome: CallOutcome,
     ) -> Option<Cause> {
         match self {
             Self::Calls(calls) => calls.record(outcome),
@@ -106,8 +106,8 @@ impl Window {
     #[inline]
     pub(super) fn record_good(&mut self, now: u64) {
         match self {
-            Self::Calls(calls) => calls.record(Outcome::GOOD),
-            Self::Time(time) => time.record(now, Outcome::GOOD),
+            Self::Calls(calls) => calls.record(CallOutcome::GOOD),
+            Self::Time(time) => time.record(now, CallOutcome::GOOD),
         }
     }
 
@@ -133,7 +133,7 @@ pub(super) struct Calls {
     slow: u32,
     most: u32,
     /// The outcomes up to the last bad one that was written; all behind it are good.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CallOutcome>,
 }
 
 impl Calls {
@@ -147,7 +147,7 @@ impl Calls {
     }
 
     #[inline]
-    fn record(&mut self, outcome: Outcome) {
+    fn record(&mut self, outcome: CallOutcome) {
         let at = self.next;
         self.next = if at + 1 == self.most { 0 } else { at + 1 };
         if self.count < self.most {
@@ -160,12 +160,12 @@ impl Calls {
 
     /// Puts an outcome in the place of the oldest one.
     #[inline(never)]
-    fn put(&mut self, at: usize, outcome: Outcome) {
+    fn put(&mut self, at: usize, outcome: CallOutcome) {
         if at >= self.outcomes.len() {
             if !outcome.is_bad() {
                 return;
             }
-            self.outcomes.resize(at + 1, Outcome::GOOD);
+            self.outcomes.resize(at + 1, CallOutcome::GOOD);
         }
         let oldest = &mut self.outcomes[at];
         if *oldest == outcome {
@@ -229,7 +229,7 @@ impl Time {
         self.earlier.clear();
     }
 
-    fn record(&mut self, now: u64, outcome: Outcome) {
+    fn record(&mut self, now: u64, outcome: CallOutcome) {
         if self.present.age(now) >= self.span.div_ceil(SLICES) {
             self.begin_slice(now);
         }
@@ -272,7 +272,7 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 // Long stretches of good calls, with and without bad ones left in the ring.
                 let is_bad = (step / 150) % 2 == 0 && seed >> 60 < 5;
-                let outcome = Outcome { failed: is_bad && seed >> 59 & 1 == 0, slow: is_bad };
+                let outcome = CallOutcome { failed: is_bad && seed >> 59 & 1 == 0, slow: is_bad };
                 if step == 1_500 {
                     calls.clear();
                     list.clear();
@@ -282,7 +282,7 @@ mod tests {
                 if list.len() > most as usize {
                     list.pop_front();
                 }
-                let count = |is: fn(&&Outcome) -> bool| list.iter().filter(is).count() as u64;
+                let count = |is: fn(&&CallOutcome) -> bool| list.iter().filter(is).count() as u64;
                 let counts = CallCounts {
                     calls: list.len() as u64,
                     failures: count(|outcome| outcome.failed),
@@ -297,7 +297,7 @@ mod tests {
     fn good_calls_are_not_kept() {
         let mut calls = Calls::new(100);
         for _ in 0..250 {
-            calls.record(Outcome::GOOD);
+            calls.record(CallOutcome::GOOD);
         }
         assert_eq!(calls.outcomes.capacity(), 0);
         assert_eq!(calls.tally(), CallCounts { calls: 100, failures: 0, slow: 0 });

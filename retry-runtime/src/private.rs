@@ -30,7 +30,6 @@ pub use crate::call::attempt_result::{
 };
 pub use crate::call::call_context::{CallContext, Timing};
 pub use crate::call::cancel::{Cancel, cancel, unless};
-pub use crate::call::driver::Call;
 pub use crate::call::hedge::latencies::Latencies;
 pub use crate::call::hedge::race_attempts::RaceAttempts;
 pub use crate::call::hedge::race_member::RaceMember;
@@ -39,8 +38,9 @@ pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, HedgedAttempt};
 pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
-use crate::call::session::Judgement;
-pub use crate::call::session::{HintSource, Next, Session, Verdict, Wait};
+pub use crate::call::session::{Next, Session, Wait};
+use crate::call::verdict::Judgement;
+pub use crate::call::verdict::{HintSource, Verdict};
 pub use crate::classify::Class;
 pub use crate::classify::hint::Hint;
 #[cfg(feature = "pattern")]
@@ -124,13 +124,13 @@ pub const fn session() -> Session {
 #[cold]
 #[inline(never)]
 pub fn failed(session: &mut Session, site: &'static Site, verdict: Verdict<'_>) -> Next {
-    session.failed(&CallContext::of(site), None, verdict)
+    session.failed(CallContext::of(site), None, verdict)
 }
 
 /// A call has succeeded.
 #[inline(always)]
 pub fn succeeded<K>(session: Session<K>, site: &'static Site) {
-    session.succeeded(site);
+    session.succeeded(site, None);
 }
 
 /// A call has ended without success.
@@ -141,7 +141,7 @@ pub fn close<K: FailureSlot>(session: Session<K>) -> K {
 
 /// A call sleeps for the wait that has been decided.
 #[inline(always)]
-pub fn wait<K>(session: &mut Session<K>) -> Wait<'_, K> {
+pub fn wait<K, T>(session: &mut Session<K, T>) -> Wait<'_, K> {
     session.wait()
 }
 

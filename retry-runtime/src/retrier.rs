@@ -54,7 +54,7 @@ mod run;
 
 use core::fmt;
 
-use self::settings::{Common, Settings};
+use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
 pub use self::operation::{Operation, WithState};
@@ -97,7 +97,7 @@ pub struct Retrier<D = Readable, V = AllSucceed> {
 
 impl<D: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<D, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { policy, name, lists, breaker, quota, .. } = &self.common.settings;
+        let RetrierSettings { policy, name, lists, breaker, quota, .. } = &self.common.settings;
         f.debug_struct("Retrier")
             .field("name", name)
             .field("policy", policy)

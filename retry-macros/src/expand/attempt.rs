@@ -201,8 +201,7 @@ impl Expansion<'_> {
             attempt
         };
         let attempt = if self.args.nested_once {
-            let session = self.session();
-            quote!(__retry::Inside::new(__retry::Session::is_retrying(&#session), #attempt))
+            quote!(__retry::Inside::new(__retry::Session::is_retrying(&session), #attempt))
         } else {
             attempt
         };
@@ -210,16 +209,16 @@ impl Expansion<'_> {
         match self.timeout_mode {
             TimeoutMode::Never | TimeoutMode::BetweenAttempts => quote!(#attempt.await),
             TimeoutMode::Always | TimeoutMode::ByPolicy | TimeoutMode::AtRuntime { .. } => {
-                let timer = self.return_place.locate(quote!(&call.timer));
+                let timer = self.return_place.locate(quote!(&session.timer));
                 let arguments = quote!(#timer, #attempt);
                 let limited = self.on_return_type(&quote!(LimitAttempts::attempt), &arguments);
-                let timer = self.return_place.locate(quote!(&mut call.timer));
+                let timer = self.return_place.locate(quote!(&mut session.timer));
                 let arguments = quote!(#timer, limited);
                 let outcome = self.on_return_type(&quote!(LimitOutcome::outcome), &arguments);
                 let outcome = if self.is_hedged() {
                     quote!({
                         let outcome = #outcome;
-                        __retry::Call::hedged(&mut call, outcome, &mut hedges)
+                        __retry::Session::hedged(&mut session, outcome, &mut hedges)
                     })
                 } else {
                     outcome
@@ -243,9 +242,8 @@ impl Expansion<'_> {
         let bars = Token![||](body.span_open());
         let attempt = quote!((#bars -> #body_type #block)());
         let attempt = if self.args.nested_once {
-            let session = self.session();
             quote!({
-                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&#session));
+                let _inside = __retry::Guard::new(__retry::Session::is_retrying(&session));
                 #attempt
             })
         } else {

@@ -44,8 +44,7 @@ impl Expansion<'_> {
 
     /// Writes the binding of the failures that the call has kept, before the end of its session.
     pub(super) fn take_history(&self) -> Option<TokenStream> {
-        let session = self.session();
-        let history = quote!(let history = __retry::Session::take_history(&mut #session););
+        let history = quote!(let history = __retry::Session::take_history(&mut session););
         self.args.history.as_ref().map(|_| history)
     }
 

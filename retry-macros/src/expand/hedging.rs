@@ -47,7 +47,7 @@ impl Expansion<'_> {
         let breaker = option(breaker);
         let quota = option(self.quota().map(|quota| quota.named("quota")));
         let attempts = option(self.args.context.as_ref().map(|_| quote!(&attempt)));
-        let number = quote!(__retry::Session::number(&call.session));
+        let number = quote!(__retry::Session::number(&session));
         quote! {
             __retry::HedgedAttempt::new(
                 &hedge,

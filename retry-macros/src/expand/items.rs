@@ -203,9 +203,8 @@ impl Expansion<'_> {
             return None;
         }
         let evaluate = self.evaluate();
-        let session = self.session();
         Some(quote! {
-            let policy = match __retry::Session::policy(&#session) {
+            let policy = match __retry::Session::policy(&session) {
                 __retry::Some(policy) => policy,
                 __retry::None => #evaluate,
             };

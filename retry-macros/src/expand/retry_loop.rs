@@ -40,8 +40,8 @@ impl Expansion<'_> {
         let (keep, end) = if self.is_plain() {
             (None, quote!(__retry::close(session);))
         } else {
-            let keep = quote!(__retry::Call::keep(&mut call, outcome););
-            (Some(keep), quote!(let outcome = __retry::Call::end(call, outcome);))
+            let keep = quote!(__retry::Session::keep(&mut session, outcome););
+            (Some(keep), quote!(let outcome = __retry::Session::end(session, outcome);))
         };
         let (history, leave) = (self.take_history(), self.leave());
         let attempt = quote! {{
@@ -106,7 +106,7 @@ impl Expansion<'_> {
         }
         let (call_context, cancelled) = (self.call_context(), self.cancelled());
         let permit = self.permit();
-        quote!(__retry::Call::failed(&mut call, #call_context #cancelled, #permit, verdict))
+        quote!(__retry::Session::failed(&mut session, #call_context #cancelled, #permit, verdict))
     }
 
     /// Writes the permit of an attempt, an `Option`.
@@ -173,10 +173,10 @@ impl Expansion<'_> {
                     #wrapped
                     outcome
                 });
-                if let __retry::Some(outcome) = __retry::Call::take_last_or(&mut call, interrupted) {
+                if let __retry::Some(outcome) = __retry::Session::take_last_or(&mut session, interrupted) {
                     #policy
                     #history
-                    let ended = __retry::Call::cancelled_before_attempt(call, #call_context);
+                    let ended = __retry::Session::cancelled_before_attempt(session, #call_context);
                     #leave
                 }
             }
@@ -195,20 +195,13 @@ impl Expansion<'_> {
             None => quote!(__retry::None),
         };
         if !self.is_async {
-            return if self.is_plain() {
-                quote!(__retry::Session::wait_blocking(&mut session, &__RETRY_SITE);)
-            } else {
-                quote!(__retry::Call::wait_blocking(&mut call, &__RETRY_SITE, #awaited);)
-            };
-        }
-        if self.is_plain() {
-            return quote!(__retry::wait(&mut session).await;);
+            return quote!(__retry::Session::wait_blocking(&mut session, &__RETRY_SITE, #awaited););
         }
         let wait = match (self.quota(), &breaker) {
-            (None, None) => quote!(__retry::wait(&mut call.session)),
+            (None, None) => quote!(__retry::wait(&mut session)),
             (quota, _) => {
                 let quota = option(quota.map(|quota| quota.named("quota")));
-                quote!(__retry::Call::wait(&mut call, #quota, #awaited))
+                quote!(__retry::Session::wait_with(&mut session, #quota, #awaited))
             }
         };
         if self.args.cancel.is_none() {
@@ -227,7 +220,7 @@ impl Expansion<'_> {
             if __retry::unless(::core::pin::Pin::as_mut(&mut cancel), #wait).await {
                 #policy
                 #history
-                let (outcome, ended) = __retry::Call::cancelled(call, #call_context, #awaited);
+                let (outcome, ended) = __retry::Session::cancelled(session, #call_context, #awaited);
                 #leave
             }
         }
@@ -255,7 +248,7 @@ impl Expansion<'_> {
             }
         };
         let timer = self.timer();
-        before.extend(quote!(let mut call = __retry::Call::<#kept, _>::new(#timer);));
+        before.extend(quote!(let mut session = __retry::Session::<#kept, _>::timed(#timer);));
         before
     }
 
@@ -332,7 +325,6 @@ impl Expansion<'_> {
     fn context(&self) -> Option<TokenStream> {
         let call_context = self.bare_call_context();
         let context = self.args.context.as_ref()?;
-        let session = self.session();
         // The number of a runtime policy, without the search for the nearest valid policy: an
         // attempt only reports the number.
         let attempt = if self.is_runtime() {
@@ -340,10 +332,10 @@ impl Expansion<'_> {
             let written = policy::written(self.checked.written);
             quote!({
                 let policy = #policy;
-                __retry::Session::attempt_at_runtime(&#session, &#call_context, #written)
+                __retry::Session::attempt_at_runtime(&session, &#call_context, #written)
             })
         } else {
-            quote!(__retry::Session::attempt(&#session, &#call_context))
+            quote!(__retry::Session::attempt(&session, &#call_context))
         };
         if self.is_hedged() {
             return Some(quote!(let attempt = __retry::RaceAttempts::of(#attempt);));
@@ -368,16 +360,16 @@ impl Expansion<'_> {
         let wait = if waits { quote!(break 'admitted true) } else { quote!(continue) };
         // Two statements: a scrutinee that contained the attempt would be alive across its awaits.
         let attempt = quote! {
-            let #mutability permit = match __retry::Session::try_acquire(&call.session, #breaker) {
+            let #mutability permit = match __retry::Session::try_acquire(&session, #breaker) {
                 __retry::Ok(permit) => permit,
                 __retry::Err(rejected) => {
                     let rejected = <__retry::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
-                    match __retry::Call::refused(&mut call, #call_context #cancelled, &rejected) {
+                    match __retry::Session::refused(&mut session, #call_context #cancelled, &rejected) {
                         __retry::Next::Wait => #wait,
                         __retry::Next::GiveUp(ended) => {
                             #history
-                            let outcome = __retry::Call::last_or(call, rejected, #interrupted);
+                            let outcome = __retry::Session::last_or(session, rejected, #interrupted);
                             #leave
                         }
                     }
@@ -386,11 +378,6 @@ impl Expansion<'_> {
             #attempt
         };
         if waits { quote!(let is_refused = 'admitted: { #attempt false };) } else { attempt }
-    }
-
-    /// Writes the session of the call.
-    pub(super) fn session(&self) -> TokenStream {
-        if self.is_plain() { quote!(session) } else { quote!(call.session) }
     }
 
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
@@ -484,14 +471,8 @@ impl Expansion<'_> {
             Some(counts) => quote!(if #counts { permit.failure() } else { permit.success() }),
             None => quote!(permit.success();),
         });
-        let call = match self.quota() {
-            Some(quota) => {
-                let quota = quota.named("quota");
-                quote!(__retry::Call::succeeded_with_quota(call, &__RETRY_SITE, #quota);)
-            }
-            None => quote!(__retry::Call::succeeded(call, &__RETRY_SITE);),
-        };
-        quote!(#permit #measured #call)
+        let quota = option(self.quota().map(|quota| quota.named("quota")));
+        quote!(#permit #measured __retry::Session::succeeded(session, &__RETRY_SITE, #quota);)
     }
 
     fn on_retry(&self) -> Option<TokenStream> {
@@ -504,8 +485,7 @@ impl Expansion<'_> {
         } else {
             quote!(__retry::failure(&outcome))
         };
-        let session = self.session();
-        let event = quote!(&__retry::Session::event(&#session, &#call_context, #error));
+        let event = quote!(&__retry::Session::event(&session, &#call_context, #error));
         let place = SpanRange::of(on_retry);
         let call = place.call(quote!(__retry::call_on_retry), quote!(#event, #on_retry));
         Some(quote!(#call;))

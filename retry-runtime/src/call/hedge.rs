@@ -16,7 +16,7 @@ use core::task::{Context, Poll};
 use crate::call::hedge::race_member::RaceMember;
 use crate::call::hedge::race_state::{HedgePolicy, RaceContext, RaceDriver, RaceState};
 use crate::call::hedge::report::HedgeReport;
-use crate::call::session::Judgement;
+use crate::call::verdict::Judgement;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 
@@ -91,7 +91,7 @@ pin_project_lite::pin_project! {
     {
         #[pin]
         race: Race<'a, B::Attempt>,
-        begins: Begins<'a, 'p, B, C, J>,
+        begins: BodyDriver<'a, 'p, B, C, J>,
         hedge: &'p Option<HedgePolicy>,
         context: T,
         // As `call_judge`.
@@ -101,7 +101,7 @@ pin_project_lite::pin_project! {
 }
 
 /// The closures of the call.
-struct Begins<'a, 'p, B: Body, C, J> {
+struct BodyDriver<'a, 'p, B: Body, C, J> {
     body: B,
     goes_on: C,
     judge: J,
@@ -113,7 +113,9 @@ struct Begins<'a, 'p, B: Body, C, J> {
 
 type Judge<'a, J, R> = fn(&J, &R, &mut RaceMember<'_, 'a>);
 
-impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt> for Begins<'a, '_, B, C, J> {
+impl<'a, B: Body, C: FnMut() -> bool, J> RaceDriver<'a, B::Attempt>
+    for BodyDriver<'a, '_, B, C, J>
+{
     fn goes_on(&mut self) -> bool {
         (self.goes_on)()
     }
@@ -161,7 +163,7 @@ where
     ) -> Self {
         let race = Race::new(body.begin());
         let call_judge: Judge<'a, J, _> = |judge, outcome, member| judge(outcome, member);
-        let begins = Begins { body, goes_on, judge, call_judge, report };
+        let begins = BodyDriver { body, goes_on, judge, call_judge, report };
         let call_context: fn(&T) -> RaceContext<'a> = |context| context();
         Self { race, begins, hedge, context, call_context, permit }
     }

@@ -6,32 +6,37 @@
 //!
 //! ```text
 //! loop {
-//!     admit   (breaker)   ─ rejected ──▶ end
-//!     attempt
-//!     success ────────────────────────▶ end
-//!     failed  (Verdict)   ─ GiveUp ────▶ end
-//!     wait
+//!     admit ─ Err ─▶ refused ─ Wait ─▶ wait      (GiveUp ─▶ last_or)
+//!     attempt                                    (by `timer`, if attempts may time out)
+//!     success ─▶ succeeded
+//!     failed  ─ Wait ─▶ keep, wait               (GiveUp ─▶ end)
 //! }
 //! ```
+//!
+//! The context is passed to each step instead of stored: it may borrow a `self` that is not `Sync`,
+//! and a session is held across attempts. Every step that ends the call consumes it.
 
 mod call_progress;
-mod verdict;
+mod wait;
 
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
 use core::time::Duration;
 
 use retry_rules::{Attempts, Fields, Policy};
 
 use self::call_progress::CallProgress;
-use crate::base::timer::{self, Sleep, Yielded};
-use crate::call::async_sleep;
+use self::wait::{CallWait, WaitingCall};
 use crate::call::attempt::Attempt;
+use crate::call::attempt_limit::{CallTiming, Untimed};
+use crate::call::blocking;
 use crate::call::call_context::CallContext;
 use crate::call::call_state::CallState;
-use crate::call::last_failure::{FailureSlot, LastFailure};
+use crate::call::hedge::report::HedgeReport;
+use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
+use crate::call::verdict::Verdict;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Interrupted};
 use crate::outcome::past_failure::PastFailure;
@@ -41,41 +46,38 @@ use crate::site::Origin;
 
 pub use self::call_progress::Next;
 pub(crate) use self::call_progress::succeeded_first_try;
-pub(crate) use self::verdict::Judgement;
-pub use self::verdict::{HintSource, Verdict};
+pub use self::wait::Wait;
+pub(crate) use self::wait::WaitTerms;
 
 /// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///
-/// One pointer wide, and null until the first wait.
+/// Without time limits one pointer wide, and null until the first wait.
 #[derive(Debug)]
-pub struct Session<K = ()> {
+pub struct Session<K = (), T = Untimed> {
     waiting: Option<Pin<Box<WaitingCall<K>>>>,
+    /// The time limits of the call and its attempts.
+    pub timer: T,
 }
 
-pin_project_lite::pin_project! {
-    /// The state of a session that has waited. The sleep and the last failure live inside, so that
-    /// a call makes one allocation however often it waits.
-    #[derive(Debug)]
-    struct WaitingCall<K> {
-        progress: CallProgress,
-        kept: K,
-        #[pin]
-        sleep: Option<Sleep>,
-        has_yielded: Yielded,
-    }
-}
-
-impl<K> Default for Session<K> {
+impl<K, T: Default> Default for Session<K, T> {
     fn default() -> Self {
-        Self::new()
+        Self::timed(T::default())
     }
 }
 
 impl<K> Session<K> {
-    /// A call that has made no attempt yet.
+    /// A call without time limits that has made no attempt yet.
     #[inline(always)]
     pub const fn new() -> Self {
-        Self { waiting: None }
+        Self::timed(Untimed)
+    }
+}
+
+impl<K, T> Session<K, T> {
+    /// A call that begins now.
+    #[inline(always)]
+    pub const fn timed(timer: T) -> Self {
+        Self { waiting: None, timer }
     }
 
     /// The number of the attempt that is about to begin.
@@ -106,45 +108,19 @@ impl<K> Session<K> {
         self.known().map_or(StagePass::NONE, CallProgress::stage_pass)
     }
 
-    /// An attempt succeeded, and with it the call.
+    /// An attempt succeeded, and with it the call. At the first attempt, a quota that pays for
+    /// retries gets a refund.
     #[inline(always)]
-    pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>) {
+    pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>, quota: Option<&RetryQuota>) {
         // By value: an option known to be `None` needs no drop.
         match self.waiting {
-            Some(waiting) => waiting.progress.recovered(origin.into(), None),
-            None => succeeded_first_try(origin),
-        }
-    }
-
-    /// Like [`succeeded`](Self::succeeded), with a quota that pays for retries: a success at the
-    /// first attempt refunds some of it.
-    #[inline(always)]
-    pub fn succeeded_with_quota<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
-        match self.waiting {
-            Some(waiting) => waiting.progress.recovered(origin.into(), Some(quota)),
+            Some(waiting) => waiting.progress.recovered(origin.into(), quota),
             None => {
-                quota.refund();
+                if let Some(quota) = quota {
+                    quota.refund();
+                }
                 succeeded_first_try(origin);
             }
-        }
-    }
-
-    /// An attempt failed. The order of the decisions is the one that the
-    /// documentation of `#[retry]` promises.
-    #[cold]
-    #[inline(never)]
-    pub fn failed(
-        &mut self,
-        context: &CallContext<'_>,
-        permit: Option<Permit<'_>>,
-        verdict: Verdict<'_>,
-    ) -> Next
-    where
-        K: FailureSlot,
-    {
-        match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().project().progress.failed(context, permit, &verdict),
-            None => self.decide_first(|progress| progress.failed(context, permit, &verdict)),
         }
     }
 
@@ -204,55 +180,6 @@ impl<K> Session<K> {
         Announced { event, _credit: OnPanic::release(context.quota, progress.cost) }
     }
 
-    /// The breaker did not admit the next attempt; the call waits for it if it may.
-    #[cold]
-    #[inline(never)]
-    pub fn refused(&mut self, context: &CallContext<'_>, rejected: &Interrupted) -> Next
-    where
-        K: FailureSlot,
-    {
-        match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().project().progress.refused(context, rejected),
-            None => self.decide_first(|progress| progress.refused(context, rejected)),
-        }
-    }
-
-    /// The call was cancelled while it waited.
-    #[cold]
-    #[inline(never)]
-    pub fn cancelled(&self, context: &CallContext<'_>) -> Ended {
-        self.progress().cancelled(context)
-    }
-
-    /// The call was cancelled before the attempt that was about to begin.
-    #[cold]
-    #[inline(never)]
-    pub fn cancelled_before_attempt(&self, context: &CallContext<'_>) -> Ended {
-        self.progress().cancelled_before_attempt(context)
-    }
-
-    /// Decides for the first time whether the call goes on, and if so, or if it keeps its failures,
-    /// stores its progress. Apart, because later decisions need no stack of their own.
-    #[cold]
-    #[inline(never)]
-    fn decide_first(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next
-    where
-        K: FailureSlot,
-    {
-        let mut progress = CallProgress::NOTHING;
-        let next = decide(&mut progress);
-        if next == Next::Wait || progress.keeps_failures() {
-            let kept = K::none();
-            self.waiting = Some(Box::pin(WaitingCall {
-                progress,
-                kept,
-                sleep: None,
-                has_yielded: Yielded::default(),
-            }));
-        }
-        next
-    }
-
     /// The context passed to the body for the attempt that is about to begin.
     pub fn attempt(&self, context: &CallContext<'_>) -> Attempt {
         self.attempt_of(context.effective_policy().get_attempts())
@@ -283,38 +210,37 @@ impl<K> Session<K> {
         Wait { waiting: self.waiting.as_mut().map(Pin::as_mut) }
     }
 
-    /// Like [`wait`](Self::wait), but blocks the thread. If the thread drives async tasks, a
-    /// warning names the call.
-    pub fn wait_blocking<'o>(&mut self, origin: impl Into<Origin<'o>>) {
-        if let Some(waiting) = &mut self.waiting {
-            let progress = waiting.as_mut().project().progress;
-            crate::call::blocking::sleep(progress.wait(), origin.into().name);
-            progress.attempt_begins();
-        }
+    /// Waits as decided, or until `awaited`, the breaker that has rejected the call, admits it.
+    /// If the wait is dropped, `quota` gets back what it has lent for the retry.
+    pub fn wait_with<'a>(
+        &'a mut self,
+        quota: Option<&'a RetryQuota>,
+        awaited: Option<&'a CircuitBreaker>,
+    ) -> CallWait<'a, K, T> {
+        let terms = WaitTerms::new(self, quota, awaited);
+        CallWait { session: self, terms }
     }
 
-    /// Like [`wait_blocking`](Self::wait_blocking), but no longer than until `event` is ready.
-    pub(crate) fn wait_blocking_until<'o>(
+    /// Blocks the thread as long as decided, or until `awaited`, the breaker that has rejected the
+    /// call, admits it. If the thread drives async tasks, a warning names the call.
+    pub fn wait_blocking<'o>(
         &mut self,
         origin: impl Into<Origin<'o>>,
-        event: impl Future<Output = ()>,
+        awaited: Option<&CircuitBreaker>,
     ) {
+        let pass = self.stage_pass();
         let Some(waiting) = &mut self.waiting else { return };
-        let limit = waiting.as_mut().project().progress.wait();
-        match crate::call::blocking::sleep_until(event, limit, origin.into().name) {
-            Some(slept) => self.wait_ended_after(slept),
+        let (limit, name) = (waiting.progress.wait(), origin.into().name);
+        let slept = match awaited {
+            Some(breaker) => blocking::sleep_until(breaker.admission(pass), limit, name),
+            None => {
+                blocking::sleep(limit, name);
+                None
+            }
+        };
+        match slept {
+            Some(slept) => waiting.as_mut().wait_ended_after(slept),
             None => waiting.as_mut().project().progress.attempt_begins(),
-        }
-    }
-
-    /// The wait under way has ended early: the rest of it was not waited.
-    #[cold]
-    pub(crate) fn wait_ended_after(&mut self, slept: Duration) {
-        if let Some(waiting) = &mut self.waiting {
-            let mut this = waiting.as_mut().project();
-            this.sleep.set(None);
-            this.progress.slept_only(slept);
-            this.progress.attempt_begins();
         }
     }
 
@@ -328,30 +254,140 @@ impl<K> Session<K> {
         self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
     }
 
-    /// Drops the last failure, and the wait that the server asked for with it.
-    pub(crate) fn forget_failure(&mut self)
-    where
-        K: FailureSlot,
-    {
-        if let Some(waiting) = &mut self.waiting {
-            let this = waiting.as_mut().project();
-            let _ = this.kept.take();
-            this.progress.set_asked(None);
-            this.progress.ended_in_value = false;
-        }
-    }
-
     /// Returns the tokens that the pending retry took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |progress| progress.cost)
     }
 }
 
-impl<R> Session<LastFailure<R>> {
-    /// Takes the last failure, or else `other`.
+impl<K: FailureSlot, T: CallTiming> Session<K, T> {
+    /// An attempt failed. The order of the decisions is the one that the
+    /// documentation of `#[retry]` promises.
+    #[cold]
+    #[inline(never)]
+    pub fn failed(
+        &mut self,
+        context: CallContext<'_>,
+        permit: Option<Permit<'_>>,
+        verdict: Verdict<'_>,
+    ) -> Next {
+        let context = context.timing(self.timer.timing());
+        self.decide(|progress| progress.failed(&context, permit, &verdict))
+    }
+
+    /// The breaker did not admit the next attempt; the call waits for it if it may.
+    #[cold]
+    #[inline(never)]
+    pub fn refused(&mut self, context: CallContext<'_>, rejected: &Interrupted) -> Next {
+        let context = context.timing(self.timer.timing());
+        self.decide(|progress| progress.refused(&context, rejected))
+    }
+
+    /// Decides whether the call goes on.
+    #[inline]
+    fn decide(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next {
+        match &mut self.waiting {
+            Some(waiting) => decide(waiting.as_mut().project().progress),
+            None => self.decide_first(decide),
+        }
+    }
+
+    /// Decides for the first time whether the call goes on, and if so, or if it keeps its failures,
+    /// stores its progress. Apart, because later decisions need no stack of their own.
+    #[cold]
+    #[inline(never)]
+    fn decide_first(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next {
+        let mut progress = CallProgress::NOTHING;
+        let next = decide(&mut progress);
+        if next == Next::Wait || progress.keeps_failures() {
+            self.waiting = Some(WaitingCall::new(progress, K::none()));
+        }
+        next
+    }
+
+    /// Returns the outcome of a hedged attempt: if a time limit has ended the attempt after one of
+    /// its members failed, the failure of that member.
+    #[inline]
+    pub fn hedged<R>(&mut self, outcome: R, report: &mut HedgeReport<R>) -> R {
+        match self.timer.timing().timed_out {
+            Some(_) => self.failure_before_limit(report).unwrap_or(outcome),
+            None => outcome,
+        }
+    }
+
+    /// Takes the last failure of an attempt that a time limit has ended. It replaces the failures
+    /// of earlier attempts, and the wait that a server asked for with them.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn failure_before_limit<R>(&mut self, report: &mut HedgeReport<R>) -> Option<R> {
+        let last = report.take_last()?;
+        if let Some(waiting) = &mut self.waiting {
+            let this = waiting.as_mut().project();
+            let _ = this.kept.take();
+            this.progress.set_asked(None);
+            this.progress.ended_in_value = false;
+        }
+        Some(last)
+    }
+
+    /// Keeps a failure that will be retried, if the call may end before another attempt fails.
+    #[cold]
+    #[inline(never)]
+    pub fn keep<R>(&mut self, outcome: R)
+    where
+        K: Keeps<R>,
+    {
+        if let Some(kept) = self.kept() {
+            kept.keep(outcome);
+        }
+    }
+
+    /// Returns the outcome of a call that has given up. If the deadline has ended the last attempt,
+    /// that is the failure before it, which is more informative.
+    #[cold]
+    #[inline(never)]
+    pub fn end<R>(self, outcome: R) -> R
+    where
+        K: Keeps<R>,
+    {
+        let is_late = self.timer.timing().is_late();
+        let kept = self.close();
+        if is_late { kept.last_or_else(|| outcome) } else { outcome }
+    }
+
+    /// Returns the outcome of a call that the breaker has ended: the last failure, or `interrupted`
+    /// of the rejection if no attempt was made.
+    #[cold]
+    #[inline(never)]
+    pub fn last_or<R>(self, rejected: Interrupted, interrupted: fn(Interrupted) -> R) -> R
+    where
+        K: Keeps<R>,
+    {
+        self.close().last_or_else(|| interrupted(rejected))
+    }
+}
+
+impl<R, T: CallTiming> Session<LastFailure<R>, T> {
+    /// Ends the call that was cancelled during a wait, after a failure or after the rejection
+    /// `rejected`.
+    #[cold]
+    pub fn cancelled(self, context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
+        let ended = self.progress().cancelled(&context.timing(self.timer.timing()));
+        let none = || unreachable!("a failure that is retried is kept during the wait");
+        (self.close().last_or_else(|| rejected.unwrap_or_else(none)), ended)
+    }
+
+    /// Takes the outcome of a call that is cancelled before an attempt: the last failure, or
+    /// `other`.
     #[cold]
     pub fn take_last_or(&mut self, other: Option<R>) -> Option<R> {
         self.kept().and_then(|kept| kept.take().into_option()).or(other)
+    }
+
+    /// Ends the call that was cancelled before an attempt.
+    #[cold]
+    pub fn cancelled_before_attempt(self, context: CallContext<'_>) -> Ended {
+        self.progress().cancelled_before_attempt(&context.timing(self.timer.timing()))
     }
 }
 
@@ -361,15 +397,8 @@ impl Session {
         if behind.attempts == 0 {
             return Self::new();
         }
-        let progress = CallProgress::resumed(behind);
-        Self {
-            waiting: Some(Box::pin(WaitingCall {
-                progress,
-                kept: (),
-                sleep: None,
-                has_yielded: Yielded::default(),
-            })),
-        }
+        let waiting = Some(WaitingCall::new(CallProgress::resumed(behind), ()));
+        Self { waiting, timer: Untimed }
     }
 
     /// The progress of the call.
@@ -391,51 +420,5 @@ impl<'e, E> Deref for Announced<'e, E> {
 
     fn deref(&self) -> &Self::Target {
         &self.event
-    }
-}
-
-/// The future of a wait.
-#[derive(Debug)]
-#[must_use = "a wait does nothing until it is awaited"]
-pub struct Wait<'a, K> {
-    waiting: Option<Pin<&'a mut WaitingCall<K>>>,
-}
-
-impl<K> Future for Wait<'_, K> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match &mut self.waiting {
-            Some(waiting) => waiting.as_mut().poll_sleep(cx),
-            None => Poll::Ready(()),
-        }
-    }
-}
-
-impl<K> WaitingCall<K> {
-    fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.progress.ends_at_once() {
-            return self.poll_timer(cx);
-        }
-        let this = self.project();
-        // No timer for a zero wait; but a loop without waits must still let other tasks run.
-        ready!(timer::poll_yield(cx, this.has_yielded));
-        this.progress.attempt_begins();
-        Poll::Ready(())
-    }
-
-    #[inline(never)]
-    fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        if this.sleep.is_none() {
-            // Created here and not when the wait was decided: only an async caller needs a timer.
-            this.sleep.set(Some(async_sleep::sleep(this.progress.wait(), this.progress.site)));
-        }
-        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
-            ready!(sleep.poll(cx));
-        }
-        this.sleep.set(None);
-        this.progress.attempt_begins();
-        Poll::Ready(())
     }
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::base::sealed::{Seal, Sealed};
-use crate::call::session::{HintSource, Judgement, Verdict};
+use crate::call::verdict::{HintSource, Judgement, Verdict};
 use crate::classify::fault::Fault;
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
@@ -27,7 +27,7 @@ pub trait Decider<E, Kind>: Sealed {
     /// Returns what decides, without the kind: an error type that cannot be read is then reported
     /// where the operation is given, and not again at each `.await`.
     #[doc(hidden)]
-    fn rules(&self) -> &Rules<E>;
+    fn rules(&self) -> &ErrorRules<E>;
 }
 
 /// Errors are judged by their types and texts: any [`Error`](core::error::Error) that is `'static`,
@@ -38,8 +38,8 @@ pub struct Readable;
 impl Sealed for Readable {}
 
 impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
-    fn rules(&self) -> &Rules<E> {
-        &Rules {
+    fn rules(&self) -> &ErrorRules<E> {
+        &ErrorRules {
             read: |error| {
                 let view = error.view(Seal);
                 ErrorParts { classifier: Classifier::View(view), view, display: error }
@@ -57,8 +57,8 @@ pub struct Classified;
 impl Sealed for Classified {}
 
 impl<E: Classify> Decider<E, ()> for Classified {
-    fn rules(&self) -> &Rules<E> {
-        &Rules {
+    fn rules(&self) -> &ErrorRules<E> {
+        &ErrorRules {
             read: |error| ErrorParts {
                 classifier: Classifier::Own(error),
                 view: ErrorView::Text(error),
@@ -76,8 +76,8 @@ pub struct Opaque;
 impl Sealed for Opaque {}
 
 impl<E: Display> Decider<E, ()> for Opaque {
-    fn rules(&self) -> &Rules<E> {
-        &Rules {
+    fn rules(&self) -> &ErrorRules<E> {
+        &ErrorRules {
             read: |error| ErrorParts {
                 classifier: Classifier::View(ErrorView::Nothing),
                 view: ErrorView::Text(error),
@@ -93,7 +93,7 @@ impl<E: Display> Decider<E, ()> for Opaque {
 /// [`Retrier::retry_after`](crate::Retrier::retry_after),
 /// [`Retrier::on_retry`](crate::Retrier::on_retry) and
 /// [`Retrier::for_error`](crate::Retrier::for_error) make of a retrier.
-pub struct ForError<E>(pub(super) Rules<E>);
+pub struct ForError<E>(pub(super) ErrorRules<E>);
 
 impl<E> Clone for ForError<E> {
     fn clone(&self) -> Self {
@@ -110,7 +110,7 @@ impl<E> fmt::Debug for ForError<E> {
 impl<E> Sealed for ForError<E> {}
 
 impl<E> Decider<E, ()> for ForError<E> {
-    fn rules(&self) -> &Rules<E> {
+    fn rules(&self) -> &ErrorRules<E> {
         &self.0
     }
 }
@@ -170,7 +170,7 @@ impl<E> Default for Closures<E> {
 
 /// `retry_on` and `abort_on`; shared, so that a retrier is cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub(super) struct MatcherLists {
     pub(super) retry_on: Option<Arc<[Matcher]>>,
     pub(super) abort_on: Option<Arc<[Matcher]>>,
 }
@@ -185,21 +185,21 @@ pub(super) enum FailedAttempt<'a, E> {
 }
 
 /// The rules that decide about errors of type `E`.
-pub struct Rules<E> {
+pub struct ErrorRules<E> {
     read: Read<E>,
     // `None` if there are none, so that a constant can be borrowed.
     closures: Option<Arc<Closures<E>>>,
 }
 
-impl<E> Clone for Rules<E> {
+impl<E> Clone for ErrorRules<E> {
     fn clone(&self) -> Self {
         Self { read: self.read, closures: self.closures.clone() }
     }
 }
 
-impl<E> fmt::Debug for Rules<E> {
+impl<E> fmt::Debug for ErrorRules<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules").finish_non_exhaustive()
+        f.debug_struct("ErrorRules").finish_non_exhaustive()
     }
 }
 
@@ -227,7 +227,7 @@ fn wait_by<E>(
     (read.map(Hint::Wait).or_else(|| classifier.hint()), source)
 }
 
-impl<E> Rules<E> {
+impl<E> ErrorRules<E> {
     /// The closures, to add to them.
     pub(super) fn closures(&mut self) -> &mut Closures<E> {
         Arc::make_mut(self.closures.get_or_insert_default())
@@ -244,7 +244,7 @@ impl<E> Rules<E> {
     /// has no error to test, so that no predicate picks it, as in the attribute.
     pub(super) fn verdict<'e>(
         &self,
-        lists: &Lists,
+        lists: &MatcherLists,
         needs_class: bool,
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,

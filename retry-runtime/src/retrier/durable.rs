@@ -170,7 +170,7 @@ impl<D, V> Retrier<D, V> {
         let context = CallContext { since_first: Some(failed.since_first), end, ..context };
 
         let mut session = Session::<()>::resumed(*state);
-        match session.failed(&context, None, verdict) {
+        match session.failed(context, None, verdict) {
             Next::Wait => {
                 *state = session.state();
                 Decision::Wait(state.last_delay.unwrap_or_default())
@@ -220,7 +220,7 @@ impl<D, V> Retrier<D, V> {
     /// retrier.succeeded_after(state);
     /// ```
     pub fn succeeded_after(&self, state: CallState) {
-        Session::<()>::resumed(state).succeeded(self.common.settings.origin());
+        Session::<()>::resumed(state).succeeded(self.common.settings.origin(), None);
     }
 }
 

@@ -9,7 +9,7 @@ use super::Retrier;
 #[cfg(feature = "serde")]
 use super::config::RetryConfig;
 use super::decider::{Classified, Closures, Decider, ForError, Opaque, Readable};
-use super::settings::{Common, Settings};
+use super::settings::{Common, RetrierSettings};
 use super::values::{AllSucceed, RetryOnValue};
 use crate::base::name::Name;
 use crate::base::sealed::Seal;
@@ -38,7 +38,7 @@ impl Retrier {
     /// ```
     pub const fn new(policy: Policy) -> Self {
         Self {
-            common: Common { settings: Settings::new(policy), values: AllSucceed },
+            common: Common { settings: RetrierSettings::new(policy), values: AllSucceed },
             decider: Readable,
         }
     }

@@ -18,14 +18,15 @@ use crate::call::hedge::Race;
 use crate::call::hedge::race_member::RaceMember;
 use crate::call::hedge::race_state::{HedgePolicy, RaceDriver};
 use crate::call::hedge::report::HedgeReport;
-use crate::call::session::{Judgement, Session, succeeded_first_try};
+use crate::call::session::{Session, succeeded_first_try};
+use crate::call::verdict::Judgement;
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::AttemptError;
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
-use crate::retrier::decider::{FailedAttempt, Rules};
+use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Call, CallClosures, Common, Failed};
+use crate::retrier::settings::{CallClosures, Common, FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
@@ -56,14 +57,14 @@ pin_project_lite::pin_project! {
     pub struct Run<'r, Op, Fut, T, E, V, W = fn(&E) -> bool, L = fn(&RetryEvent<'_, E>)> {
         parts: Parts<'r, Op, E, V, W, L>,
         #[pin]
-        state: State<'r, T, E, Fut>,
+        state: RunState<'r, T, E, Fut>,
     }
 }
 
 /// The parts of a call before it begins.
 struct Parts<'r, Op, E, V, W, L> {
     common: &'r Common<V>,
-    rules: &'r Rules<E>,
+    rules: &'r ErrorRules<E>,
     operation: Op,
     when: Option<W>,
     on_retry: Option<L>,
@@ -74,9 +75,9 @@ pin_project_lite::pin_project! {
     ///
     /// One enum, and one place for all attempts: a success writes little more than its tag, which
     /// is a byte of the rest, and the compiler knows from it what there is to drop.
-    #[project = StateProjection]
+    #[project = RunStateProjection]
     #[repr(u8)]
-    enum State<'r, T, E, Fut> {
+    enum RunState<'r, T, E, Fut> {
         Unbegun,
         Begun {
             #[pin]
@@ -94,14 +95,14 @@ pin_project_lite::pin_project! {
 struct Rest<'r, T, E, Fut>(ManuallyDrop<Progress<'r, T, E, Fut>>);
 
 struct Progress<'r, T, E, Fut> {
-    stage: Stage,
-    call: Call<'r, T, E, Timer<'r, T, E, Fut>>,
+    stage: RunStage,
+    call: RunSession<'r, T, E, Timer<'r, T, E, Fut>>,
     permit: Option<Permit<'r>>,
 }
 
 impl<T, E, Fut> Rest<'_, T, E, Fut> {
-    const fn new(stage: Stage) -> Self {
-        let call = Call::new(None);
+    const fn new(stage: RunStage) -> Self {
+        let call = RunSession::timed(None);
         Self(ManuallyDrop::new(Progress { stage, call, permit: None }))
     }
 }
@@ -117,7 +118,7 @@ impl<T, E, Fut> Drop for Rest<'_, T, E, Fut> {
 
 /// The future that is polled next in the rest of a call.
 #[derive(Clone, Copy)]
-enum Stage {
+enum RunStage {
     /// Nothing: an attempt is to begin.
     Begin,
     Attempt,
@@ -152,17 +153,17 @@ impl<T, E, Fut> CallTiming for RunTimer<'_, T, E, Fut> {
 }
 
 /// The part of a call that begins its hedges, and judges outcomes while others run.
-struct Calling<'c, Op, T, E, V: Values<T>, W> {
+struct OperationDriver<'c, Op, T, E, V: Values<T>, W> {
     operation: &'c mut Op,
     common: &'c Common<V>,
-    rules: &'c Rules<E>,
+    rules: &'c ErrorRules<E>,
     when: &'c mut Option<W>,
     report: &'c mut HedgeReport<Result<T, E>>,
     /// The failure of the value that was judged last.
     failed_value: Option<V::Failure>,
 }
 
-impl<'r, Op, Fut, T, E, V, W> RaceDriver<'r, Fut> for Calling<'_, Op, T, E, V, W>
+impl<'r, Op, Fut, T, E, V, W> RaceDriver<'r, Fut> for OperationDriver<'_, Op, T, E, V, W>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
@@ -200,14 +201,14 @@ where
 }
 
 impl<'r, Op, Fut, T, E, V> Run<'r, Op, Fut, T, E, V> {
-    pub(super) fn new(common: &'r Common<V>, rules: &'r Rules<E>, operation: Op) -> Self {
+    pub(super) fn new(common: &'r Common<V>, rules: &'r ErrorRules<E>, operation: Op) -> Self {
         Self::of(Parts { common, rules, operation, when: None, on_retry: None })
     }
 }
 
 impl<'r, Op, Fut, T, E, V, W, L> Run<'r, Op, Fut, T, E, V, W, L> {
     fn of(parts: Parts<'r, Op, E, V, W, L>) -> Self {
-        Self { parts, state: State::Unbegun }
+        Self { parts, state: RunState::Unbegun }
     }
 }
 
@@ -280,25 +281,25 @@ where
         let Self { parts: Parts { common, operation, .. }, attempt: slot, progress } = self;
         let settings = &common.settings;
         // Unless an attempt begins, and even if the operation panics.
-        progress.stage = Stage::Done;
+        progress.stage = RunStage::Done;
         match settings.admit(&mut progress.call) {
             Ok(permit) => progress.permit = permit,
             Err(Some(end)) => return Some(operation.finish(end)),
             Err(None) => {
-                progress.stage = Stage::Wait;
+                progress.stage = RunStage::Wait;
                 return None;
             }
         }
-        let attempt = operation.begin(|| progress.call.session.attempt(&settings.context()), Seal);
+        let attempt = operation.begin(|| progress.call.attempt(&settings.context()), Seal);
         match &mut progress.call.timer {
             None => {
                 slot.set(Some(attempt));
-                progress.stage = Stage::Attempt;
+                progress.stage = RunStage::Attempt;
             }
             Some(timer) => {
                 let attempt = timer.limits.limit(Race::new(attempt));
                 timer.attempt = Some(Box::pin(attempt));
-                progress.stage = Stage::Race;
+                progress.stage = RunStage::Race;
             }
         }
         None
@@ -328,17 +329,17 @@ where
         if let Some(timer) = &mut progress.call.timer {
             timer.attempt = None;
         }
-        progress.stage = Stage::Wait;
+        progress.stage = RunStage::Wait;
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let failed = Failed { outcome, value, attempt, can_repeat, may_hedge: true, report };
+        let failed = FailedOutcome { outcome, value, attempt, can_repeat, may_hedge: true, report };
         let closures = CallClosures::new(when, on_retry);
         let call = &mut progress.call;
         match common.settings.failed(rules, closures, call, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
-                progress.stage = Stage::Done;
+                progress.stage = RunStage::Done;
                 Some(operation.finish(end))
             }
         }
@@ -356,7 +357,7 @@ where
     /// Ends the call with the value of an attempt.
     #[inline(always)]
     fn succeeded(&mut self, permit: Option<Permit<'r>>, value: T) -> Op::Output {
-        self.progress.stage = Stage::Done;
+        self.progress.stage = RunStage::Done;
         self.parts.common.settings.succeeded(take(&mut self.progress.call), permit);
         self.parts.operation.finish(Ok(value))
     }
@@ -367,7 +368,7 @@ where
             let ended = match (progress.stage, attempt.as_mut().as_pin_mut()) {
                 // The permit is held here while its attempt is polled: if that panics, it is
                 // dropped during the panic, which counts as a failure.
-                (Stage::Attempt, Some(attempt)) => {
+                (RunStage::Attempt, Some(attempt)) => {
                     let held = progress.permit.take();
                     match attempt.poll(cx) {
                         Poll::Pending => {
@@ -395,7 +396,7 @@ where
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
         let Self { parts, progress, .. } = self;
         match progress.stage {
-            Stage::Begin => {
+            RunStage::Begin => {
                 let policy = &parts.common.settings.policy;
                 progress.call.timer = Some(Box::new(RunTimer {
                     limits: CallLimits::of(policy),
@@ -405,12 +406,13 @@ where
                 }));
                 Poll::Ready(self.begin())
             }
-            Stage::Wait => {
-                ready!(progress.call.poll_wait(cx));
+            RunStage::Wait => {
+                ready!(progress.call.poll_on_terms(cx));
                 Poll::Ready(self.begin())
             }
-            Stage::Race => {
+            RunStage::Race => {
                 let Progress { call, permit, .. } = progress;
+                let number = call.number();
                 let Some(timer) = &mut call.timer else { unreachable!("a race has a timer") };
                 let RunTimer { limits, hedge, attempt: Some(attempt), report } = &mut **timer
                 else {
@@ -418,10 +420,9 @@ where
                 };
                 let mut held = permit.take();
                 let Parts { common, rules, operation, when, .. } = parts;
-                let number = call.session.number();
                 let context = || common.settings.race_context(number);
                 let mut calling =
-                    Calling { operation, common, rules, when, report, failed_value: None };
+                    OperationDriver { operation, common, rules, when, report, failed_value: None };
                 let polled = attempt.as_mut().poll_with(cx, |race, cx| {
                     race.poll(cx, *hedge, context, &mut calling, held.as_mut())
                 });
@@ -447,7 +448,7 @@ where
                     (outcome, _) => self.failed(held, outcome, failed_value.as_ref(), &report),
                 })
             }
-            Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),
+            RunStage::Attempt | RunStage::Done => panic!("a call is polled after it has ended"),
         }
     }
 }
@@ -469,15 +470,15 @@ where
         outcome: Result<T, E>,
         failure: Option<&V::Failure>,
     ) -> Option<Op::Output> {
-        let mut ongoing = self.begin_rest(Stage::Attempt);
+        let mut ongoing = self.begin_rest(RunStage::Attempt);
         ongoing.failed(None, attempt_result(outcome), failure, &HedgeReport::new())
     }
 
     /// Polls the call wherever it stands.
     #[inline(never)]
     fn poll_from_any_state(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
-        if matches!(self.state, State::Unbegun) {
-            let mut ongoing = self.as_mut().begin_rest(Stage::Begin);
+        if matches!(self.state, RunState::Unbegun) {
+            let mut ongoing = self.as_mut().begin_rest(RunStage::Begin);
             if !ongoing.parts.common.settings.needs_timer {
                 if let Some(output) = ongoing.begin() {
                     return Poll::Ready(output);
@@ -489,16 +490,17 @@ where
 
     fn begin_rest(
         mut self: Pin<&mut Self>,
-        from: Stage,
+        from: RunStage,
     ) -> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L> {
-        let begun = State::Begun { attempt: None, rest: Some(Rest::new(from)) };
+        let begun = RunState::Begun { attempt: None, rest: Some(Rest::new(from)) };
         self.as_mut().project().state.set(begun);
         self.ongoing()
     }
 
     fn ongoing(self: Pin<&mut Self>) -> Ongoing<'_, 'r, Op, Fut, T, E, V, W, L> {
         let this = self.project();
-        let StateProjection::Begun { attempt, rest: Some(Rest(progress)) } = this.state.project()
+        let RunStateProjection::Begun { attempt, rest: Some(Rest(progress)) } =
+            this.state.project()
         else {
             panic!("a call is polled after it has ended")
         };
@@ -520,13 +522,13 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         let mut this = self.as_mut().project();
         let Parts { common, operation, .. } = this.parts;
-        if matches!(*this.state, State::Unbegun) && common.settings.is_plain {
+        if matches!(*this.state, RunState::Unbegun) && common.settings.is_plain {
             let context = || Session::<()>::new().attempt(&common.settings.context());
             let attempt = Some(operation.begin(context, Seal));
-            this.state.set(State::Begun { attempt, rest: None });
+            this.state.set(RunState::Begun { attempt, rest: None });
         }
         let first = match this.state.as_mut().project() {
-            StateProjection::Begun { attempt, rest: None } => attempt.as_pin_mut(),
+            RunStateProjection::Begun { attempt, rest: None } => attempt.as_pin_mut(),
             _ => None,
         };
         let Some(attempt) = first else { return self.poll_from_any_state(cx) };
@@ -534,7 +536,7 @@ where
         let (outcome, failure) = match operation.end(output) {
             Ok(value) => match common.values.failure(&value) {
                 None => {
-                    this.state.set(State::Succeeded);
+                    this.state.set(RunState::Succeeded);
                     succeeded_first_try(common.settings.origin());
                     return Poll::Ready(operation.finish(Ok(value)));
                 }

@@ -1,5 +1,5 @@
-//! [`Settings`]: everything that governs a retrier whatever its errors are; and what a call does
-//! between its attempts, async or not.
+//! [`RetrierSettings`]: everything that governs a retrier whatever its errors are; and what a call
+//! does between its attempts, async or not.
 
 use core::mem::{self, take};
 use core::ops::ControlFlow;
@@ -12,11 +12,11 @@ use crate::call::attempt::Attempt;
 use crate::call::attempt_limit::CallTiming;
 use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
 use crate::call::call_context::CallContext;
-use crate::call::driver::{self, WaitTerms};
 use crate::call::hedge::race_state::RaceContext;
 use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
-use crate::call::session::{Next, Verdict};
+use crate::call::session::{Next, Session, WaitTerms};
+use crate::call::verdict::Verdict;
 use crate::event::retry_event::RetryEvent;
 use crate::observe;
 use crate::outcome::Interruptible as _;
@@ -25,14 +25,14 @@ use crate::protect::as_breaker;
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
-use crate::retrier::decider::{FailedAttempt, Lists, Rules};
+use crate::retrier::decider::{ErrorRules, FailedAttempt, MatcherLists};
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
 use crate::site::end_options::EndOptions;
 
 /// Everything that governs a retrier whatever its errors are.
 #[derive(Clone)]
-pub(super) struct Settings {
+pub(super) struct RetrierSettings {
     /// The policy in force.
     pub(super) policy: Policy,
     /// Set if the policy has time limits, which count from the start of a call, or hedges.
@@ -42,7 +42,7 @@ pub(super) struct Settings {
     /// The reason why the policy differs from the given one, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
-    pub(super) lists: Lists,
+    pub(super) lists: MatcherLists,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
     pub(super) quota: Option<Shared<RetryQuota>>,
     /// Set if calls wait until the breaker admits them.
@@ -53,12 +53,12 @@ pub(super) struct Settings {
 /// The parts of a retrier that do not depend on its error type, behind one reference.
 #[derive(Clone)]
 pub(super) struct Common<V> {
-    pub(super) settings: Settings,
+    pub(super) settings: RetrierSettings,
     pub(super) values: V,
 }
 
 /// A call of a retrier, with the time limits of a `Timer`.
-pub(super) type Call<'r, T, E, Timer> = driver::Call<PendingRetry<'r, AttemptResult<T, E>>, Timer>;
+pub(super) type RunSession<'r, T, E, Timer> = Session<PendingRetry<'r, AttemptResult<T, E>>, Timer>;
 
 /// The state that a call keeps during its waits: the last failure, because a breaker or a deadline
 /// may end the call before another attempt fails, and the terms of the wait. Boxed, because a call
@@ -101,26 +101,26 @@ impl<R> Keeps<R> for PendingRetry<'_, R> {
     }
 }
 
-impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
+impl<'r, R, T> Session<PendingRetry<'r, R>, T> {
     /// Sets the terms of the wait that begins now.
     #[cold]
     fn begin_wait(&mut self, quota: Option<&'r RetryQuota>, awaited: Option<&'r CircuitBreaker>) {
-        let terms = WaitTerms::new(&self.session, quota, awaited);
-        if let Some(pending) = self.session.kept() {
+        let terms = WaitTerms::new(self, quota, awaited);
+        if let Some(pending) = self.kept() {
             pending.kept().terms = terms;
         }
     }
 
-    /// Polls the wait that was decided.
-    pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(kept) = self.session.kept().and_then(|pending| pending.0.as_mut()) else {
-            return self.session.poll_wait(cx);
+    /// Polls the wait on its terms.
+    pub(super) fn poll_on_terms(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(kept) = self.kept().and_then(|pending| pending.0.as_mut()) else {
+            return self.poll_wait(cx);
         };
         // The session is polled too, so the terms leave it meanwhile.
         let mut terms = mem::replace(&mut kept.terms, WaitTerms::NONE);
-        let polled = terms.poll(&mut self.session, cx);
+        let polled = terms.poll(self, cx);
         if polled.is_pending() {
-            if let Some(pending) = self.session.kept() {
+            if let Some(pending) = self.kept() {
                 pending.kept().terms = terms;
             }
         }
@@ -130,7 +130,7 @@ impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
     /// Ends the wait of a call that blocks its thread.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) fn end_wait(&mut self) {
-        if let Some(kept) = self.session.kept().and_then(|pending| pending.0.as_mut()) {
+        if let Some(kept) = self.kept().and_then(|pending| pending.0.as_mut()) {
             kept.terms.end();
         }
     }
@@ -140,7 +140,7 @@ impl<'r, R, T> driver::Call<PendingRetry<'r, R>, T> {
 pub(super) type End<T, E> = Result<T, RetryError<E>>;
 
 /// An attempt that failed.
-pub(super) struct Failed<'a, T, E> {
+pub(super) struct FailedOutcome<'a, T, E> {
     pub(super) outcome: AttemptResult<T, E>,
     /// The fault of the value, if it returned one.
     pub(super) value: Option<&'a dyn FailedValue>,
@@ -175,12 +175,12 @@ impl<'a, E> CallClosures<'a, E> {
 }
 
 // The expansion of the attribute has the equivalent inline.
-impl Settings {
+impl RetrierSettings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
         let needs_timer = policy.is_timed() || policy.is_clocked() || policy.is_hedged();
         let name = Name::from_static("retrier");
-        let lists = Lists { retry_on: None, abort_on: None };
+        let lists = MatcherLists { retry_on: None, abort_on: None };
         let is_plain = !needs_timer;
         Self {
             policy,
@@ -246,7 +246,7 @@ impl Settings {
     /// Returns the verdict of `rules` on a failure.
     pub(super) fn verdict<'e, E>(
         &self,
-        rules: &Rules<E>,
+        rules: &ErrorRules<E>,
         failed: &'e FailedAttempt<'e, E>,
         when_of_call: Option<&mut dyn FnMut(&E) -> bool>,
     ) -> Verdict<'e> {
@@ -259,10 +259,10 @@ impl Settings {
     #[inline]
     pub(super) fn admit<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
-        call: &mut Call<'r, T, E, Timer>,
+        call: &mut RunSession<'r, T, E, Timer>,
     ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        match call.session.try_acquire(as_breaker::breaker(breaker)) {
+        match call.try_acquire(as_breaker::breaker(breaker)) {
             Ok(permit) => Ok(Some(permit)),
             Err(rejected) => Err(self.refused(call, rejected.into())),
         }
@@ -271,13 +271,13 @@ impl Settings {
     #[cold]
     fn refused<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
-        call: &mut Call<'r, T, E, Timer>,
+        call: &mut RunSession<'r, T, E, Timer>,
         rejected: Interrupted,
     ) -> Option<End<T, E>> {
         let context = self.context();
         match call.refused(context, &rejected) {
             Next::GiveUp(how) => {
-                let history = call.session.take_history();
+                let history = call.take_history();
                 let last = take(call).last_or(rejected, Result::interrupted);
                 Some(ended(last, how).map_err(|error| error.with_history(history)))
             }
@@ -291,30 +291,27 @@ impl Settings {
     #[inline]
     pub(super) fn succeeded<T, E, Timer: CallTiming>(
         &self,
-        call: Call<'_, T, E, Timer>,
+        call: RunSession<'_, T, E, Timer>,
         permit: Option<Permit<'_>>,
     ) {
         if let Some(permit) = permit {
             permit.success();
         }
-        match &self.quota {
-            Some(quota) => call.succeeded_with_quota(self.origin(), as_breaker::quota(quota)),
-            None => call.succeeded(self.origin()),
-        }
+        call.succeeded(self.origin(), self.quota.as_ref().map(as_breaker::quota));
     }
 
     /// Breaks with the result of the call, or continues if a wait follows.
     #[cold]
     pub(super) fn failed<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
-        rules: &Rules<E>,
+        rules: &ErrorRules<E>,
         closures: CallClosures<'_, E>,
-        call: &mut Call<'r, T, E, Timer>,
+        call: &mut RunSession<'r, T, E, Timer>,
         permit: Option<Permit<'_>>,
-        failed: Failed<'_, T, E>,
+        failed: FailedOutcome<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let Failed { outcome, value, attempt, can_repeat, may_hedge, report } = failed;
+        let FailedOutcome { outcome, value, attempt, can_repeat, may_hedge, report } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -336,7 +333,7 @@ impl Settings {
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if closures.on_retry.is_some() || rules.listen() {
-                    let event = call.session.event(&context, attempt_failure(&outcome));
+                    let event = call.event(&context, attempt_failure(&outcome));
                     rules.on_retry(&event);
                     if let Some(listener) = closures.on_retry {
                         listener(&event);
@@ -353,7 +350,7 @@ impl Settings {
                 ControlFlow::Continue(())
             }
             Next::GiveUp(how) => {
-                let history = call.session.take_history();
+                let history = call.take_history();
                 let last = take(call).end(outcome);
                 let end = ended(last, how).map_err(|error| error.with_history(history));
                 ControlFlow::Break(end)

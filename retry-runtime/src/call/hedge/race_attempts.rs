@@ -1,46 +1,43 @@
 //! [`RaceAttempts`]: the properties of hedged attempts, each for its own body.
 
+use core::iter;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use crate::call::attempt::Attempt;
 
-/// The [`Attempt`]s of an attempt and of its hedges, as their bodies see them. A body takes its own
-/// when it begins.
+/// The [`Attempt`]s of an attempt and of its hedges, as their bodies see them. A call without
+/// hedges has a single [`Attempt`] in their place, which needs no list and no atomics.
 #[derive(Debug)]
 pub struct RaceAttempts {
-    first: Link,
-    /// The one that begins now: it takes its `Attempt` before any other one is begun.
-    beginning: AtomicU32,
+    first: AttemptLink,
     /// The attempt whose outcome is the outcome of the race.
     decisive: AtomicU32,
 }
 
 /// One in a list that grows while others refer to it.
 #[derive(Debug)]
-struct Link {
+struct AttemptLink {
     attempt: Attempt,
     next: OnceLock<Box<Self>>,
+}
+
+impl AttemptLink {
+    const fn last(attempt: Attempt) -> Self {
+        Self { attempt, next: OnceLock::new() }
+    }
 }
 
 impl RaceAttempts {
     /// Creates the list of an attempt without hedges.
     pub fn of(attempt: Attempt) -> Self {
-        let first = Link { attempt, next: OnceLock::new() };
-        Self { first, beginning: AtomicU32::new(0), decisive: AtomicU32::new(0) }
+        Self { first: AttemptLink::last(attempt), decisive: AtomicU32::new(0) }
     }
 
-    /// The `Attempt` of the body that begins now.
+    /// The `Attempt` of the body that begins now: the last one in the list, because a body begins
+    /// before another hedge is added.
     pub fn begin(&self) -> &Attempt {
-        let number = self.beginning.load(Ordering::Relaxed);
-        let mut link = &self.first;
-        for hedge in 1..=number {
-            link = link.next.get_or_init(|| {
-                let attempt = self.first.attempt.hedged(hedge);
-                Box::new(Link { attempt, next: OnceLock::new() })
-            });
-        }
-        &link.attempt
+        &self.links().last().unwrap_or(&self.first).attempt
     }
 
     /// Returns the `Attempt` of the attempt whose outcome is the outcome of the race.
@@ -48,9 +45,12 @@ impl RaceAttempts {
         self.get(self.decisive.load(Ordering::Relaxed)).unwrap_or(&self.first.attempt)
     }
 
-    /// Hedge `number` begins.
-    pub(crate) fn begins(&self, number: u32) {
-        self.beginning.store(number, Ordering::Relaxed);
+    /// Adds hedge `number`, which begins next.
+    pub(crate) fn add(&self, number: u32) {
+        let hedge = AttemptLink::last(self.first.attempt.hedged(number));
+        if let Some(last) = self.links().last() {
+            last.next.get_or_init(|| Box::new(hedge));
+        }
     }
 
     /// Records that attempt `number` has ended, and that its outcome is the outcome of the race.
@@ -58,12 +58,12 @@ impl RaceAttempts {
         self.decisive.store(number, Ordering::Relaxed);
     }
 
-    /// The `Attempt` of an attempt that has begun.
+    /// The `Attempt` of hedge `number`, or of the attempt that hedges join.
     pub(crate) fn get(&self, number: u32) -> Option<&Attempt> {
-        let mut link = &self.first;
-        for _ in 0..number {
-            link = link.next.get()?;
-        }
-        Some(&link.attempt)
+        self.links().map(|link| &link.attempt).find(|attempt| attempt.hedge() == number)
+    }
+
+    fn links(&self) -> impl Iterator<Item = &AttemptLink> {
+        iter::successors(Some(&self.first), |link| link.next.get().map(|next| &**next))
     }
 }

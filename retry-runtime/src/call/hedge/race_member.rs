@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem;
 
 use crate::call::hedge::race_attempts::RaceAttempts;
-use crate::call::session::{Judgement, Verdict};
+use crate::call::verdict::{Judgement, Verdict};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 

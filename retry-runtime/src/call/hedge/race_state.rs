@@ -16,7 +16,7 @@ use crate::call::call_context::CallContext;
 use crate::call::hedge::latencies::Latencies;
 use crate::call::hedge::race_attempts::RaceAttempts;
 use crate::call::hedge::race_member::{Permits, RaceMember};
-use crate::call::session::Judgement;
+use crate::call::verdict::Judgement;
 use crate::classify::Class;
 use crate::observe;
 use crate::outcome::past_failure::PastFailure;
@@ -155,7 +155,7 @@ impl<'a> Schedule<'a> {
         };
         let number = self.begun.saturating_add(1);
         if let Some(attempts) = attempts {
-            attempts.begins(number);
+            attempts.add(number);
         }
         self.permits.add(number, permit);
         Some((number, cost))

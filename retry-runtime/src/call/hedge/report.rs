@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::call::session::{Judgement, Verdict};
+use crate::call::verdict::{Judgement, Verdict};
 use crate::classify::probe::ErrorDisplay;
 use crate::outcome::past_failure::PastFailure;
 

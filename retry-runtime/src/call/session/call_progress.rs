@@ -9,12 +9,12 @@ use core::time::Duration;
 
 use retry_rules::{Attempts, Jitter, Policy};
 
-use super::verdict::Verdict;
 use crate::base::clock::nanos_of;
 use crate::base::random;
 use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
+use crate::call::verdict::Verdict;
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;

@@ -10,7 +10,7 @@ use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
-use crate::retrier::settings::{Call, CallClosures, Failed};
+use crate::retrier::settings::{CallClosures, FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
 /// Stands for the future of an attempt in a blocking call, which has none.
@@ -81,7 +81,7 @@ where
     pub fn call(self) -> Result<T, RetryError<E>> {
         let Self { mut parts, .. } = self;
         let settings = &parts.common.settings;
-        let mut call = Call::new(Timing::start(&settings.context()));
+        let mut call = RunSession::timed(Timing::of(&settings.policy));
         loop {
             let permit = match settings.admit(&mut call) {
                 Ok(permit) => permit,
@@ -103,7 +103,7 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed = Failed {
+            let failed = FailedOutcome {
                 outcome,
                 value,
                 attempt: None,

@@ -132,12 +132,12 @@ impl Judgement {
     }
 
     /// Returns the wait that the servers asked for, unless the attempt itself ruled on it.
-    pub(super) fn hinted_wait(&self) -> Option<Duration> {
+    pub(crate) fn hinted_wait(&self) -> Option<Duration> {
         self.longest_hint().and_then(Hint::wait)
     }
 
     /// Returns the wait that the server asked for with this failure, if it is above zero.
-    pub(super) fn asked(&self) -> Option<Duration> {
+    pub(crate) fn asked(&self) -> Option<Duration> {
         self.hinted_wait().max(self.overruled).filter(|wait| !wait.is_zero())
     }
 
@@ -201,7 +201,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// Returns the wait that follows in place of `wait`, if another one does.
-    pub(super) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
+    pub(crate) fn adjust(&self, wait: Duration, attempts: Attempts) -> Option<Duration> {
         let adjusted = self.adjust.and_then(|Adjust(adjust)| adjust(wait));
         // Waits of 0s would never use up a budget, and the call would never end.
         adjusted.filter(|adjusted| !(adjusted.is_zero() && attempts == Attempts::Unlimited))

@@ -1,0 +1,180 @@
+//! [`WaitingCall`]: the state of a call that has waited, and the futures of its waits.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
+use super::Session;
+use super::call_progress::CallProgress;
+use crate::base::clock::{self, Instant};
+use crate::base::timer::{self, Sleep, Yielded};
+use crate::call::async_sleep;
+use crate::protect::breaker::{Admission, CircuitBreaker, StagePass};
+use crate::protect::quota::{Reservation, RetryQuota};
+
+pin_project_lite::pin_project! {
+    /// The state of a session that has waited. The sleep and the last failure live inside, so that
+    /// a call makes one allocation however often it waits.
+    #[derive(Debug)]
+    pub(super) struct WaitingCall<K> {
+        pub(super) progress: CallProgress,
+        pub(super) kept: K,
+        #[pin]
+        sleep: Option<Sleep>,
+        has_yielded: Yielded,
+    }
+}
+
+/// The future of a wait.
+#[derive(Debug)]
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct Wait<'a, K> {
+    pub(super) waiting: Option<Pin<&'a mut WaitingCall<K>>>,
+}
+
+impl<K> Future for Wait<'_, K> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.waiting {
+            Some(waiting) => waiting.as_mut().poll_sleep(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl<K> WaitingCall<K> {
+    /// Stores the progress of a call.
+    pub(super) fn new(progress: CallProgress, kept: K) -> Pin<Box<Self>> {
+        Box::pin(Self { progress, kept, sleep: None, has_yielded: Yielded::default() })
+    }
+
+    /// The wait under way has ended early: the rest of it was not waited.
+    #[cold]
+    pub(super) fn wait_ended_after(self: Pin<&mut Self>, slept: Duration) {
+        let mut this = self.project();
+        this.sleep.set(None);
+        this.progress.slept_only(slept);
+        this.progress.attempt_begins();
+    }
+
+    fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.progress.ends_at_once() {
+            return self.poll_timer(cx);
+        }
+        let this = self.project();
+        // No timer for a zero wait; but a loop without waits must still let other tasks run.
+        ready!(timer::poll_yield(cx, this.has_yielded));
+        this.progress.attempt_begins();
+        Poll::Ready(())
+    }
+
+    #[inline(never)]
+    fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if this.sleep.is_none() {
+            // Created here and not when the wait was decided: only an async caller needs a timer.
+            this.sleep.set(Some(async_sleep::sleep(this.progress.wait(), this.progress.site)));
+        }
+        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+            ready!(sleep.poll(cx));
+        }
+        this.sleep.set(None);
+        this.progress.attempt_begins();
+        Poll::Ready(())
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// The admission by a breaker that has rejected the call.
+    struct Awaited<'a> {
+        #[pin]
+        admission: Admission<'a>,
+        began: Instant,
+    }
+}
+
+impl<'a> Awaited<'a> {
+    #[cold]
+    fn new(breaker: &'a CircuitBreaker, pass: StagePass) -> Self {
+        Self { admission: breaker.admission(pass), began: clock::now() }
+    }
+}
+
+/// The terms of a wait: the quota that has paid for the retry, and the breaker that may end it.
+pub(crate) struct WaitTerms<'a> {
+    // `None` once the wait has ended. If dropped before that, the quota gets it back.
+    reservation: Option<Reservation<'a>>,
+    // Boxed, to keep the futures of calls small: few of them ever wait like this.
+    admission: Option<Pin<Box<Awaited<'a>>>>,
+}
+
+impl<'a> WaitTerms<'a> {
+    /// The terms of a wait that nothing paid for, and nothing ends.
+    pub(crate) const NONE: Self = Self { reservation: None, admission: None };
+
+    /// Creates the terms of a wait of `session` that begins now.
+    pub(crate) fn new<K, T>(
+        session: &Session<K, T>,
+        quota: Option<&'a RetryQuota>,
+        awaited: Option<&'a CircuitBreaker>,
+    ) -> Self {
+        let reservation = quota.map(|quota| Reservation::of(quota, session.credit()));
+        let awaited = awaited.map(|breaker| Awaited::new(breaker, session.stage_pass()));
+        let admission = awaited.map(Box::pin);
+        Self { reservation, admission }
+    }
+
+    /// Polls the wait of `session`.
+    pub(crate) fn poll<K, T>(
+        &mut self,
+        session: &mut Session<K, T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let admitted = self.admission.as_mut().and_then(|awaited| {
+            let awaited = awaited.as_mut().project();
+            awaited.admission.poll(cx).is_ready().then_some(*awaited.began)
+        });
+        match admitted {
+            Some(began) => {
+                if let Some(waiting) = &mut session.waiting {
+                    let slept = clock::now().saturating_duration_since(began);
+                    waiting.as_mut().wait_ended_after(slept);
+                }
+            }
+            None => ready!(session.poll_wait(cx)),
+        }
+        self.end();
+        Poll::Ready(())
+    }
+
+    /// Ends the wait: the reservation is spent, because the retry is made.
+    pub(crate) fn end(&mut self) {
+        self.reservation.take().map(Reservation::spend);
+        self.admission = None;
+    }
+}
+
+/// The future of a wait that a quota has paid for, or that a breaker may end.
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct CallWait<'a, K, T> {
+    pub(super) session: &'a mut Session<K, T>,
+    pub(super) terms: WaitTerms<'a>,
+}
+
+impl<K, T> Future for CallWait<'_, K, T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        this.terms.poll(this.session, cx)
+    }
+}
+
+impl<K, T> fmt::Debug for CallWait<'_, K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallWait").finish_non_exhaustive()
+    }
+}

@@ -36,7 +36,7 @@ pub use crate::call::hedge::race_member::RaceMember;
 pub use crate::call::hedge::race_state::{HedgePolicy, RaceContext};
 pub use crate::call::hedge::report::HedgeReport;
 pub use crate::call::hedge::{Body, HedgedAttempt};
-pub use crate::call::last_failure::{FailureSlot, Keeps, LastFailure, NoFailure, PickFailureSlot};
+pub use crate::call::last_failure::{Keeps, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::session::{Next, Session, Wait};
 use crate::call::verdict::Judgement;
@@ -135,7 +135,7 @@ pub fn succeeded<K>(session: Session<K>, site: &'static Site) {
 
 /// A call has ended without success.
 #[inline(always)]
-pub fn close<K: FailureSlot>(session: Session<K>) -> K {
+pub fn close<K: Default>(session: Session<K>) -> K {
     session.close()
 }
 

@@ -240,7 +240,7 @@ impl Expansion<'_> {
             return before;
         }
         let kept = match self.kept {
-            KeepsFailure::Never => quote!(()),
+            KeepsFailure::Never => quote!(__retry::NoFailure<_>),
             KeepsFailure::Always => quote!(__retry::LastFailure<_>),
             KeepsFailure::ByPolicy => {
                 let has_deadline = self.ask_policy(&quote!(has_deadline));

@@ -8,18 +8,8 @@ use core::marker::PhantomData;
 
 use crate::call::attempt_limit::Is;
 
-/// A slot for the last failure of a call, empty at first.
-pub trait FailureSlot {
-    /// Creates an empty slot.
-    fn none() -> Self;
-
-    /// Takes the failure out, leaving the slot empty.
-    #[must_use]
-    fn take(&mut self) -> Self;
-}
-
-/// A slot for outcomes of type `R`, which it may or may not keep.
-pub trait Keeps<R>: FailureSlot {
+/// A slot for outcomes of type `R`, which it may or may not keep. By default it is empty.
+pub trait Keeps<R>: Default {
     /// Stores this failure in place of the previous one, or drops it.
     fn keep(&mut self, outcome: R);
 
@@ -31,13 +21,9 @@ pub trait Keeps<R>: FailureSlot {
 #[derive(Debug)]
 pub struct LastFailure<R>(Option<R>);
 
-impl<R> FailureSlot for LastFailure<R> {
-    fn none() -> Self {
+impl<R> Default for LastFailure<R> {
+    fn default() -> Self {
         Self(None)
-    }
-
-    fn take(&mut self) -> Self {
-        Self(self.0.take())
     }
 }
 
@@ -60,37 +46,25 @@ impl<R> LastFailure<R> {
     }
 }
 
-/// A slot that keeps nothing, for a shared policy: a type parameter lets the compiler infer `R`.
+/// A slot that keeps nothing: its type parameter lets the compiler infer `R`.
 #[derive(Debug)]
 pub struct NoFailure<R>(PhantomData<fn() -> R>);
 
-/// Implements a slot that keeps nothing.
-macro_rules! keeps_nothing {
-    ($slot:ty, $none:expr $(, $generic:ident)?) => {
-        impl$(<$generic>)? FailureSlot for $slot {
-            fn none() -> Self {
-                $none
-            }
-
-            fn take(&mut self) -> Self {
-                $none
-            }
-        }
-
-        impl<R> Keeps<R> for $slot {
-            #[inline(always)]
-            fn keep(&mut self, _: R) {}
-
-            #[inline(always)]
-            fn last_or_else(self, other: impl FnOnce() -> R) -> R {
-                other()
-            }
-        }
-    };
+impl<R> Default for NoFailure<R> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
 }
 
-keeps_nothing!((), ());
-keeps_nothing!(NoFailure<R>, Self(PhantomData), R);
+impl<R> Keeps<R> for NoFailure<R> {
+    #[inline(always)]
+    fn keep(&mut self, _: R) {}
+
+    #[inline(always)]
+    fn last_or_else(self, other: impl FnOnce() -> R) -> R {
+        other()
+    }
+}
 
 /// Picks a slot by whether a shared policy needs the last failure.
 pub trait PickFailureSlot {

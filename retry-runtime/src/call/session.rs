@@ -20,6 +20,7 @@ mod call_progress;
 mod wait;
 
 use core::future::Future;
+use core::mem;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -35,7 +36,7 @@ use crate::call::blocking;
 use crate::call::call_context::CallContext;
 use crate::call::call_state::CallState;
 use crate::call::hedge::report::HedgeReport;
-use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
+use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::verdict::Verdict;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::{Ended, Interrupted};
@@ -153,11 +154,11 @@ impl<K, T> Session<K, T> {
     #[inline(always)]
     pub fn close(self) -> K
     where
-        K: FailureSlot,
+        K: Default,
     {
         match self.waiting {
-            Some(mut waiting) => waiting.as_mut().project().kept.take(),
-            None => K::none(),
+            Some(mut waiting) => mem::take(waiting.as_mut().project().kept),
+            None => K::default(),
         }
     }
 
@@ -260,7 +261,7 @@ impl<K, T> Session<K, T> {
     }
 }
 
-impl<K: FailureSlot, T: CallTiming> Session<K, T> {
+impl<K: Default, T: CallTiming> Session<K, T> {
     /// An attempt failed. The order of the decisions is the one that the
     /// documentation of `#[retry]` promises.
     #[cold]
@@ -300,7 +301,7 @@ impl<K: FailureSlot, T: CallTiming> Session<K, T> {
         let mut progress = CallProgress::NOTHING;
         let next = decide(&mut progress);
         if next == Next::Wait || progress.keeps_failures() {
-            self.waiting = Some(WaitingCall::new(progress, K::none()));
+            self.waiting = Some(WaitingCall::new(progress, K::default()));
         }
         next
     }
@@ -323,7 +324,7 @@ impl<K: FailureSlot, T: CallTiming> Session<K, T> {
         let last = report.take_last()?;
         if let Some(waiting) = &mut self.waiting {
             let this = waiting.as_mut().project();
-            let _ = this.kept.take();
+            *this.kept = K::default();
             this.progress.set_asked(None);
             this.progress.ended_in_value = false;
         }
@@ -381,7 +382,7 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
     /// `other`.
     #[cold]
     pub fn take_last_or(&mut self, other: Option<R>) -> Option<R> {
-        self.kept().and_then(|kept| kept.take().into_option()).or(other)
+        self.kept().and_then(|kept| mem::take(kept).into_option()).or(other)
     }
 
     /// Ends the call that was cancelled before an attempt.

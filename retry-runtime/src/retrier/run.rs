@@ -26,7 +26,7 @@ use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::Permit;
 use crate::retrier::decider::{ErrorRules, FailedAttempt};
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{CallClosures, Common, FailedOutcome, RunSession};
+use crate::retrier::settings::{Common, FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
@@ -333,10 +333,18 @@ where
         let Parts { common, rules, operation, when, on_retry } = parts;
         let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
-        let failed = FailedOutcome { outcome, value, attempt, can_repeat, may_hedge: true, report };
-        let closures = CallClosures::new(when, on_retry);
+        let failed = FailedOutcome {
+            outcome,
+            value,
+            attempt,
+            can_repeat,
+            may_hedge: true,
+            report,
+            when: when.as_mut().map(|when| when as _),
+            on_retry: on_retry.as_mut().map(|listener| listener as _),
+        };
         let call = &mut progress.call;
-        match common.settings.failed(rules, closures, call, permit, failed) {
+        match common.settings.failed(rules, call, permit, failed) {
             ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 progress.stage = RunStage::Done;

@@ -14,7 +14,7 @@ use crate::call::attempt_result::{AttemptResult, attempt_failure, ended};
 use crate::call::call_context::CallContext;
 use crate::call::hedge::race_state::RaceContext;
 use crate::call::hedge::report::HedgeReport;
-use crate::call::last_failure::{FailureSlot, Keeps, LastFailure};
+use crate::call::last_failure::{Keeps, LastFailure};
 use crate::call::session::{Next, Session, WaitTerms};
 use crate::call::verdict::Verdict;
 use crate::event::retry_event::RetryEvent;
@@ -73,18 +73,14 @@ struct Kept<'r, R> {
 impl<'r, R> PendingRetry<'r, R> {
     fn kept(&mut self) -> &mut Kept<'r, R> {
         self.0.get_or_insert_with(|| {
-            Box::new(Kept { last: LastFailure::none(), terms: WaitTerms::NONE })
+            Box::new(Kept { last: LastFailure::default(), terms: WaitTerms::NONE })
         })
     }
 }
 
-impl<R> FailureSlot for PendingRetry<'_, R> {
-    fn none() -> Self {
+impl<R> Default for PendingRetry<'_, R> {
+    fn default() -> Self {
         Self(None)
-    }
-
-    fn take(&mut self) -> Self {
-        Self(self.0.take())
     }
 }
 
@@ -139,7 +135,7 @@ impl<'r, R, T> Session<PendingRetry<'r, R>, T> {
 /// The result of a call.
 pub(super) type End<T, E> = Result<T, RetryError<E>>;
 
-/// An attempt that failed.
+/// An attempt that failed, and the closures of its call.
 pub(super) struct FailedOutcome<'a, T, E> {
     pub(super) outcome: AttemptResult<T, E>,
     /// The fault of the value, if it returned one.
@@ -152,27 +148,11 @@ pub(super) struct FailedOutcome<'a, T, E> {
     pub(super) may_hedge: bool,
     /// The findings of the hedges that joined the attempt.
     pub(super) report: &'a HedgeReport<Result<T, E>>,
+    pub(super) when: Option<&'a mut dyn FnMut(&E) -> bool>,
+    pub(super) on_retry: Option<&'a mut RetryListener<'a, E>>,
 }
 
 type RetryListener<'a, E> = dyn FnMut(&RetryEvent<'_, E>) + 'a;
-
-/// The closures of one call.
-pub(super) struct CallClosures<'a, E> {
-    when: Option<&'a mut dyn FnMut(&E) -> bool>,
-    on_retry: Option<&'a mut RetryListener<'a, E>>,
-}
-
-impl<'a, E> CallClosures<'a, E> {
-    pub(super) fn new(
-        when: &'a mut Option<impl FnMut(&E) -> bool>,
-        on_retry: &'a mut Option<impl FnMut(&RetryEvent<'_, E>)>,
-    ) -> Self {
-        Self {
-            when: when.as_mut().map(|when| when as _),
-            on_retry: on_retry.as_mut().map(|listener| listener as _),
-        }
-    }
-}
 
 // The expansion of the attribute has the equivalent inline.
 impl RetrierSettings {
@@ -305,13 +285,12 @@ impl RetrierSettings {
     pub(super) fn failed<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
         rules: &ErrorRules<E>,
-        closures: CallClosures<'_, E>,
         call: &mut RunSession<'r, T, E, Timer>,
         permit: Option<Permit<'_>>,
         failed: FailedOutcome<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
         self.warn();
-        let FailedOutcome { outcome, value, attempt, can_repeat, may_hedge, report } = failed;
+        let FailedOutcome { outcome, value, attempt, can_repeat, may_hedge, report, .. } = failed;
         let value = value.unwrap_or(&PickedValue);
         let asked = match &outcome {
             Err(AttemptError::Error(error)) => FailedAttempt::Error(error),
@@ -320,7 +299,7 @@ impl RetrierSettings {
         };
         let adjust = |wait| rules.adjusted(&asked, wait);
         let decided = report.verdict(rules.shown(&asked));
-        let mut verdict = decided.unwrap_or_else(|| self.verdict(rules, &asked, closures.when));
+        let mut verdict = decided.unwrap_or_else(|| self.verdict(rules, &asked, failed.when));
         report.extend(&mut verdict);
         if rules.adjust_waits() {
             verdict = verdict.adjusted(&adjust);
@@ -332,10 +311,10 @@ impl RetrierSettings {
         let context = CallContext { may_hedge, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {
-                if closures.on_retry.is_some() || rules.listen() {
+                if failed.on_retry.is_some() || rules.listen() {
                     let event = call.event(&context, attempt_failure(&outcome));
                     rules.on_retry(&event);
-                    if let Some(listener) = closures.on_retry {
+                    if let Some(listener) = failed.on_retry {
                         listener(&event);
                     }
                 }

@@ -1,7 +1,6 @@
 //! [`RaceState`]: the hedges that have joined an attempt, their admission, and the outcome that
 //! counts.
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -323,11 +322,5 @@ impl<'a, F: Future> RaceState<'a, F> {
         }
         self.schedule.permits.hand_over(number, held);
         Some(outcome)
-    }
-}
-
-impl<F> fmt::Debug for RaceState<'_, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RaceState").field("begun", &self.schedule.begun).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
-use crate::retrier::settings::{CallClosures, FailedOutcome, RunSession};
+use crate::retrier::settings::{FailedOutcome, RunSession};
 use crate::retrier::values::{FailedValue, Values};
 
 /// Stands for the future of an attempt in a blocking call, which has none.
@@ -110,9 +110,10 @@ where
                 can_repeat: true,
                 may_hedge: false,
                 report: &HedgeReport::new(),
+                when: parts.when.as_mut().map(|when| when as _),
+                on_retry: parts.on_retry.as_mut().map(|listener| listener as _),
             };
-            let closures = CallClosures::new(&mut parts.when, &mut parts.on_retry);
-            let next = settings.failed(parts.rules, closures, &mut call, permit, failed);
+            let next = settings.failed(parts.rules, &mut call, permit, failed);
             if let ControlFlow::Break(end) = next {
                 return end;
             }

@@ -256,9 +256,7 @@ impl OwnedPermit {
     /// assert_eq!(breaker.snapshot().consecutive_failures, 0);
     /// ```
     pub fn success(mut self) {
-        if let Some(permit) = self.take() {
-            permit.success();
-        }
+        self.take().into_iter().for_each(Permit::success);
     }
 
     /// Reports that the call failed, as [`Permit::failure`] does.
@@ -272,9 +270,7 @@ impl OwnedPermit {
     /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
     /// ```
     pub fn failure(mut self) {
-        if let Some(permit) = self.take() {
-            permit.failure();
-        }
+        self.take().into_iter().for_each(Permit::failure);
     }
 
     /// Reports that the call failed with this error, as [`Permit::failure_with`] does.
@@ -288,9 +284,7 @@ impl OwnedPermit {
     /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
     /// ```
     pub fn failure_with(mut self, error: &dyn fmt::Display) {
-        if let Some(permit) = self.take() {
-            permit.failure_with(error);
-        }
+        self.take().into_iter().for_each(|permit| permit.failure_with(error));
     }
 
     /// Reports that the server has asked callers to wait, as [`Permit::rate_limited`] does.
@@ -306,9 +300,7 @@ impl OwnedPermit {
     /// assert!(breaker.try_acquire_owned().unwrap_err().is_held());
     /// ```
     pub fn rate_limited(mut self, wait: Duration) {
-        if let Some(permit) = self.take() {
-            permit.rate_limited(wait);
-        }
+        self.take().into_iter().for_each(|permit| permit.rate_limited(wait));
     }
 
     /// Reports no outcome, as [`Permit::forgive`] does.
@@ -322,9 +314,7 @@ impl OwnedPermit {
     /// assert_eq!(breaker.snapshot().consecutive_failures, 0);
     /// ```
     pub fn forgive(mut self) {
-        if let Some(permit) = self.take() {
-            permit.forgive();
-        }
+        self.take().into_iter().for_each(Permit::forgive);
     }
 
     /// Takes the permit out, so that it reports only once.

@@ -151,35 +151,27 @@ pub trait Classify: Display {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Classify + ?Sized> Classify for Box<T> {
-    fn class(&self) -> Class {
-        T::class(self)
-    }
+/// Implements [`Classify`] for pointers to types that implement it.
+macro_rules! classify_by_target {
+    ($($Pointer:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Classify + ?Sized> Classify for $Pointer<T> {
+            fn class(&self) -> Class {
+                T::class(self)
+            }
 
-    fn retry_after(&self) -> Option<Duration> {
-        T::retry_after(self)
-    }
+            fn retry_after(&self) -> Option<Duration> {
+                T::retry_after(self)
+            }
 
-    fn __hint(&self) -> Option<Hint> {
-        T::__hint(self)
-    }
+            fn __hint(&self) -> Option<Hint> {
+                T::__hint(self)
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Classify + ?Sized> Classify for Arc<T> {
-    fn class(&self) -> Class {
-        T::class(self)
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        T::retry_after(self)
-    }
-
-    fn __hint(&self) -> Option<Hint> {
-        T::__hint(self)
-    }
-}
+classify_by_target!(Box Arc);
 
 /// Implements [`Classify`] for the types that are [`KnownError`], by their whole chain: a type
 /// without a class of its own leaves it to what it wraps.

@@ -9,7 +9,9 @@ use core::any::Any;
 use retry_rules::suggest;
 
 use crate::base::sync::Arc;
-use crate::protect::as_breaker;
+use crate::protect::as_breaker::PerTest as _;
+#[cfg(feature = "macros")]
+use crate::protect::as_breaker::RETRY_BREAKERS_0_1;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::Site;
@@ -184,7 +186,7 @@ impl Testing {
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
-        let mut all = as_breaker::RETRY_BREAKERS_0_1.iter();
+        let mut all = RETRY_BREAKERS_0_1.iter();
         match all.find(|in_place| in_place.site.name() == site.name()) {
             Some(in_place) => self.breaker(in_place.breaker),
             None => panic!(
@@ -342,7 +344,7 @@ impl Testing {
     /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
     /// ```
     pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
-        as_breaker::test_instance_of_breaker(self.hooks(), shared)
+        shared.of_test(self.hooks())
     }
 
     /// Returns this test's own instance of a quota that the whole program shares.
@@ -364,7 +366,7 @@ impl Testing {
     /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
     /// ```
     pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
-        as_breaker::test_instance_of_quota(self.hooks(), shared)
+        shared.of_test(self.hooks())
     }
 
     /// Carries this test along with a future, to whatever thread polls it: wrap what you

@@ -1,6 +1,8 @@
 //! The types allowed for `breaker = …` and `quota = …`: the objects that stand for one. In a test,
 //! what the whole program shares is replaced with the test's own instance.
 
+#[cfg(feature = "testing")]
+use core::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use crate::protect::breaker::CircuitBreaker;
@@ -103,8 +105,13 @@ stands_for!(AsQuota RetryQuota quota);
 #[inline(always)]
 pub fn breaker<B: AsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     #[cfg(feature = "testing")]
-    if let Some(own) = current_test_instance_of_breaker(breaker) {
-        return own;
+    {
+        let shared = breaker.breaker();
+        // A member of a family: the family has already returned one of the test's own.
+        let is_member = shared.name.key().is_some();
+        if let Some(own) = shared.of_current_test(breaker.is_owned() || is_member) {
+            return own;
+        }
     }
     breaker.breaker()
 }
@@ -114,54 +121,52 @@ pub fn breaker<B: AsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
 #[inline(always)]
 pub fn quota<Q: AsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     #[cfg(feature = "testing")]
-    if let Some(own) = current_test_instance_of_quota(quota) {
+    if let Some(own) = quota.quota().of_current_test(quota.is_owned()) {
         return own;
     }
     quota.quota()
 }
 
-/// The current test's own instance of a breaker that the program shares.
+/// A breaker or a quota, of which a test has its own instance.
 #[cfg(feature = "testing")]
-pub(crate) fn current_test_instance_of_breaker<B: AsBreaker + ?Sized>(
-    shared: &B,
-) -> Option<&'static CircuitBreaker> {
-    let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
-    let shared = shared.breaker();
-    // A member of a family: the family has already returned one of the test's own.
-    if shared.name.key().is_some() {
-        return None;
+pub(crate) trait PerTest: Any + Send + Sync + Sized {
+    /// Returns whether this stands for the same instance as `other`.
+    fn is_like(&self, other: &Self) -> bool;
+
+    /// Creates an instance with the same name and settings.
+    fn like(&self) -> Self;
+
+    /// Returns the instance of the test of these `hooks`.
+    fn of_test(&self, hooks: &TestHooks) -> &'static Self {
+        hooks.test_instance(self, |own| self.is_like(own), || self.like())
     }
-    Some(test_instance_of_breaker(&hooks, shared))
+
+    /// Returns the instance of the current test, unless this belongs to its owners.
+    fn of_current_test(&self, is_owned: bool) -> Option<&'static Self> {
+        test_hooks::current().filter(|_| !is_owned).map(|hooks| self.of_test(&hooks))
+    }
+}
+
+/// Implements [`PerTest`] for a type with a name and settings.
+#[cfg(feature = "testing")]
+macro_rules! per_test {
+    ($Target:ident) => {
+        impl PerTest for $Target {
+            fn is_like(&self, other: &Self) -> bool {
+                self.name == other.name && self.config() == other.config()
+            }
+
+            fn like(&self) -> Self {
+                Self::named(self.name.clone(), *self.config())
+            }
+        }
+    };
 }
 
 #[cfg(feature = "testing")]
-pub(crate) fn test_instance_of_breaker(
-    hooks: &TestHooks,
-    shared: &CircuitBreaker,
-) -> &'static CircuitBreaker {
-    let (name, config) = (&shared.name, *shared.config());
-    let like = |own: &CircuitBreaker| own.name == *name && *own.config() == config;
-    hooks.test_instance(shared, like, || CircuitBreaker::named(name.clone(), config))
-}
-
-/// Like [`current_test_instance_of_breaker`], for a quota.
+per_test!(CircuitBreaker);
 #[cfg(feature = "testing")]
-pub(crate) fn current_test_instance_of_quota<Q: AsQuota + ?Sized>(
-    shared: &Q,
-) -> Option<&'static RetryQuota> {
-    let hooks = test_hooks::current().filter(|_| !shared.is_owned())?;
-    Some(test_instance_of_quota(&hooks, shared.quota()))
-}
-
-#[cfg(feature = "testing")]
-pub(crate) fn test_instance_of_quota(
-    hooks: &TestHooks,
-    shared: &RetryQuota,
-) -> &'static RetryQuota {
-    let (name, config) = (&shared.name, *shared.config());
-    let like = |own: &RetryQuota| own.name == *name && *own.config() == config;
-    hooks.test_instance(shared, like, || RetryQuota::named(name.clone(), config))
-}
+per_test!(RetryQuota);
 
 /// The inline breaker of an annotated function, collected by the linker for tests, because tests
 /// have no name with which to refer to it.

@@ -7,3 +7,27 @@ pub trait Sealed {}
 /// implementors are not all known by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Seal;
+
+/// Defines a type for a closure that clones share, and seals it.
+macro_rules! shared_closure {
+    ($(#[$doc:meta])* $Name:ident) => {
+        $(#[$doc])*
+        pub struct $Name<F>(pub(super) std::sync::Arc<F>);
+
+        impl<F> Clone for $Name<F> {
+            fn clone(&self) -> Self {
+                Self(std::sync::Arc::clone(&self.0))
+            }
+        }
+
+        impl<F> core::fmt::Debug for $Name<F> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(stringify!($Name))
+            }
+        }
+
+        impl<F> crate::base::sealed::Sealed for $Name<F> {}
+    };
+}
+
+pub(crate) use shared_closure;

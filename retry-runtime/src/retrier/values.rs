@@ -2,9 +2,8 @@
 
 use core::convert::Infallible;
 use core::fmt::{self, Debug, Display};
-use std::sync::Arc;
 
-use crate::base::sealed::Sealed;
+use crate::base::sealed::{Sealed, shared_closure};
 use crate::classify::Classify;
 use crate::outcome::error::Interrupted;
 
@@ -57,23 +56,11 @@ impl FailedValue for Infallible {
     }
 }
 
-/// A predicate that picks values to retry:
-/// [`Retrier::retry_on_value`](crate::Retrier::retry_on_value).
-pub struct RetryOnValue<F>(pub(super) Arc<F>);
-
-impl<F> Clone for RetryOnValue<F> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
+shared_closure! {
+    /// A predicate that picks values to retry:
+    /// [`Retrier::retry_on_value`](crate::Retrier::retry_on_value).
+    RetryOnValue
 }
-
-impl<F> Debug for RetryOnValue<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RetryOnValue")
-    }
-}
-
-impl<F> Sealed for RetryOnValue<F> {}
 
 impl<T, F: Fn(&T) -> bool> Values<T> for RetryOnValue<F> {
     type Failure = PickedValue;

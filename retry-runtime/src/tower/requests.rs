@@ -1,9 +1,6 @@
 //! Sending a request more than once.
 
-use core::fmt;
-use std::sync::Arc;
-
-use crate::base::sealed::Sealed;
+use crate::base::sealed::{Sealed, shared_closure};
 
 /// A way to copy requests so that they can be sent again: `Clone`, or a closure.
 ///
@@ -30,22 +27,10 @@ impl<Q: Clone> Requests<Q> for ByClone {
     }
 }
 
-/// With a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
-pub struct CloneWith<F>(pub(super) Arc<F>);
-
-impl<F> Clone for CloneWith<F> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
+shared_closure! {
+    /// With a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
+    CloneWith
 }
-
-impl<F> fmt::Debug for CloneWith<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CloneWith")
-    }
-}
-
-impl<F> Sealed for CloneWith<F> {}
 
 impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
     fn clone_request(&self, request: &Q) -> Option<Q> {

@@ -1,29 +1,16 @@
 //! Responses that count as failures because a closure classifies them.
 
 use core::fmt;
-use std::sync::Arc;
 
-use crate::base::sealed::Sealed;
+use crate::base::sealed::{Sealed, shared_closure};
 use crate::classify::Classify;
 use crate::retrier::{FailedValue, Values};
 
-/// A closure that returns what is wrong with a response:
-/// [`RetryLayer::classify_response`](super::RetryLayer::classify_response).
-pub struct ClassifyResponse<F>(pub(super) Arc<F>);
-
-impl<F> Clone for ClassifyResponse<F> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
+shared_closure! {
+    /// A closure that returns what is wrong with a response:
+    /// [`RetryLayer::classify_response`](super::RetryLayer::classify_response).
+    ClassifyResponse
 }
-
-impl<F> fmt::Debug for ClassifyResponse<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClassifyResponse")
-    }
-}
-
-impl<F> Sealed for ClassifyResponse<F> {}
 
 impl<T, X, F> Values<T> for ClassifyResponse<F>
 where

@@ -221,6 +221,9 @@ pub mod kind {
     /// The success inside it.
     #[derive(Debug)]
     pub enum Success {}
+    /// One of these, at once.
+    #[derive(Debug)]
+    pub struct Now<Kind>(core::marker::PhantomData<Kind>);
     /// A future of one of these.
     #[derive(Debug)]
     pub struct Later<Kind>(core::marker::PhantomData<Kind>);
@@ -244,69 +247,41 @@ impl<T> FallbackNow<Option<T>, kind::Success> for T {
     }
 }
 
-impl<R> Fallback<R, kind::Whole> for R {
+impl<R, Kind, X: FallbackNow<R, Kind>> Fallback<R, kind::Now<Kind>> for X {
     type Future = Ready<R>;
 
     fn resolve(self) -> Ready<R> {
-        ready(self)
+        ready(self.resolve_now())
     }
 }
 
-impl<T, E> Fallback<Result<T, E>, kind::Success> for T {
-    type Future = Ready<Result<T, E>>;
+impl<R, Kind, F> Fallback<R, kind::Later<Kind>> for F
+where
+    F: Future,
+    F::Output: FallbackNow<R, Kind>,
+{
+    type Future = Resolving<F, R>;
 
     fn resolve(self) -> Self::Future {
-        ready(Ok(self))
-    }
-}
-
-impl<T> Fallback<Option<T>, kind::Success> for T {
-    type Future = Ready<Option<T>>;
-
-    fn resolve(self) -> Self::Future {
-        ready(Some(self))
-    }
-}
-
-impl<R, F: Future<Output = R>> Fallback<R, kind::Later<kind::Whole>> for F {
-    type Future = F;
-
-    fn resolve(self) -> F {
-        self
-    }
-}
-
-impl<T, E, F: Future<Output = T>> Fallback<Result<T, E>, kind::Later<kind::Success>> for F {
-    type Future = Wrapped<F, Result<T, E>>;
-
-    fn resolve(self) -> Self::Future {
-        Wrapped { future: self, wrap: Ok }
-    }
-}
-
-impl<T, F: Future<Output = T>> Fallback<Option<T>, kind::Later<kind::Success>> for F {
-    type Future = Wrapped<F, Option<T>>;
-
-    fn resolve(self) -> Self::Future {
-        Wrapped { future: self, wrap: Some }
+        Resolving { future: self, resolve: FallbackNow::resolve_now }
     }
 }
 
 pin_project_lite::pin_project! {
-    /// Wraps the result of a future of a success in what the function returns.
+    /// Converts the result of a future to what the function returns.
     #[derive(Debug)]
-    pub struct Wrapped<F: Future, R> {
+    pub struct Resolving<F: Future, R> {
         #[pin]
         future: F,
-        wrap: fn(F::Output) -> R,
+        resolve: fn(F::Output) -> R,
     }
 }
 
-impl<F: Future, R> Future for Wrapped<F, R> {
+impl<F: Future, R> Future for Resolving<F, R> {
     type Output = R;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let this = self.project();
-        this.future.poll(cx).map(*this.wrap)
+        this.future.poll(cx).map(*this.resolve)
     }
 }

@@ -28,7 +28,7 @@ use crate::policy::Policy;
 /// The kind of settings that a rule concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Settings {
+pub enum SettingsKind {
     /// A [`Policy`].
     Policy,
     /// A [`BreakerConfig`](crate::BreakerConfig).
@@ -43,7 +43,7 @@ impl Rule {
     }
 
     /// Returns the kind of settings that the rule concerns.
-    pub const fn settings(self) -> Settings {
+    pub const fn settings(self) -> SettingsKind {
         self.row().settings
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Checked<C = Policy> {
 
 /// A configuration to which rules apply.
 pub(crate) trait Configuration: Copy + Default {
-    const SETTINGS: retry_rules::Settings;
+    const SETTINGS: retry_rules::SettingsKind;
 
     fn broken_rules(&self, written: Fields) -> Rules;
 
@@ -45,7 +45,7 @@ pub(crate) trait Configuration: Copy + Default {
 }
 
 impl Configuration for Policy {
-    const SETTINGS: retry_rules::Settings = retry_rules::Settings::Policy;
+    const SETTINGS: retry_rules::SettingsKind = retry_rules::SettingsKind::Policy;
 
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_policy(self, written)
@@ -68,7 +68,7 @@ impl Configuration for Policy {
 }
 
 impl Configuration for BreakerConfig {
-    const SETTINGS: retry_rules::Settings = retry_rules::Settings::Breaker;
+    const SETTINGS: retry_rules::SettingsKind = retry_rules::SettingsKind::Breaker;
 
     fn broken_rules(&self, written: Fields) -> Rules {
         Rules::broken_by_breaker(self, written)

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Settings;
+use super::SettingsKind;
 use super::field::{self, Field, Fields};
 use super::messages::{Number, Part};
 use super::row::{Row, attribute, number, part, rules};

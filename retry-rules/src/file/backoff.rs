@@ -47,9 +47,9 @@ pub(super) struct BackoffKey {
 
 /// The value after a backoff's name: its settings, or nothing.
 #[derive(Default)]
-struct Settings(Inside);
+struct BackoffSettings(Inside);
 
-impl<'de> Deserialize<'de> for Settings {
+impl<'de> Deserialize<'de> for BackoffSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_map(deserializer, "the settings of the backoff, such as { base: 2.0 } of an exponential one, or { increment: \"2s\" } of a \
              linear one")
@@ -194,8 +194,11 @@ impl<'de> Deserialize<'de> for BackoffKey {
                 if !NAMES.contains(&name.as_str()) {
                     return Err(A::Error::unknown_variant(&name, NAMES));
                 }
-                let key =
-                    map.next_value::<Option<Settings>>()?.unwrap_or_default().0.into_key(&name)?;
+                let key = map
+                    .next_value::<Option<BackoffSettings>>()?
+                    .unwrap_or_default()
+                    .0
+                    .into_key(&name)?;
                 if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
                     return Err(A::Error::custom(format!(
                         "a backoff is a single curve, and `{name}` is already given: keep one"

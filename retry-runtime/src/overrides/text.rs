@@ -161,7 +161,7 @@ impl<'de> Deserializer<'de> for Text<'_> {
             ("false", _) => visitor.visit_bool(false),
             // A jitter is a text with its share, as in files.
             (_, Some((name, settings))) if name.trim() != "up" => {
-                let curve = [(name.trim(), Settings(settings))];
+                let curve = [(name.trim(), CurveSettings(settings))];
                 visitor.visit_map(MapDeserializer::new(curve.into_iter()))
             }
             _ if !number => visitor.visit_str(text),
@@ -198,15 +198,15 @@ impl<'de> Deserializer<'de> for Text<'_> {
 
 /// The text in parentheses after the name of a backoff: `increment = 2s`, or delays.
 #[derive(Clone, Copy)]
-struct Settings<'a>(&'a str);
+struct CurveSettings<'a>(&'a str);
 
-impl<'a> Settings<'a> {
+impl<'a> CurveSettings<'a> {
     fn each(self) -> impl Iterator<Item = &'a str> {
         self.0.split(',').map(str::trim).filter(|setting| !setting.is_empty())
     }
 }
 
-impl IntoDeserializer<'_, Error> for Settings<'_> {
+impl IntoDeserializer<'_, Error> for CurveSettings<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -214,7 +214,7 @@ impl IntoDeserializer<'_, Error> for Settings<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Settings<'_> {
+impl<'de> Deserializer<'de> for CurveSettings<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -240,7 +240,7 @@ impl<'de> Deserializer<'de> for Settings<'_> {
 
 /// A list of delays.
 #[derive(Clone, Copy)]
-struct Delays<'a>(Settings<'a>);
+struct Delays<'a>(CurveSettings<'a>);
 
 impl<'a> IntoDeserializer<'_, Error> for Delays<'a> {
     type Deserializer = Listed<SeqDeserializer<std::vec::IntoIter<Text<'a>>, Error>>;

@@ -96,7 +96,7 @@ impl<'a, E> Failed<'a, E> {
         Self { error: Ok(error), since_first }
     }
 
-    /// Creates the failure of an attempt that was cut off.
+    /// Creates the failure of an attempt that timed out.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -104,12 +104,12 @@ impl<'a, E> Failed<'a, E> {
     /// use std::time::Duration;
     ///
     /// let timed_out = Interrupted::timeout(Duration::from_secs(2));
-    /// let failed = Failed::<std::io::Error>::cut(Duration::ZERO, &timed_out);
+    /// let failed = Failed::<std::io::Error>::timed_out(Duration::ZERO, &timed_out);
     /// let retrier = Retrier::new(Policy::new().attempts(1));
     /// let decision = retrier.decide(&mut CallState::default(), &failed);
     /// assert_eq!(decision, Decision::GiveUp(Reason::Attempts));
     /// ```
-    pub fn cut(since_first: Duration, interrupted: &'a Interrupted) -> Self {
+    pub fn timed_out(since_first: Duration, interrupted: &'a Interrupted) -> Self {
         Self { error: Err(interrupted), since_first }
     }
 }

@@ -249,7 +249,7 @@ where
         };
         let failed = match &error {
             Ok(error) => Failed::now(error),
-            Err(cut) => Failed::cut(Duration::ZERO, cut),
+            Err(cut) => Failed::timed_out(Duration::ZERO, cut),
         };
         match retrier.decide(&mut state, &failed) {
             Decision::Wait(wait) => sleep(wait).await,

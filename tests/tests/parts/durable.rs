@@ -83,10 +83,13 @@ fn matchers_judge_errors_and_what_was_cut_off() {
     let missing = Error::from(ErrorKind::NotFound);
     assert_eq!(decide(Failed::now(&missing)), Decision::GiveUp(Reason::NotRetryable));
     let cut = &Interrupted::timeout(SECOND);
-    assert_eq!(decide(Failed::cut(Duration::ZERO, cut)), Decision::GiveUp(Reason::NotRetryable));
+    assert_eq!(
+        decide(Failed::timed_out(Duration::ZERO, cut)),
+        Decision::GiveUp(Reason::NotRetryable)
+    );
     let patient = Retrier::new(Policy::new()).retry_on([timeout]);
     let decision =
-        patient.decide(&mut CallState::default(), &Failed::<Error>::cut(Duration::ZERO, cut));
+        patient.decide(&mut CallState::default(), &Failed::<Error>::timed_out(Duration::ZERO, cut));
     assert_eq!(decision, Decision::Wait(SECOND));
 }
 

@@ -112,7 +112,7 @@ impl RetryState {
         let since_first = now.since(first_failed);
         let failed = match error {
             Ok(error) => Failed::after(since_first, error),
-            Err(interrupted) => Failed::cut(since_first, interrupted),
+            Err(interrupted) => Failed::timed_out(since_first, interrupted),
         };
         match retrier.decide(&mut call, &failed) {
             Decision::Wait(wait) => {

@@ -228,21 +228,6 @@ fn never_called<E>(error: E) -> RetryError<E> {
     RetryError::new(AttemptError::Error(error), ended)
 }
 
-/// The flag of a request that cannot be sent again. Set by the running attempt, and read after it
-/// in the same task.
-#[derive(Default)]
-struct Spent(AtomicBool);
-
-impl Spent {
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// The way in which a request is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
@@ -255,7 +240,8 @@ enum Sent {
 /// A closure that is not called again once the request is spent.
 struct Sending<'a, Op> {
     send: Op,
-    spent: &'a Spent,
+    /// Set by the running attempt, and read after it in the same task.
+    is_spent: &'a AtomicBool,
 }
 
 impl<Op, Fut, T, E> Operation<Fut, T, E> for Sending<'_, Op>
@@ -285,7 +271,7 @@ where
     }
 
     fn can_repeat(&self) -> bool {
-        !self.spent.is_set()
+        !self.is_spent.load(Ordering::Relaxed)
     }
 
     fn finish(&mut self, result: Self::Output) -> Self::Output {
@@ -330,7 +316,7 @@ where
         let retrier: &Retrier<D, R> = once.as_deref().unwrap_or(retrier);
         let mut attempt = u32::from(first.is_some());
         let service = &service;
-        let spent = &Spent::default();
+        let is_spent = &AtomicBool::new(false);
         let send = |sent| {
             let begins = match sent {
                 Sent::AsHedge => {
@@ -346,7 +332,7 @@ where
                     let more = is_kept_after(attempt, retrier.policy());
                     let request = request.take().or_else(|| supply.take(more, requests))?;
                     if more && supply.is_spent() {
-                        spent.set();
+                        is_spent.store(true, Ordering::Relaxed);
                     }
                     SentAttempt::Alone { request, is_ready: attempt == 1 }
                 }
@@ -359,7 +345,7 @@ where
                             // A service whose readiness check fails must not be used any more.
                             poll_fn(|cx| lock(service).poll_ready(cx))
                                 .await
-                                .inspect_err(|_| spent.set())?;
+                                .inspect_err(|_| is_spent.store(true, Ordering::Relaxed))?;
                         }
                         let response = lock(service).call(request);
                         response.await
@@ -367,7 +353,7 @@ where
                 }
             })
         };
-        let mut run = pin!(retrier.prepare(Sending { send, spent }));
+        let mut run = pin!(retrier.prepare(Sending { send, is_spent }));
         if let Some((outcome, failure)) = first {
             if let Some(end) = run.as_mut().first_failed(outcome, failure.as_ref()) {
                 return end;

@@ -14,7 +14,7 @@ pub(super) struct Permits<'a> {
     /// All but the one that the caller holds.
     parked: Vec<(u32, Permit<'a>)>,
     /// The number of the member whose permit the caller holds.
-    holder: u32,
+    pub(super) holder: u32,
 }
 
 impl<'a> Permits<'a> {
@@ -91,11 +91,6 @@ impl<'m, 'a> RaceMember<'m, 'a> {
             failure: None,
             is_finished: false,
         }
-    }
-
-    /// Creates the member whose permit the caller holds, for code of the caller that may panic.
-    pub(super) fn holder(permits: &'m mut Permits<'a>, held: Option<&'m mut Permit<'a>>) -> Self {
-        Self::new(permits.holder, permits, held)
     }
 
     /// Ends the poll or the judgement without a panic; returns the judgement on a failure, and, if

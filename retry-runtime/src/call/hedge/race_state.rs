@@ -169,13 +169,6 @@ impl<'a> Schedule<'a> {
         self.begun = number;
         observe::hedged(self.context.origin, self.context.attempt, number, self.hedge.after);
     }
-
-    /// Records that hedge `number` has won.
-    #[cold]
-    #[inline(never)]
-    fn win(&self, number: u32) {
-        observe::hedge_won(self.context.origin, self.context.attempt, number);
-    }
 }
 
 impl<'a, F: Future> RaceState<'a, F> {
@@ -265,7 +258,9 @@ impl<'a, F: Future> RaceState<'a, F> {
         driver: &mut impl RaceDriver<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> bool {
-        let asked = RaceMember::holder(&mut self.schedule.permits, held.as_deref_mut());
+        // If the caller's code panics, the permit that the caller holds stays with it.
+        let permits = &mut self.schedule.permits;
+        let asked = RaceMember::new(permits.holder, permits, held.as_deref_mut());
         let goes_on = driver.goes_on();
         asked.finish();
         if !goes_on {
@@ -295,7 +290,7 @@ impl<'a, F: Future> RaceState<'a, F> {
         driver: &mut impl RaceDriver<'a, F>,
         mut held: Option<&mut Permit<'a>>,
     ) -> Option<F::Output> {
-        let RaceContext { attempts, attempt, keeps_failures, .. } = self.schedule.context;
+        let RaceContext { origin, attempts, attempt, keeps_failures, .. } = self.schedule.context;
         if let Some(attempts) = attempts {
             attempts.ended(number);
         }
@@ -315,7 +310,7 @@ impl<'a, F: Future> RaceState<'a, F> {
                 (judgement, _) => {
                     driver.decide(judgement.map_or(Ok(()), Err));
                     if judgement.is_none() && number > 0 {
-                        self.schedule.win(number);
+                        observe::hedge_won(origin, attempt, number);
                     }
                 }
             }

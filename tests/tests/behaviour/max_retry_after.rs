@@ -301,7 +301,11 @@ async fn a_failure_that_a_deadline_uncovers_has_its_own_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn the_error_names_the_wait() {
-    let text = async |wait| by_default(&Calls::new(), wait).await.unwrap_err().to_string();
+    #[retry(attempts = 2)]
+    async fn fetch(wait: Duration) -> Result<(), RetryError<Classified>> {
+        Err(asks(wait))
+    }
+    let text = async |wait| fetch(wait).await.unwrap_err().to_string();
     assert_eq!(
         text(2 * HOUR).await,
         "gave up after 1 attempt (the server asked for a longer wait than `max_retry_after` \

@@ -4,7 +4,7 @@
 
 use crate::macros::*;
 use proc_macro2::TokenStream;
-use retry_rules::options::{BREAKER, POLICY};
+use retry_rules::options::{BREAKER, POLICY, Setting};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn options() -> Vec<&'static str> {
 
 /// The settings of an inline breaker, by name.
 fn breaker_settings() -> Vec<&'static str> {
-    BREAKER.iter().map(|setting| setting.name()).collect()
+    BREAKER.iter().map(Setting::name).collect()
 }
 
 macro_rules! kinds {

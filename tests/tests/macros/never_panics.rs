@@ -6,6 +6,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use retry_rules::options::{BREAKER, Setting};
 
 /// Fragments that a person might write next to the options and the breaker settings, valid and
 /// invalid, in any order.
@@ -212,7 +213,7 @@ fn tokens(text: &str) -> TokenStream {
 /// One fragment, or several in brackets of any kind, including the invisible ones of macros.
 fn soup() -> impl Strategy<Value = TokenStream> {
     let options = args::Syntax::Attribute.options().into_iter();
-    let settings = retry_rules::options::BREAKER.iter().map(|setting| setting.name());
+    let settings = BREAKER.iter().map(Setting::name);
     let words: Vec<&str> = SOUP.iter().copied().chain(options).chain(settings).collect();
     let piece = prop_oneof![select(words), select(OPTIONS)].prop_map(tokens);
     piece.prop_recursive(3, 24, 6, |inside| {

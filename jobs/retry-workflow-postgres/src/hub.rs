@@ -9,8 +9,6 @@ mod lend;
 mod poll;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,7 +23,7 @@ use self::layout::LAYOUT;
 use crate::migration::LayoutError;
 use crate::server::columns::column;
 use crate::server::text::encode;
-use crate::server::{PooledClient, PostgresError, PostgresOptions, Server, quoted};
+use crate::server::{Operation, PostgresError, PostgresOptions, Server, quoted};
 
 /// The server's time in microseconds, at the moment it is evaluated.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
@@ -63,14 +61,6 @@ struct HubTables {
     /// Set once its tables exist.
     ready: OnceCell<()>,
 }
-
-/// An operation on a connection.
-type Work<A, T> = for<'a> fn(
-    &'a mut PooledClient,
-    &'a (Arc<HubTables>, A),
-    bool,
-)
-    -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl PostgresHub {
     /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created, if need
@@ -144,7 +134,7 @@ impl PostgresHub {
         LAYOUT.script(schema, role)
     }
 
-    async fn run<A, T>(&self, arguments: A, work: Work<A, T>) -> HubResult<T>
+    async fn run<A, T>(&self, arguments: A, work: Operation<(Arc<HubTables>, A), T>) -> HubResult<T>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
@@ -164,7 +154,11 @@ impl PostgresHub {
         self.attempt(arguments, work).await
     }
 
-    async fn attempt<A, T>(&self, arguments: A, work: Work<A, T>) -> HubResult<T>
+    async fn attempt<A, T>(
+        &self,
+        arguments: A,
+        work: Operation<(Arc<HubTables>, A), T>,
+    ) -> HubResult<T>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,

@@ -19,14 +19,13 @@ mod write;
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_workflow::store::{
     Change, Choose, Cursor, Durations, Group, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
-    Page, Selection, Settlement, Start, StoreCheck, StoreFuture, Waiting, check_ids,
+    Page, Selection, Settlement, Start, StoreCheck, StoreFuture, StoreResult, Waiting, check_ids,
 };
 use retry_workflow::{Failure, Filter, ItemRecord, Store, StoreError, Timestamp};
 use tokio::sync::oneshot;
@@ -37,9 +36,7 @@ use self::shared::Shared;
 use self::summary::durations;
 use self::write::claim::Claim;
 use self::write::{add, claim, dead, remove, settle};
-use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
-
-type StoreResult<T> = Result<T, StoreError>;
+use crate::server::{Operation, PostgresOptions, Server};
 
 /// Runs `room::operation(session, &kept, copied, maybe_done)` on a connection: all of its arguments
 /// are kept, since it runs again if the connection is lost. `maybe_done` is passed on if it is
@@ -80,14 +77,6 @@ macro_rules! run {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PostgresStore(Arc<Shared>);
-
-/// An operation on a connection, with what all handles share and its arguments.
-type Work<A, T> = for<'a> fn(
-    &'a mut PooledClient,
-    &'a (Arc<Shared>, A),
-    bool,
-)
-    -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl PostgresStore {
     /// Opens the store in this database, in the schema `retry`. If it does not exist, its tables
@@ -179,7 +168,7 @@ impl PostgresStore {
         &self.0.server
     }
 
-    async fn run<A, T>(&self, arguments: A, work: Work<A, T>) -> StoreResult<T>
+    async fn run<A, T>(&self, arguments: A, work: Operation<(Arc<Shared>, A), T>) -> StoreResult<T>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,

@@ -8,7 +8,7 @@ use retry_workflow::store::{Cursor, JobRow, MAX_ROWS_SCANNED, Overview, Page, sq
 use retry_workflow::{Filter, ItemRecord};
 
 use super::layout::LEVELS;
-use super::selection::Selection;
+use super::selection::FilteredItems;
 use super::session::{Session, Values};
 use crate::server::PostgresResult;
 use crate::server::columns::{column, columns, columns_after, limit};
@@ -122,7 +122,7 @@ pub(crate) async fn list(
     max: usize,
 ) -> PostgresResult<Page<ItemRecord>> {
     let mut page = Page::new(Vec::new(), None);
-    let Some(mut selection) = Selection::resolve(session, filter).await? else {
+    let Some(mut selection) = FilteredItems::resolve(session, filter).await? else {
         return Ok(page);
     };
     let mut last = after.unwrap_or(Cursor(0));

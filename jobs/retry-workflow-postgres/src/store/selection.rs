@@ -13,7 +13,7 @@ use crate::server::PostgresResult;
 use crate::server::text::encode;
 
 /// The items that a filter selects: their states `s`, items `i`, and failures `f` if there are any.
-pub(crate) struct Selection {
+pub(crate) struct FilteredItems {
     /// The join of failures.
     failures: &'static str,
     /// Conditions on `s`, `i` and `f`.
@@ -64,7 +64,7 @@ impl Look {
     }
 }
 
-impl Selection {
+impl FilteredItems {
     /// `None` if no item can match.
     pub(crate) async fn resolve(
         session: Session<'_>,

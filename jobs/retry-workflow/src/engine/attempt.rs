@@ -312,7 +312,7 @@ impl AttemptRunner {
         let mut last = Checkpoint::read(checkpoint.as_deref());
         last.end_postponement(&self.clock);
         let Checkpoint { work, rounds, place, probes, postponed_for, postponed, .. } = last;
-        let item = Item {
+        let item = LeasedItem {
             key,
             run,
             attempt,
@@ -426,7 +426,7 @@ impl AttemptRunner {
     /// Decides what becomes of an item whose retries have ended.
     async fn failed(
         &self,
-        item: Item,
+        item: LeasedItem,
         payload: &str,
         rounds: Option<RetryState>,
         failure: Failure,
@@ -522,7 +522,7 @@ impl AttemptRunner {
     /// Puts back an item whose attempt was postponed after it had taken some time.
     fn come_back(
         &self,
-        mut item: Item,
+        mut item: LeasedItem,
         mut left: Checkpoint,
         (wait, took): (Duration, Duration),
         mut measured: Measured,
@@ -550,7 +550,7 @@ impl AttemptRunner {
     }
 
     /// The row for a postponed attempt.
-    fn postponed(&self, item: &Item, record: StepRecord, wait: Duration) -> AttemptRecord {
+    fn postponed(&self, item: &LeasedItem, record: StepRecord, wait: Duration) -> AttemptRecord {
         let record = StepRecord { outcome: AttemptOutcome::Postponed, output: None, ..record };
         self.row((item.run, item.attempt), record, wait)
     }
@@ -575,7 +575,7 @@ impl AttemptRunner {
 
     fn finished(
         &self,
-        item: Item,
+        item: LeasedItem,
         mut end: Settled,
         measured: Measured,
         wait: Option<Duration>,
@@ -584,7 +584,7 @@ impl AttemptRunner {
         if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = &mut end {
             failure.output = None;
         }
-        let Item { key, run, attempt, id, postponed, .. } = item;
+        let LeasedItem { key, run, attempt, id, postponed, .. } = item;
         // Rows of postponed attempts are written with the next row.
         let postponed = postponed.filter(|_| !matches!(end, Settled::Deferred { .. }));
         let Measured { records, step_times, .. } = measured;
@@ -618,7 +618,7 @@ struct Measured {
 }
 
 /// Identifies an item.
-struct Item {
+struct LeasedItem {
     key: LeaseKey,
     run: u32,
     attempt: u32,

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::attempt::Completion;
 use super::heartbeat::Beat;
 use super::leases::release;
-use super::limits::exclusive::{Exclusive, Shared};
+use super::limits::exclusive::{Exclusive, SharedAccess};
 use super::limits::keys::Answer;
 use super::limits::pace::Reserved;
 use crate::item::clock::Timestamp;
@@ -52,7 +52,7 @@ pub(super) enum EngineEvent {
     /// The items that can start, because their keys are free.
     Keys(Answer),
     /// Handlers may run.
-    Entered(Shared),
+    Entered(SharedAccess),
     /// This job has the process to itself.
     Exclusive(Exclusive),
     /// The settled items, and whether each lease was still held.

@@ -102,9 +102,9 @@ impl<'a> Sums<'a> {
 
 /// Durations of imported items, by the minute in which each attempt ended.
 #[derive(Debug, Default)]
-pub(crate) struct Imported(BTreeMap<(i64, Timestamp), Durations>);
+pub(crate) struct ImportedDurations(BTreeMap<(i64, Timestamp), Durations>);
 
-impl Imported {
+impl ImportedDurations {
     /// Counts the attempts of an item.
     pub(crate) fn add(&mut self, job: i64, item: &ItemRecord) {
         for row in item.history.iter().filter(|row| row.outcome.is_counted()) {

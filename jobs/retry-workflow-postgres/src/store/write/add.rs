@@ -13,7 +13,7 @@ use crate::server::PostgresResult;
 use crate::server::columns::column;
 use crate::server::text::encode;
 use crate::store::session::{Session, Values};
-use crate::store::summary::durations::Imported;
+use crate::store::summary::durations::ImportedDurations;
 use crate::store::summary::{self, Minutes};
 
 /// The largest number of items that one statement imports.
@@ -82,7 +82,7 @@ RETURNING job, id, item";
 
 /// The states of imported items that are new, by column; each index is one item.
 #[derive(Default)]
-struct Columns<'a> {
+struct NewStates<'a> {
     item: Vec<i64>,
     job: Vec<i64>,
     state: Vec<i16>,
@@ -101,7 +101,7 @@ struct Columns<'a> {
     sums: [Vec<i64>; 5],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> NewStates<'a> {
     fn push(&mut self, number: i64, job: i64, item: &'a ItemRecord) -> PostgresResult<()> {
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         self.item.push(number);
@@ -219,10 +219,10 @@ async fn import_some(
     }
     let places: HashMap<(i64, &str), usize> =
         jobs.iter().zip(&ids).enumerate().map(|(at, (job, id))| ((*job, &**id), at)).collect();
-    let mut columns = Columns::default();
+    let mut columns = NewStates::default();
     // No lease has token 0, so these rows come before all others.
     let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
-    let mut durations = Imported::default();
+    let mut durations = ImportedDurations::default();
     for row in &added {
         let (job, number) = (column(row, 0)?, column(row, 2)?);
         let id: &str = row.try_get(1)?;
@@ -235,7 +235,7 @@ async fn import_some(
             rows.push((number, 0), part, attempt, by)?;
         }
     }
-    let Columns { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
+    let NewStates { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
     let values: Values<'_> = &[
         &columns.item,
         &columns.job,
@@ -269,7 +269,7 @@ UPDATE @jobs j SET priorities = j.priorities | n.bits
 FROM unnest($1::bigint[], $2::integer[]) AS n(job, bits)
 WHERE j.job = n.job AND j.priorities & n.bits <> n.bits";
 
-async fn add_priorities(session: Session<'_>, columns: &Columns<'_>) -> PostgresResult<()> {
+async fn add_priorities(session: Session<'_>, columns: &NewStates<'_>) -> PostgresResult<()> {
     let mut new = BTreeMap::<i64, Priorities>::new();
     for (job, priority) in columns.job.iter().zip(&columns.priority) {
         if let Ok(priority @ (..=-1 | 1..)) = i8::try_from(*priority) {

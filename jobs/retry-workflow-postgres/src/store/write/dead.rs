@@ -11,7 +11,7 @@ use crate::server::PostgresResult;
 use crate::server::columns::{limit, micros};
 use crate::server::text::encode;
 use crate::store::layout::CLAIM_RANKS;
-use crate::store::selection::Selection;
+use crate::store::selection::FilteredItems;
 use crate::store::session::Session;
 use crate::store::summary;
 
@@ -19,7 +19,7 @@ pub(crate) async fn stats(session: Session<'_>, filter: &Filter) -> PostgresResu
     if sql::has_all(filter) {
         return summary::groups(session, filter).await;
     }
-    let Some(selection) = Selection::resolve(session, filter).await? else {
+    let Some(selection) = FilteredItems::resolve(session, filter).await? else {
         return Ok(Vec::new());
     };
     // Groups of equal size are in the order of their names.
@@ -65,7 +65,7 @@ pub(crate) async fn redrive(
     now: Timestamp,
     every: Duration,
 ) -> PostgresResult<u64> {
-    let selection = Selection::resolve_failed(session, filter).await?;
+    let selection = FilteredItems::resolve_failed(session, filter).await?;
     let Some(mut selection) = selection else { return Ok(0) };
     let max = selection.add(limit(max.and_then(|max| max.try_into().ok()).unwrap_or(usize::MAX)));
     let now = selection.add(now.as_micros());
@@ -96,7 +96,7 @@ fn taken(moved: &str) -> String {
 }
 
 pub(crate) async fn purge(session: Session<'_>, filter: &Filter) -> PostgresResult<u64> {
-    let selection = Selection::resolve_failed(session, filter).await?;
+    let selection = FilteredItems::resolve_failed(session, filter).await?;
     let Some(selection) = selection else { return Ok(0) };
     let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
     let (clauses, order) = (selection.clauses(), selection.order);

@@ -16,7 +16,7 @@ static HANDLER_LOCK: RwLock<()> = RwLock::const_new(());
 const TURN: Duration = Duration::from_secs(1);
 
 /// The right to run handlers beside the handlers of other jobs.
-pub(in crate::engine) type Shared = RwLockReadGuard<'static, ()>;
+pub(in crate::engine) type SharedAccess = RwLockReadGuard<'static, ()>;
 /// The right to run one handler alone.
 pub(in crate::engine) type Exclusive = RwLockWriteGuard<'static, ()>;
 
@@ -31,7 +31,7 @@ pub(in crate::engine) struct HandlerAccess {
 
 enum Hold {
     Nothing,
-    Shared { _guard: Option<Shared> },
+    Shared { _guard: Option<SharedAccess> },
     Exclusive { _guard: Option<Exclusive>, since: Instant },
 }
 
@@ -103,7 +103,7 @@ impl HandlerAccess {
         }
     }
 
-    pub(in crate::engine) fn entered(&mut self, guard: Shared) {
+    pub(in crate::engine) fn entered(&mut self, guard: SharedAccess) {
         self.hold = Hold::Shared { _guard: Some(guard) };
     }
 
@@ -127,7 +127,7 @@ impl HandlerAccess {
 }
 
 /// Waits for the right to run handlers.
-pub(in crate::engine) fn shared() -> impl Future<Output = Shared> + Send {
+pub(in crate::engine) fn shared() -> impl Future<Output = SharedAccess> + Send {
     HANDLER_LOCK.read()
 }
 

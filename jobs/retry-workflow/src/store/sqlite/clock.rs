@@ -26,7 +26,7 @@ struct ClockReading {
 #[derive(Debug)]
 pub(super) struct StoreClock {
     from: ClockReading,
-    measured: Measured,
+    measured: RunningTime,
 }
 
 impl StoreClock {
@@ -42,7 +42,7 @@ impl StoreClock {
             })
             // A damaged page is reported where it matters: when it is written.
             .ok();
-        let (measured, boot) = Measured::start();
+        let (measured, boot) = RunningTime::start();
         let here = ClockReading { time: Timestamp::now(), running: measured.running(), boot };
         Self { from: continued(left, here), measured }
     }
@@ -83,9 +83,9 @@ fn continued(left: Option<ClockReading>, here: ClockReading) -> ClockReading {
 
 /// The running time of the machine, suspended or not.
 #[derive(Debug)]
-struct Measured(Instant);
+struct RunningTime(Instant);
 
-impl Measured {
+impl RunningTime {
     /// Also returns the id of the boot.
     fn start() -> (Self, Option<String>) {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
@@ -123,7 +123,7 @@ mod tests {
     /// in seconds.
     fn clock(left: Option<ClockReading>, here: ClockReading, later: u64) -> i64 {
         let at = here.running + Duration::from_secs(later);
-        let (measured, _) = Measured::start();
+        let (measured, _) = RunningTime::start();
         let clock = StoreClock { from: continued(left, here), measured };
         clock.at(at).as_micros() / 1_000_000
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::selection::{Selection, Summed};
+use super::selection::{FilteredItems, Summed};
 use super::settle::write_failure;
 use super::summary::{self, Groups};
 use super::transaction::Transaction;
@@ -23,7 +23,7 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
         return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
     }
     let mut groups = Groups::default();
-    let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(Vec::new()) };
+    let Some(selection) = FilteredItems::resolve(tx, filter)? else { return Ok(Vec::new()) };
     selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
         if let (Some(ended), Some(class), Some(signature)) = (
             row.get::<_, Option<i64>>(1)?.map(Timestamp::from_micros),
@@ -49,7 +49,7 @@ pub(super) fn redrive(
     every: Duration,
 ) -> Result<u64> {
     let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    let Some(selection) = Selection::resolve_failed(tx, filter)? else { return Ok(0) };
+    let Some(selection) = FilteredItems::resolve_failed(tx, filter)? else { return Ok(0) };
     let numbers = selection.numbers(tx, max)?;
     let mut after = 0_i64;
     let mut redriven = 0;
@@ -68,7 +68,7 @@ pub(super) fn redrive(
 }
 
 pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
-    let Some(selection) = Selection::resolve_failed(tx, filter)? else { return Ok(0) };
+    let Some(selection) = FilteredItems::resolve_failed(tx, filter)? else { return Ok(0) };
     let mut purged = 0;
     for item in selection.numbers(tx, usize::MAX)? {
         move_failed(tx, item, ItemState::Skipped)?;

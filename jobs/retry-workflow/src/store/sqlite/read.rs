@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::claim;
-use super::selection::Selection;
+use super::selection::FilteredItems;
 use super::transaction::Transaction;
 use crate::item::record::{AttemptRecord, Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::{JobRow, Overview};
@@ -48,7 +48,7 @@ pub(super) fn list(
     max: usize,
 ) -> Result<Page<ItemRecord>> {
     let mut page = Page { items: Vec::new(), next: None };
-    let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(page) };
+    let Some(selection) = FilteredItems::resolve(tx, filter)? else { return Ok(page) };
     let mut last = after.unwrap_or(Cursor(0));
     let mut found = last;
     let (mut bytes, mut unwanted) = (0_usize, 0);

@@ -13,7 +13,7 @@ use crate::store::codes::{DEAD, SKIPPED, codes};
 use crate::store::sql;
 
 /// The items that a filter selects.
-pub(super) struct Selection {
+pub(super) struct FilteredItems {
     tables: &'static str,
     order: &'static str,
     /// The conditions that an index answers, which determine the rows to look at.
@@ -25,7 +25,7 @@ pub(super) struct Selection {
     numbers: Option<Vec<i64>>,
 }
 
-impl Selection {
+impl FilteredItems {
     /// `None` if no item can match.
     pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
         let job = match &filter.job {

@@ -36,7 +36,10 @@ pub fn unknown_word<E: serde::de::Error>(
     expected: &dyn serde::de::Expected,
 ) -> E {
     E::custom(match meant(word, known) {
-        Some(meant) => format!("\"{word}\": did you mean `{meant}`? expected {expected}"),
-        None => format!("\"{word}\": expected {expected}"),
+        // A known word in another form is misplaced, not misspelt.
+        Some(meant) if meant != word => {
+            format!("\"{word}\": did you mean `{meant}`? expected {expected}")
+        }
+        _ => format!("\"{word}\": expected {expected}"),
     })
 }

@@ -283,7 +283,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("retry_on: [pattern: '(']", &["regular expression", "("]),
         ("retry_on: [exit_code: 75]", &["`exit_code` is for steps of workflow files"]),
         ("on_failure: explode", &["explode", "continue"]),
-        ("on_failure: fallback", &["command"]),
+        ("on_failure: fallback", &["\"fallback\": expected", "command"]),
         ("on_failure: { explode: 1 }", &["explode", "continue"]),
         ("on_failure: { fallback: { command: a }, stop: null }", &["single action"]),
         ("on_failure: { fallback: { cmd: x } }", &["cmd", "command"]),

@@ -171,16 +171,16 @@ impl BreakerConfig {
     /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
     /// With a rate it has no default; if both are set, the one that is reached first opens it.
     ///
-    /// Each attempt counts: a single call with `attempts = 5` that fails opens the default breaker
-    /// for all callers. For a dependency that many callers share, set a
-    /// [`failure_rate`](Self::failure_rate) with [`minimum_calls`](Self::minimum_calls).
-    ///
     /// ```
     /// # use retry_rules::BreakerConfig;
     /// const WARY: BreakerConfig = BreakerConfig::new().failure_threshold(2);
     /// assert!(WARY.is_by_streak());
     /// assert!(WARY.failure_threshold(0).validate().is_err());
     /// ```
+    ///
+    /// Each attempt counts: a single call with `attempts = 5` that fails opens the default breaker
+    /// for all callers. For a dependency that many callers share, set a
+    /// [`failure_rate`](Self::failure_rate) with [`minimum_calls`](Self::minimum_calls).
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
         self.failure_threshold = Some(failures);
         self

@@ -156,7 +156,7 @@ pub mod abort_on {
     /// again. A conflict never counts against a breaker.
     pub mod conflict {}
 
-    /// A regular expression over the error's text and its sources'.
+    /// A regular expression over the error's text and its sources'; with the feature `pattern`.
     pub type pattern = str;
 
     /// A pattern, with a guard if you like: `matches(DbError::Code(c) if c >= 500)`.

@@ -7,6 +7,9 @@ use retry_rules::options::{Kind, POLICY, Setting};
 
 use super::root;
 
+/// The page on the retries of workflow files.
+const PAGE: &str = "jobs/retry-workflow-cli/src/guide/retries.md";
+
 fn page(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("a page")
 }
@@ -61,7 +64,7 @@ fn no_list_of_options_lacks_one() {
     let is_compiled: Is = |option| !option.needs.is_empty();
     for (path, start, belongs) in [
         ("retry-runtime/src/guide/files.md", "| `RetryConfig` |", None),
-        ("retry-workflow-cli/WORKFLOWS.md", "| `attempts`, or `max_attempts` |", None),
+        (PAGE, "| `attempts`, or `max_attempts` |", None),
         ("retry-runtime/src/attribute.md", "| `initial_delay`, `first_delay`,", Some(is_time)),
         ("retry-runtime/src/attribute.md", "| `max_delay`, `budget`,", Some(is_limit)),
         ("retry-runtime/src/attribute.md", "Options that are not named there", Some(is_compiled)),
@@ -83,9 +86,9 @@ fn the_keys_of_the_workflow_style_are_listed() {
     let error = serde_json::from_str::<WorkflowStyle>(r#"{ "x": 1 }"#).unwrap_err().to_string();
     let keys: Vec<_> = error.split('`').skip(1).step_by(2).filter(|key| *key != "x").collect();
     assert!(keys.contains(&"max_attempts") && !keys.contains(&"attempts"), "{error}");
-    let list = list("retry-workflow-cli/WORKFLOWS.md", "**In `error_policy`**");
+    let list = list(PAGE, "The `retry_config` of an [`error_policy`]");
     // No server asks for the waits there.
     for key in keys.into_iter().filter(|key| *key != "max_retry_after") {
-        assert!(is_named(&list, key), "WORKFLOWS.md does not list `{key}` in `error_policy`");
+        assert!(is_named(&list, key), "{PAGE} does not list `{key}` in `error_policy`");
     }
 }

@@ -52,7 +52,7 @@ pub(crate) use retrying::retrying;
 use std::cell::LazyCell;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-use quote::ToTokens as _;
+use quote::{ToTokens as _, quote_spanned};
 use retry_rules::options::Needs;
 use retry_rules::{Field, Policy};
 use syn::{Expr, Ident, Token, Type};
@@ -131,6 +131,7 @@ fn expand(
     mut errors: Errors,
 ) -> TokenStream {
     signature::check(args, &function, arguments, &form, &mut errors);
+    signature::unbound_context(args, &function, &mut errors);
     let declared = match function.returned(&form) {
         Some(ty) => ty.clone(),
         None if args.has_ok() => syn::parse_quote!(()),
@@ -140,6 +141,10 @@ fn expand(
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
+    let consumed = match &form {
+        Form::Boxed(boxed) => signature::consumed(args, &function, &boxed.attempt),
+        Form::Async | Form::Sync => signature::consumed(args, &function, &function.body),
+    };
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);
     let (attempt, around) = match form {
@@ -160,7 +165,7 @@ fn expand(
         }
     };
     let attempt = expansion.check_span(&body, attempt);
-    let code = expansion.code(errors, &attempt);
+    let code = expansion.code(errors, &consumed, &attempt);
     let code = match around {
         None => code,
         Some((boxed, once)) => {
@@ -402,10 +407,14 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The errors, the items and the loop around the `attempt`.
-    fn code(&self, errors: Errors, attempt: &TokenStream) -> TokenStream {
+    /// The errors, the items and the loop around the `attempt`, which moves the `consumed` places.
+    fn code(&self, errors: Errors, consumed: &[TokenStream], attempt: &TokenStream) -> TokenStream {
         let mut code = errors.into_tokens();
         code.extend(self.items());
+        for place in consumed {
+            let here = SpanRange::of(place).start();
+            code.extend(quote_spanned!(here=> __retry::needed_again(&#place);));
+        }
         code.extend(self.retry_loop(attempt));
         code
     }

@@ -2,6 +2,7 @@
 //! depend on the size of the body, and works with half-typed code.
 
 pub(crate) mod block;
+pub(crate) mod consumed;
 pub(crate) mod instrumented;
 pub(crate) mod moved;
 pub(crate) mod types;
@@ -155,7 +156,10 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
         }
         ("struct" | "enum" | "union", _) => "put it on the functions that should be retried",
         ("mod", _) => "put it on the functions of this module that should be retried",
-        _ => "put it on an `async fn` or a `fn` with a body",
+        _ => {
+            "put it on an `async fn` or a `fn` with a body; an expression is retried by \
+             `retrying!(name = \"…\", …, async { … })`"
+        }
     };
     let place = match first {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group.span_open(),

@@ -2,6 +2,7 @@
 
 mod by_value;
 
+use proc_macro2::{Group, TokenStream};
 use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::options::Needs;
@@ -11,7 +12,7 @@ use crate::args::{Args, OnFailure};
 use crate::function::{self, Form, Function, types};
 use crate::options::matcher::Matcher;
 use crate::tokens::errors::Errors;
-use crate::tokens::search::mentions;
+use crate::tokens::search::{any_token, find, is_punct, is_word, mentions};
 
 /// Checks the options against the function with these `arguments`.
 pub(crate) fn check(
@@ -68,6 +69,28 @@ pub(crate) fn check(
             format_args!(
                 "`{context}` is already an argument, which this would shadow: choose another name"
             ),
+        );
+    }
+}
+
+/// Reports a context that the body uses under the name of the documentation, and no option binds.
+pub(crate) fn unbound_context(args: &Args, function: &Function, errors: &mut Errors) {
+    const METHODS: [&str; 5] = ["at_least", "give_up", "is_last", "number", "reset"];
+    let body = function.body.stream();
+    let is_used = any_token(body.clone(), &|tokens, at| {
+        is_word(tokens.get(at), "cx")
+            && is_punct(tokens.get(at + 1), '.')
+            && METHODS.iter().any(|method| is_word(tokens.get(at + 2), method))
+    });
+    let is_argument = || by_value::bindings(function).iter().any(|binding| binding.name == "cx");
+    if !is_used || args.context.is_some() || is_argument() {
+        return;
+    }
+    if let Some(place) = find(body.clone(), "cx").filter(|_| !function::consumed::binds(body, "cx"))
+    {
+        errors.at(
+            place,
+            "nothing binds `cx` to the attempt's context: add the option `context = cx`",
         );
     }
 }
@@ -212,6 +235,22 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
         }
     }
     owned
+}
+
+/// The places that one attempt moves although the next one needs them, judging by the tokens.
+pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<TokenStream> {
+    let mut found = Vec::new();
+    let owned = owned(args, function);
+    // A `clone` without names is a mistake of its own.
+    let is_unnamed = args.clone.is_empty() && args.written("clone").is_some();
+    if owned.is_empty() || is_unnamed || !by_value::are_shared(args, &by_value::bindings(function))
+    {
+        return found;
+    }
+    let may_move =
+        |name: &Ident| owned.iter().any(|word| name == word) && !args.carry.contains(name);
+    function::consumed::consumed(&body.stream(), true, &may_move, &mut |place| found.push(place));
+    found
 }
 
 /// Reports options that have an effect only with a breaker.

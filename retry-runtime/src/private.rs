@@ -285,6 +285,33 @@ where
 {
 }
 
+/// A value that each attempt may move, because that copies it, or borrows it again.
+#[diagnostic::on_unimplemented(
+    message = "an attempt moves this `{Self}`, and the next attempt needs it",
+    label = "moved by the first attempt",
+    note = "for an argument, write its name in `clone(…)`: each attempt gets a clone",
+    note = "for a variable around `retrying!`, write `let body = body.clone();` at the beginning of the attempt",
+    note = "a value that cannot be cloned, such as a reader or a sender, is created in the body, or passed as a reference; for a field of `self`, take `&self`"
+)]
+pub trait NeededAgain<Kind> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Copy> NeededAgain<Copied> for T {}
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> NeededAgain<Reborrowed> for &mut T {}
+
+/// Marks a value that is `Copy`.
+#[derive(Debug)]
+pub struct Copied;
+
+/// Marks a `&mut T`, which a call borrows again.
+#[derive(Debug)]
+pub struct Reborrowed;
+
+/// Requires that an attempt may move the value and leave it to the next one.
+pub const fn needed_again<Kind, T: NeededAgain<Kind>>(_: &T) {}
+
 /// Returns whether a predicate holds. A function, so that the type of a closure's argument is
 /// inferred.
 pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {

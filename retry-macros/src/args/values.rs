@@ -216,7 +216,14 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
                      `fallback(|error| …)`",
                 )
             })?;
-            let function = content.parse()?;
+            let function: Expr = content.parse()?;
+            if matches!(function, Expr::Lit(_)) {
+                let message = format!(
+                    "`fallback` calls what it is given, with the error: write `fallback(|_| {})`",
+                    token_text(&function)
+                );
+                return Err(error(function, message));
+            }
             grammar::last(
                 &content,
                 "`fallback` takes one callable: the function's arguments are in scope, so write \
@@ -224,6 +231,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
             )?;
             Ok(OnFailure::Fallback(function))
         }
+        ("default", _) => wrong(&name, " `default`: to return `T::default()`, write `continue`; "),
         (_, Some(meant)) => {
             let message = grammar::unknown("action", &word, Some(meant), "");
             Err(error(name, message))
@@ -260,6 +268,13 @@ pub(super) fn on_retry(option: &mut Reading<'_>) -> syn::Result<Expr> {
             expr,
             "`on_retry` is called before a wait, and is not awaited: take an ordinary closure, which \
              may spawn a task",
+        ));
+    }
+    if matches!(&expr, Expr::Closure(closure) if closure.inputs.len() > 1) {
+        return Err(error(
+            expr,
+            "`on_retry` is called with the event alone: write `|event| …`; `event.error()` is the \
+             failure, and `event.wait()` the wait that follows",
         ));
     }
     if !matches!(&expr, Expr::Macro(_) | Expr::Block(_)) {

@@ -1,22 +1,29 @@
 //! `retrying!(…)`: the loop around a block of a function instead of around all of it.
 
-use proc_macro2::TokenStream;
-use syn::ReturnType;
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{Ident, ReturnType};
 
 use super::Expansion;
 use super::attempt::Captures;
 use crate::args::{Args, OnFailure, Syntax};
 use crate::function::Form;
 use crate::function::block::{self, Block};
+use crate::function::consumed::consumed;
 use crate::signature;
 use crate::tokens::errors::Errors;
-use crate::tokens::hygiene::quote;
+use crate::tokens::hygiene::{SpanRange, quote};
 use crate::tokens::search::{any_token, is_punct, mentions};
 use crate::value::runtime::Scope;
 
 /// Expands `retrying!(…)`.
 pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
+    if attempt.is_empty() {
+        // What stands last may have been meant as the attempt.
+        let place = SpanRange::of(last_item(options));
+        errors.push(block::missing(place.start()));
+        return block_of(errors);
+    }
     let block = block::parse(attempt);
     let mut scope = Scope::of_block();
     let mut args = Args::parse(options, Syntax::Attribute, &mut scope, &mut errors);
@@ -25,8 +32,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
         Ok(block) => block,
         Err(error) => {
             errors.push(error);
-            let errors = errors.into_tokens();
-            return quote!({ #errors });
+            return block_of(errors);
         }
     };
     if let Err(error) = args.in_block(&block) {
@@ -45,7 +51,30 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    block.with(&expansion.code(errors, &attempt))
+    let mut moved = Vec::new();
+    let is_variable = |name: &Ident| {
+        let is_lower = name.to_string().starts_with(char::is_lowercase);
+        is_lower && name != "self" && block.context.as_ref() != Some(name)
+    };
+    consumed(&block.body.stream(), false, &is_variable, &mut |place| {
+        // A field may be behind a reference, which is a mistake of its own.
+        if place.clone().into_iter().nth(1).is_none() {
+            moved.push(place);
+        }
+    });
+    block.with(&expansion.code(errors, &moved, &attempt))
+}
+
+fn block_of(errors: Errors) -> TokenStream {
+    let errors = errors.into_tokens();
+    quote!({ #errors })
+}
+
+/// The tokens after the last comma, unless it ends them.
+fn last_item(tokens: TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut items = tokens.split(|token| is_punct(Some(token), ','));
+    items.rfind(|item| !item.is_empty()).unwrap_or_default().iter().cloned().collect()
 }
 
 impl Args {

@@ -45,11 +45,13 @@ pub(crate) fn split(tokens: TokenStream) -> (TokenStream, TokenStream) {
     (options.iter().cloned().collect(), attempt.iter().cloned().collect())
 }
 
+/// The error for an attempt that is missing.
+pub(crate) fn missing(place: Span) -> syn::Error {
+    syn::Error::new(place, FORMS)
+}
+
 /// Parses the attempt.
 pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Block> {
-    if tokens.is_empty() {
-        return Err(syn::Error::new(Span::call_site(), FORMS));
-    }
     parse_block.parse2(tokens)
 }
 
@@ -99,6 +101,17 @@ fn parse_block(input: ParseStream) -> syn::Result<Block> {
         }
         _ => return Err(input.error(FORMS)),
     };
+    if let (true, None, Some(TokenTree::Ident(first))) =
+        (is_closure, asyncness, body.stream().into_iter().next())
+    {
+        if first == "async" {
+            return Err(syn::Error::new(
+                first.span(),
+                "the attempt would end before this future begins: write `async { … }`, or `async \
+                 || -> Result<T, E> { … }` where its type has to be written",
+            ));
+        }
+    }
     input.parse::<Option<Token![,]>>()?;
     if !input.is_empty() {
         return Err(

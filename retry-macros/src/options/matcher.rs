@@ -199,7 +199,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     let matcher = match word.as_str() {
         "pattern" => pattern(&content)?,
         "matches" => Matcher::Matches {
-            pattern: Pat::parse_multi_with_leading_vert(&content)?,
+            pattern: pattern_of_error(&content)?,
             guard: if content.peek(Token![if]) {
                 content.parse::<Token![if]>()?;
                 Some(content.parse()?)
@@ -235,6 +235,40 @@ fn predicate(expr: Expr) -> syn::Result<Expr> {
     Err(syn::Error::new_spanned(expr, message))
 }
 
+/// Parses the pattern in `matches(…)`.
+fn pattern_of_error(input: ParseStream) -> syn::Result<Pat> {
+    let pattern = Pat::parse_multi_with_leading_vert(input)?;
+    if let Pat::Path(path) = &pattern {
+        let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+        if let (Some(last), Some("ErrorKind")) = (segments.next(), segments.next().as_deref()) {
+            let written = token_text(&pattern);
+            let message = format!(
+                "`matches` compares the error itself, not its kind: {}",
+                compare_kind(&written, &last)
+            );
+            return Err(syn::Error::new_spanned(pattern, message));
+        }
+    }
+    Ok(pattern)
+}
+
+/// The way to match the kind of an `io::Error`, which is not the error itself.
+fn compare_kind(written: &str, kind: &str) -> String {
+    let word = match kind {
+        "TimedOut" => " (`timeout` matches it too)",
+        "ConnectionRefused" => " (`connect` matches it too)",
+        "ConnectionReset" | "ConnectionAborted" | "BrokenPipe" | "UnexpectedEof"
+        | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
+            " (`network` matches it too)"
+        }
+        _ => "",
+    };
+    format!(
+        "to compare the kind of an `io::Error`, write `when(|error| error.kind() == \
+         {written})`{word}"
+    )
+}
+
 /// The error for a bare path or pattern, which is most likely meant for `matches` or `when`.
 fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let rest = until_comma(input);
@@ -258,21 +292,8 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
              error, write `matches({written})`",
             class.unwrap_or_default()
         ),
-        // A kind is not the error itself, so a pattern of it would match nothing.
         [.., kind, last] if kind == "ErrorKind" => {
-            let word = match &**last {
-                "TimedOut" => " (`timeout` matches it too)",
-                "ConnectionRefused" => " (`connect` matches it too)",
-                "ConnectionReset" | "ConnectionAborted" | "BrokenPipe" | "UnexpectedEof"
-                | "NotConnected" | "HostUnreachable" | "NetworkUnreachable" => {
-                    " (`network` matches it too)"
-                }
-                _ => "",
-            };
-            format!(
-                "`{written}` is not a matcher: to compare the kind of an `io::Error`, write \
-                 `when(|error| error.kind() == {written})`{word}"
-            )
+            format!("`{written}` is not a matcher: {}", compare_kind(&written, last))
         }
         // `std::io::Error`: a module path that ends in a type.
         [.., module, last] if is_upper(last) && !is_upper(module) => format!(

@@ -1,6 +1,7 @@
 //! Arguments by value. All attempts share them, so what one attempt changes would silently be left
 //! to the next one: an argument that is `mut` has to be in `clone(…)` or in `carry(…)`.
 
+use proc_macro2::{Delimiter, TokenTree};
 use retry_rules::Field;
 use syn::punctuated::Punctuated;
 use syn::{
@@ -11,6 +12,7 @@ use syn::{
 use crate::args::Args;
 use crate::function::{self, Form, Function, moved, types};
 use crate::tokens::errors::Errors;
+use crate::tokens::search::{any_token, is_word};
 
 /// A name that an argument binds.
 pub(super) struct Binding<'a> {
@@ -83,12 +85,10 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
     let bindings = bindings(function);
     cloned(args, &bindings, errors);
     carried(args, &bindings, errors);
-    let is_known = |name: &Ident| bindings.iter().any(|binding| binding.name == *name);
-    let named = || args.clone.iter().chain(&args.carry);
-    // A misspelt name was meant for one of the arguments.
-    if makes_one_attempt(args) || !named().all(is_known) {
+    if !are_shared(args, &bindings) {
         return;
     }
+    let named = || args.clone.iter().chain(&args.carry);
     if let Some(receiver) = function.sig.receiver().filter(|receiver| changes(receiver, function)) {
         errors.at(
             receiver,
@@ -101,7 +101,33 @@ pub(super) fn check(args: &Args, function: &Function, errors: &mut Errors) {
         if !is_named && binding.may_change(&function.sig.generics) {
             shared(binding, args.hedges(), errors);
         }
+        if !is_named
+            && is_called_once(binding.ty, &function.sig.generics)
+            && calls(function, &binding.name)
+        {
+            called_once(&binding.name, errors);
+        }
     }
+}
+
+/// Returns whether the body calls the variable.
+fn calls(function: &Function, name: &Ident) -> bool {
+    any_token(function.body.stream(), &|tokens, at| {
+        is_word(tokens.get(at), &name.to_string())
+            && matches!(tokens.get(at + 1), Some(TokenTree::Group(arguments))
+                if arguments.delimiter() == Delimiter::Parenthesis)
+    })
+}
+
+/// Reports a value that only one attempt can call.
+fn called_once(name: &Ident, errors: &mut Errors) {
+    errors.at(
+        name,
+        format_args!(
+            "`{name}` can be called only once, but each attempt calls it: write `Fn` or `FnMut` in \
+             place of `FnOnce`, or `clone({name})` and `Clone` among its bounds"
+        ),
+    );
 }
 
 /// Reports a name that an attempt may change for the next one.
@@ -219,6 +245,13 @@ fn binding_of<'a>(
     found
 }
 
+/// Returns whether several attempts share the arguments that `clone` and `carry` do not name. A
+/// misspelt name in these was meant for one of the arguments.
+pub(super) fn are_shared(args: &Args, bindings: &[Binding<'_>]) -> bool {
+    let is_known = |name: &Ident| bindings.iter().any(|binding| binding.name == *name);
+    !makes_one_attempt(args) && args.clone.iter().chain(&args.carry).all(is_known)
+}
+
 /// Returns whether `attempts = 1` is written and no hedge may join that attempt.
 fn makes_one_attempt(args: &Args) -> bool {
     let attempts = args.policy.settings.entry(Field::Attempts);
@@ -248,38 +281,47 @@ fn is_pin(ty: &Type) -> bool {
 /// Returns whether the type is one that is called, judging by its tokens: `impl FnMut()`, `Box<dyn
 /// FnMut()>`, or `F` where `F: FnMut()`. It is `mut` because a call needs that.
 fn is_called(ty: &Type, generics: &Generics) -> bool {
+    is_bound(ty, generics, &["FnMut", "AsyncFnMut", "Fn", "AsyncFn"])
+}
+
+/// Returns whether the type is one of a value that can be called only once.
+fn is_called_once(ty: &Type, generics: &Generics) -> bool {
+    is_bound(ty, generics, &["FnOnce", "AsyncFnOnce"]) && !is_bound(ty, generics, &["Copy"])
+}
+
+/// Returns whether the type is declared to implement one of these traits.
+fn is_bound(ty: &Type, generics: &Generics, traits: &[&str]) -> bool {
     match types::peel_type(ty) {
-        Type::ImplTrait(imp) => any_calls(&imp.bounds),
-        Type::TraitObject(object) => any_calls(&object.bounds),
+        Type::ImplTrait(imp) => any_of(&imp.bounds, traits),
+        Type::TraitObject(object) => any_of(&object.bounds, traits),
         Type::Path(path) => match types::segment(ty, "Box") {
-            Some(boxed) => types::type_arguments(boxed).any(|ty| is_called(ty, generics)),
-            None => path.path.get_ident().is_some_and(|name| is_callable(name, generics)),
+            Some(boxed) => types::type_arguments(boxed).any(|ty| is_bound(ty, generics, traits)),
+            None => path.path.get_ident().is_some_and(|name| has_bound(name, generics, traits)),
         },
         _ => false,
     }
 }
 
-/// Returns whether the bounds of a type parameter say that it is called.
-fn is_callable(name: &Ident, generics: &Generics) -> bool {
+/// Returns whether the bounds of a type parameter contain one of these traits.
+fn has_bound(name: &Ident, generics: &Generics, traits: &[&str]) -> bool {
     let mut declared = generics.type_params().filter(|parameter| parameter.ident == *name);
     let mut required = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-    declared.any(|parameter| any_calls(&parameter.bounds))
+    declared.any(|parameter| any_of(&parameter.bounds, traits))
         || required.any(|predicate| match predicate {
             WherePredicate::Type(bound) => {
                 let bounded = types::peel_type(&bound.bounded_ty);
                 matches!(bounded, Type::Path(path) if path.path.is_ident(name))
-                    && any_calls(&bound.bounds)
+                    && any_of(&bound.bounds, traits)
             }
             _ => false,
         })
 }
 
-/// Returns whether one of the bounds is a trait of callable types.
-fn any_calls(bounds: &Punctuated<TypeParamBound, Token![+]>) -> bool {
-    const CALLED: [&str; 4] = ["FnMut", "AsyncFnMut", "Fn", "AsyncFn"];
+/// Returns whether one of the bounds is one of these traits.
+fn any_of(bounds: &Punctuated<TypeParamBound, Token![+]>, traits: &[&str]) -> bool {
     bounds.iter().any(|bound| {
         let TypeParamBound::Trait(bound) = bound else { return false };
         let last = bound.path.segments.last();
-        last.is_some_and(|last| CALLED.iter().any(|name| last.ident == name))
+        last.is_some_and(|last| traits.iter().any(|name| last.ident == name))
     })
 }

@@ -23,7 +23,11 @@ pin_project_lite::pin_project! {
 
 /// The future that may cancel the call.
 #[inline(always)]
-pub fn cancel<C: Future>(future: C) -> Cancel<C> {
+pub fn cancel<C>(future: C) -> Cancel<C>
+where
+    // rustc quotes this line, with its comment, if `cancel` is not a future.
+    C: Future, // `cancel = stop.cancelled()`
+{
     Cancel {
         future: unconstrained(future),
         is_ready: false,

@@ -7,6 +7,7 @@ mod no_prelude;
 mod options;
 mod places;
 mod send;
+mod shared_arguments;
 mod signatures;
 mod spans;
 mod traits;

@@ -1,0 +1,180 @@
+//! The values that an attempt certainly moves, judging by its tokens, so that the next attempt has
+//! none: a value passed to a function, iterated over, or moved into a closure or a future.
+//!
+//! A body is not parsed. A name that the body may bind again is left to the borrow checker.
+
+use std::slice;
+
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+
+use crate::tokens::search::{any_token, is_punct, is_word, mentions};
+
+/// Calls `found` with each variable that `may_move` accepts and the `body` moves, as the body
+/// writes it: `name`, or `name.field`. A variable that is `captured` is searched for only if
+/// `may_move` knows the variables.
+pub(crate) fn consumed(
+    body: &TokenStream,
+    knows_variables: bool,
+    may_move: &dyn Fn(&Ident) -> bool,
+    found: &mut dyn FnMut(TokenStream),
+) {
+    // Inner items have names of their own, and `#[instrument]` moves more than the body does.
+    const OTHER: [&str; 4] = ["fn", "use", "macro_rules", "__tracing_instrument_future"];
+    if mentions(body.clone(), &|word| OTHER.contains(&word)) {
+        return;
+    }
+    let mut seen = Vec::new();
+    let mut found = |place: &[TokenTree]| {
+        let TokenTree::Ident(variable) = &place[0] else { return };
+        let word = variable.to_string();
+        if may_move(variable) && !seen.contains(&word) && !binds(body.clone(), &word) {
+            seen.push(word);
+            found(place.iter().cloned().collect());
+        }
+    };
+    // At the end of a body, `Ok(name)` is not a pattern.
+    let last: Vec<TokenTree> = body.clone().into_iter().collect();
+    if let [.., TokenTree::Ident(_), TokenTree::Group(group)] = &last[..] {
+        passed(group, &mut found);
+    }
+    each(body.clone(), knows_variables, &mut found);
+}
+
+/// Calls `found` with each place that is moved as a whole.
+fn each(tokens: TokenStream, knows_variables: bool, found: &mut dyn FnMut(&[TokenTree])) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        let TokenTree::Group(group) = token else { continue };
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let is_opaque = is_punct(before, '!') || is_punct(before, '#');
+        match group.delimiter() {
+            Delimiter::Parenthesis if calls(before) => passed(group, found),
+            Delimiter::Brace if knows_variables && is_moved_into(&tokens[..at]) => {
+                captured(group.stream(), found);
+            }
+            // `for item in items { … }`
+            Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
+                found(slice::from_ref(&tokens[at - 1]));
+            }
+            _ => {}
+        }
+        if !is_opaque {
+            each(group.stream(), knows_variables, found);
+        }
+    }
+}
+
+/// Calls `found` with each place among these arguments.
+fn passed(arguments: &Group, found: &mut dyn FnMut(&[TokenTree])) {
+    if arguments.delimiter() == Delimiter::Parenthesis {
+        let inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
+        let items = inside.split(|token| is_punct(Some(token), ','));
+        items.filter(|item| is_place(item)).for_each(found);
+    }
+}
+
+/// Returns whether a parenthesis after this token contains the arguments of a function. A tuple
+/// struct, which may also be a pattern, begins with a capital.
+fn calls(before: Option<&TokenTree>) -> bool {
+    const KEYWORDS: [&str; 11] =
+        ["as", "await", "break", "else", "if", "in", "let", "match", "move", "return", "while"];
+    let Some(TokenTree::Ident(name)) = before else { return false };
+    let name = name.to_string();
+    name.starts_with(|first: char| first.is_lowercase() || first == '_')
+        && !KEYWORDS.contains(&&*name)
+}
+
+/// Returns whether these tokens are `name` or `name.field`.
+fn is_place(tokens: &[TokenTree]) -> bool {
+    tokens.len() % 2 == 1
+        && tokens.iter().enumerate().all(|(at, token)| match token {
+            TokenTree::Ident(name) => at % 2 == 0 && name != "await",
+            TokenTree::Literal(_) => at % 2 == 0 && at > 0,
+            TokenTree::Punct(dot) => at % 2 == 1 && dot.as_char() == '.',
+            TokenTree::Group(_) => false,
+        })
+}
+
+/// Returns whether the braces after these tokens are `async move { … }` or `move |…| { … }`.
+fn is_moved_into(before: &[TokenTree]) -> bool {
+    if !is_punct(before.last(), '|') {
+        return is_word(before.last(), "move");
+    }
+    let inside = &before[..before.len() - 1];
+    let open = inside.iter().rposition(|token| is_punct(Some(token), '|'));
+    open.is_some_and(|open| open > 0 && is_word(inside.get(open - 1), "move"))
+}
+
+/// Calls `found` with each name inside that may be a captured variable. Of `name.field`, only the
+/// field would be moved.
+fn captured(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => captured(group.stream(), found),
+            TokenTree::Literal(text) => {
+                // `{name}`, which a macro of formatted text reads.
+                let text = text.to_string();
+                for part in text.split('{').skip(1) {
+                    let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
+                    if let Ok(mut name) = syn::parse_str::<Ident>(&part[..end.unwrap_or(0)]) {
+                        name.set_span(token.span());
+                        found(&[name.into()]);
+                    }
+                }
+            }
+            TokenTree::Ident(_) => {
+                let is_member = at > 0 && is_punct(tokens.get(at - 1), '.');
+                let has_member = is_punct(tokens.get(at + 1), '.')
+                    && !matches!(tokens.get(at + 3), Some(TokenTree::Group(_)));
+                let is_label = is_punct(tokens.get(at + 1), ':');
+                let is_macro = is_punct(tokens.get(at + 1), '!');
+                if !(is_member || has_member || is_label || is_macro) {
+                    found(slice::from_ref(token));
+                }
+            }
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// Returns whether a pattern or a macro in the body may bind the name.
+pub(crate) fn binds(tokens: TokenStream, name: &str) -> bool {
+    let is_name = |word: &str| word == name;
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let named = |part: &[TokenTree]| mentions(part.iter().cloned().collect(), &is_name);
+    let until = |at: usize, is_end: &dyn Fn(&TokenTree) -> bool| {
+        let rest = &tokens[at + 1..];
+        named(&rest[..rest.iter().position(is_end).unwrap_or(rest.len())])
+    };
+    (0..tokens.len()).any(|at| match &tokens[at] {
+        TokenTree::Ident(word) if word == "let" => {
+            until(at, &|end| is_punct(Some(end), '=') || is_punct(Some(end), ';'))
+        }
+        TokenTree::Ident(word) if word == "for" => until(at, &|end| is_word(Some(end), "in")),
+        // The first bar of a closure.
+        TokenTree::Punct(bar) if bar.as_char() == '|' => {
+            let bars = tokens[..at].iter().filter(|token| is_punct(Some(token), '|'));
+            bars.count() % 2 == 0 && until(at, &|end| is_punct(Some(end), '|'))
+        }
+        // An arm of a `match`: from the arm before it.
+        TokenTree::Punct(equals)
+            if equals.as_char() == '=' && is_punct(tokens.get(at + 1), '>') =>
+        {
+            let is_end = |end: usize| {
+                is_punct(tokens.get(end), ',')
+                    || end > 1
+                        && matches!(tokens.get(end), Some(TokenTree::Group(_)))
+                        && is_punct(tokens.get(end - 1), '>')
+                        && is_punct(tokens.get(end - 2), '=')
+            };
+            named(&tokens[(0..at).rev().find(|end| is_end(*end)).unwrap_or(0)..at])
+        }
+        TokenTree::Group(group) => {
+            let is_macro = at > 0 && is_punct(tokens.get(at - 1), '!');
+            let is_written = |inside: &[TokenTree], at: usize| is_word(inside.get(at), name);
+            is_macro && any_token(group.stream(), &is_written) || binds(group.stream(), name)
+        }
+        _ => false,
+    })
+}

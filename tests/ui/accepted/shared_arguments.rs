@@ -1,0 +1,99 @@
+//! Bodies that do not move the values that the next attempt needs.
+#![deny(warnings)]
+#![allow(dead_code, missing_docs)]
+
+use std::io;
+use std::sync::Arc;
+
+use retry_runtime::{retry, retrying};
+
+#[derive(Clone, Copy)]
+pub struct Id(u64);
+
+pub struct Job {
+    id: u64,
+    name: String,
+    tags: Option<String>,
+}
+
+pub struct Connection(u32);
+
+type Lent<'a> = &'a mut Connection;
+
+async fn read(connection: &mut Connection, id: Id) -> io::Result<u32> {
+    connection.0 += 1;
+    Ok(connection.0 + u32::from(id.0 == 7))
+}
+
+async fn send(text: String) -> io::Result<()> {
+    drop(text);
+    Ok(())
+}
+
+fn number(value: u64) -> u64 {
+    value
+}
+
+fn spawn(future: impl Future) {
+    drop(future);
+}
+
+#[retry]
+pub async fn copied(id: Id, connection: Lent<'_>) -> io::Result<u32> {
+    read(connection, id).await
+}
+
+#[retry]
+pub async fn bound_again(text: String, names: Vec<String>, job: Job) -> io::Result<()> {
+    let text = text.clone();
+    send(text).await?;
+    for name in &names {
+        let name = name.clone();
+        send(name).await?;
+    }
+    match job.tags.clone() {
+        Some(tags) => send(tags).await,
+        None => async move { send(number(job.id).to_string()).await }.await,
+    }
+}
+
+#[retry]
+pub async fn spawned(db: Arc<String>, names: Vec<u64>) -> io::Result<u64> {
+    {
+        let db = Arc::clone(&db);
+        spawn(async move { db.len() });
+    }
+    Ok(names.iter().map(|names| number(*names)).sum())
+}
+
+#[retry(clone(once))]
+pub fn called_once<F: FnOnce() -> u64 + Clone>(
+    once: F,
+    again: impl FnOnce() -> u64 + Copy,
+) -> Option<u64> {
+    Some(once() + again())
+}
+
+impl Job {
+    #[retry]
+    pub async fn run(self, times: u64) -> io::Result<()> {
+        send(format!("{} {}", number(self.id), number(times))).await?;
+        send(self.name.clone()).await
+    }
+}
+
+pub async fn block(connection: Lent<'_>, id: Id, names: Vec<u64>) -> io::Result<u32> {
+    let times = 4;
+    retrying!(name = "block", attempts = 3, async |cx| -> io::Result<u32> {
+        #[cfg(unix)]
+        number(times);
+        let inner = number(times);
+        number(inner);
+        number(u64::from(cx.number()));
+        for name in names.iter() {
+            number(*name);
+        }
+        read(connection, id).await
+    })
+    .await
+}

@@ -1,0 +1,46 @@
+use std::io;
+use std::sync::Arc;
+
+use retry_runtime::retry;
+
+struct Job {
+    name: String,
+}
+
+async fn send(body: String) -> io::Result<()> {
+    drop(body);
+    Ok(())
+}
+
+fn spawn(future: impl Future) {
+    drop(future);
+}
+
+#[retry(attempts = 3)]
+async fn notify(db: Arc<String>) -> io::Result<()> {
+    spawn(async move { println!("{db}") });
+    Ok(())
+}
+
+#[retry(attempts = 3)]
+async fn run(job: Job) -> io::Result<()> {
+    send(job.name).await
+}
+
+#[retry(attempts = 3)]
+async fn all(names: Vec<String>) -> io::Result<()> {
+    for name in names {
+        send(name).await?;
+    }
+    Ok(())
+}
+
+#[retry(attempts = 3)]
+fn call<F>(f: F) -> io::Result<()>
+where
+    F: FnOnce() -> io::Result<()>,
+{
+    f()
+}
+
+fn main() {}

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_section_tells_the_policy_the_waits_and_the_longest_total() {
+    fn the_section_lists_the_policy_the_waits_and_the_longest_total() {
         let (lines, _) = section_of(
             r#"attempts = 4, jitter = 0.5, budget = "5m""#,
             "/// Fetches.\npub async fn fetch() -> Option<u32> { None }",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_only_const_evaluation_knows_is_shown_as_it_was_written() {
+    fn a_policy_known_only_to_const_evaluation_is_shown_as_written() {
         let (lines, _) = section_of(
             "policy = config::HTTP, attempts = MANY, breaker = DB",
             "async fn fetch() -> Option<u32> { None }",
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn matchers_are_told_as_they_were_written() {
+    fn matchers_are_shown_as_written() {
         let (lines, _) = section_of(
             "retry_on = [network, when(E::is_busy), when(|_| true)], abort_on = [matches(E::Corrupt)]",
             "async fn fetch() -> Option<u32> { None }",

@@ -249,7 +249,7 @@ pub(crate) fn consumed(args: &Args, function: &Function, body: &Group) -> Vec<To
     }
     let may_move =
         |name: &Ident| owned.iter().any(|word| name == word) && !args.carry.contains(name);
-    function::consumed::consumed(&body.stream(), true, &may_move, &mut |place| found.push(place));
+    function::consumed::consumed(&body.stream(), &may_move, &mut |place| found.push(place));
     found
 }
 

@@ -1,14 +1,13 @@
 //! `retrying!(…)`: the loop around a block of a function instead of around all of it.
 
 use proc_macro2::{TokenStream, TokenTree};
-use syn::{Ident, ReturnType};
+use syn::ReturnType;
 
 use super::Expansion;
 use super::attempt::Captures;
 use crate::args::{Args, OnFailure, Syntax};
 use crate::function::Form;
 use crate::function::block::{self, Block};
-use crate::function::consumed::consumed;
 use crate::signature;
 use crate::tokens::errors::Errors;
 use crate::tokens::hygiene::{SpanRange, quote};
@@ -51,18 +50,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    let mut moved = Vec::new();
-    let is_variable = |name: &Ident| {
-        let is_lower = name.to_string().starts_with(char::is_lowercase);
-        is_lower && name != "self" && block.context.as_ref() != Some(name)
-    };
-    consumed(&block.body.stream(), false, &is_variable, &mut |place| {
-        // A field may be behind a reference, which is a mistake of its own.
-        if place.clone().into_iter().nth(1).is_none() {
-            moved.push(place);
-        }
-    });
-    block.with(&expansion.code(errors, &moved, &attempt))
+    block.with(&expansion.code(errors, &[], &attempt))
 }
 
 fn block_of(errors: Errors) -> TokenStream {

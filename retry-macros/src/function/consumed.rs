@@ -10,11 +10,9 @@ use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use crate::tokens::search::{any_token, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts and the `body` moves, as the body
-/// writes it: `name`, or `name.field`. A variable that is `captured` is searched for only if
-/// `may_move` knows the variables.
+/// writes it: `name`, or `name.field`.
 pub(crate) fn consumed(
     body: &TokenStream,
-    knows_variables: bool,
     may_move: &dyn Fn(&Ident) -> bool,
     found: &mut dyn FnMut(TokenStream),
 ) {
@@ -37,11 +35,11 @@ pub(crate) fn consumed(
     if let [.., TokenTree::Ident(_), TokenTree::Group(group)] = &last[..] {
         passed(group, &mut found);
     }
-    each(body.clone(), knows_variables, &mut found);
+    each(body.clone(), &mut found);
 }
 
 /// Calls `found` with each place that is moved as a whole.
-fn each(tokens: TokenStream, knows_variables: bool, found: &mut dyn FnMut(&[TokenTree])) {
+fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         let TokenTree::Group(group) = token else { continue };
@@ -49,7 +47,7 @@ fn each(tokens: TokenStream, knows_variables: bool, found: &mut dyn FnMut(&[Toke
         let is_opaque = is_punct(before, '!') || is_punct(before, '#');
         match group.delimiter() {
             Delimiter::Parenthesis if calls(before) => passed(group, found),
-            Delimiter::Brace if knows_variables && is_moved_into(&tokens[..at]) => {
+            Delimiter::Brace if is_moved_into(&tokens[..at]) => {
                 captured(group.stream(), found);
             }
             // `for item in items { … }`
@@ -59,7 +57,7 @@ fn each(tokens: TokenStream, knows_variables: bool, found: &mut dyn FnMut(&[Toke
             _ => {}
         }
         if !is_opaque {
-            each(group.stream(), knows_variables, found);
+            each(group.stream(), found);
         }
     }
 }

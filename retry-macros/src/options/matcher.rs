@@ -199,7 +199,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     let matcher = match word.as_str() {
         "pattern" => pattern(&content)?,
         "matches" => Matcher::Matches {
-            pattern: pattern_of_error(&content)?,
+            pattern: Pat::parse_multi_with_leading_vert(&content)?,
             guard: if content.peek(Token![if]) {
                 content.parse::<Token![if]>()?;
                 Some(content.parse()?)
@@ -233,23 +233,6 @@ fn predicate(expr: Expr) -> syn::Result<Expr> {
         token_text(&expr)
     );
     Err(syn::Error::new_spanned(expr, message))
-}
-
-/// Parses the pattern in `matches(…)`.
-fn pattern_of_error(input: ParseStream) -> syn::Result<Pat> {
-    let pattern = Pat::parse_multi_with_leading_vert(input)?;
-    if let Pat::Path(path) = &pattern {
-        let mut segments = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
-        if let (Some(last), Some("ErrorKind")) = (segments.next(), segments.next().as_deref()) {
-            let written = token_text(&pattern);
-            let message = format!(
-                "`matches` compares the error itself, not its kind: {}",
-                compare_kind(&written, &last)
-            );
-            return Err(syn::Error::new_spanned(pattern, message));
-        }
-    }
-    Ok(pattern)
 }
 
 /// The way to match the kind of an `io::Error`, which is not the error itself.

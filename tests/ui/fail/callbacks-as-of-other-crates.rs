@@ -7,11 +7,6 @@ async fn notify() -> io::Result<u32> {
     Ok(7)
 }
 
-#[retry(retry_on = [matches(io::ErrorKind::TimedOut)])]
-async fn of_kind() -> io::Result<u32> {
-    Ok(7)
-}
-
 #[retry(on_failure = default)]
 async fn zero() -> io::Result<u32> {
     Ok(7)

@@ -310,7 +310,7 @@ fn job() {
 }
 
 #[test]
-fn the_pictures_of_the_guide_are_those_that_their_program_draws() {
+fn the_pictures_of_the_guide_match_their_program() {
     let drawn = tempfile::tempdir().expect("a folder");
     let status = Command::new(path_of("pictures")).arg(drawn.path()).status();
     assert!(status.expect("it runs").success());

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_that_are_known_in_their_place() {
+    fn foreign_words_are_recognised_by_position() {
         assert_eq!(word_here("ignore", &["stop", "continue", "fallback"]), Some("continue"));
         assert_eq!(word_here("Ignore", &["dlq", "retry", "skip", "stop"]), Some("skip"));
         assert_eq!(word_here("ignore", &["fixed", "linear"]), None);

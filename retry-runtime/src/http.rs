@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_and_size_are_those_of_status_and_wait() {
+    fn equality_and_size_depend_on_status_and_wait_only() {
         let bare = StatusError::new(StatusCode::BAD_GATEWAY, None);
         let full = bare.clone().with_body("no disk");
         let hash = |error: &StatusError| {

@@ -181,7 +181,7 @@ async fn compressed_body_is_not_read() {
 
 #[cfg(not(feature = "any-runtime"))]
 #[test]
-fn without_a_timer_only_what_has_arrived_is_read() {
+fn without_a_timer_only_received_data_is_read() {
     use std::task::Waker;
 
     let mut checked = std::pin::pin!(check_body(busy([data("slow"), Step::Hang])));
@@ -260,7 +260,7 @@ async fn by_its_body(api: &Api) -> Result<(), StatusError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn used_up_quota_is_no_rate_limit() {
+async fn used_up_quota_is_not_a_rate_limit() {
     let api = Api::new(429, QUOTA);
     let error = transient(&api).await.unwrap_err();
     assert_eq!((error.reason(), api.calls()), (Reason::NotRetryable, 1));
@@ -356,7 +356,7 @@ async fn body_is_seen_by_predicates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_of_a_body_are_no_evidence() {
+async fn text_of_a_body_does_not_classify() {
     /// Passes on all that it holds, but neither its type nor its class.
     #[derive(Debug)]
     struct Opaque(StatusError);

@@ -68,7 +68,7 @@ impl std::fmt::Display for Derived {
 impl Error for Derived {}
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_not_to_be_called_again_is_not_called_again() {
+async fn a_negative_pushback_ends_the_retries() {
     #[retry(retry_on = [transient])]
     async fn listed(server: &Server, pushback: &'static str) -> Result<u32, RetryError<Status>> {
         server.call(pushback)
@@ -139,7 +139,7 @@ async fn a_server_that_asks_not_to_be_called_again_is_not_called_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_program_rules_is_above_the_server() {
+async fn retry_after_of_the_program_overrides_the_server() {
     fn call(server: &Server, cx: &Attempt) -> Result<u32, Status> {
         cx.retry_after(ms(50));
         server.call("-1")

@@ -65,7 +65,7 @@ async fn page(script: &Script) -> Result<&'static str, StatusError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_wait_is_as_long_as_the_server_asks() {
+async fn each_wait_follows_retry_after() {
     let (script, start) = (busy_then_limited(), Instant::now());
     assert_eq!(page(&script).await, Ok("body"));
     // The second, a date of 1999, is a wait: what counts is the clock of the server. It is
@@ -74,7 +74,7 @@ async fn each_wait_is_as_long_as_the_server_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_word_of_the_server_the_curve_holds() {
+async fn without_a_retry_after_the_backoff_applies() {
     let (script, start) =
         (Script::new(&[(503, &[]), (503, &[("Retry-After", "soon")])]), Instant::now());
     assert_eq!(page(&script).await, Ok("body"));
@@ -94,7 +94,7 @@ async fn a_wait_of_zero_and_a_date_that_has_passed_leave_the_curve() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_point_in_time_is_no_number_of_seconds() {
+async fn a_timestamp_is_not_a_number_of_seconds() {
     const DATE: (&str, &str) = ("Date", "Wed, 01 Jan 2025 00:00:00 GMT");
 
     // The second is the same point in milliseconds.
@@ -108,7 +108,7 @@ async fn a_point_in_time_is_no_number_of_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_matcher_names_is_not_retried() {
+async fn failures_that_no_matcher_names_are_not_retried() {
     let script = Script::new(&[(404, &[("Retry-After", "1")])]);
     let error = page(&script).await.unwrap_err();
     assert_eq!(error, StatusError::new(StatusCode::NOT_FOUND, Some(secs(1))));
@@ -116,7 +116,7 @@ async fn what_no_matcher_names_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_beyond_all_measure_does_not_overflow() {
+async fn an_extreme_wait_does_not_overflow() {
     #[retry(attempts = 3, budget = budget, max_retry_after = unlimited, retry_on = [server_error])]
     async fn patient(
         script: &Script,
@@ -253,7 +253,7 @@ async fn an_enum_of_ones_own_hands_the_question_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_option_goes_before_what_the_error_says() {
+async fn the_option_overrides_the_wait_of_the_error() {
     #[retry(
         attempts = 3,
         retry_on = [server_error, rate_limit],
@@ -277,7 +277,7 @@ async fn a_retrier_finds_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_of_reqwest_are_checked_likewise() {
+async fn responses_of_reqwest_are_checked_too() {
     #[retry(attempts = 3, retry_on = [network, server_error, rate_limit])]
     async fn get(script: &Script) -> Result<String, BoxError> {
         let response = check(reqwest::Response::from(script.answer()))?;
@@ -292,7 +292,7 @@ async fn answers_of_reqwest_are_checked_likewise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_on_loopback_gets_the_time_it_asks_for() {
+async fn retry_after_of_a_real_server_is_obeyed() {
     fn told(event: &RetryEvent<'_, BoxError>) {
         assert_eq!(event.error().unwrap().to_string(), "503 Service Unavailable at /, asks for 3s");
     }
@@ -311,7 +311,7 @@ async fn a_server_on_loopback_gets_the_time_it_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_answer_at_all_is_a_network_failure() {
+async fn a_missing_response_is_a_network_failure() {
     #[retry(attempts = 2, retry_on = [network])]
     async fn get(url: &str) -> Result<(), RetryError<BoxError>> {
         let client = reqwest::Client::builder().no_proxy().build()?;

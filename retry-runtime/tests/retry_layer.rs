@@ -295,7 +295,7 @@ async fn the_timeout_cuts_off_an_attempt_and_its_wait_for_readiness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_ends_the_call_before_a_wait_that_leads_nowhere() {
+async fn a_deadline_ends_the_call_before_a_useless_wait() {
     let shop = Shop::with([Fails("busy"); 9]);
     let books = Arc::clone(&shop.books);
     let policy = Policy::new().attempts(9).deadline(secs(5));
@@ -379,7 +379,7 @@ async fn the_matchers_judge_the_errors_of_the_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listeners_and_hints_of_the_retrier_are_asked() {
+async fn listeners_and_hints_of_the_retrier_are_called() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
     let retrier = Retrier::new(Policy::new().attempts(4))
@@ -404,7 +404,7 @@ async fn listeners_and_hints_of_the_retrier_are_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_is_no_failure_unless_the_layer_is_told() {
+async fn a_response_is_a_failure_only_if_configured() {
     let shop = Shop::with([Says(503)]);
     let books = Arc::clone(&shop.books);
     let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
@@ -432,7 +432,7 @@ async fn responses_are_matched_as_errors_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_that_asks_for_too_long_a_wait_is_returned_at_once() {
+async fn a_response_with_too_long_a_retry_after_is_returned_immediately() {
     let policy = Policy::new().max_retry_after(secs(60));
     let retrier = Retrier::new(policy).name("layer.ceiling");
     let retrier =
@@ -567,7 +567,7 @@ async fn a_response_that_no_end_needs_is_dropped_before_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn responses_can_be_picked_whatever_the_list_says() {
+async fn responses_can_be_selected_regardless_of_the_matchers() {
     let retrier = Retrier::new(Policy::new()).retry_on([network]);
     let shop = Shop::with([Says(202), Says(202)]);
     let books = Arc::clone(&shop.books);
@@ -579,7 +579,7 @@ async fn responses_can_be_picked_whatever_the_list_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_a_clone_is_sent_once_and_the_breaker_hears_of_it() {
+async fn a_request_without_a_clone_is_sent_once_and_recorded_by_the_breaker() {
     let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new().failure_threshold(2)));
     let shop = Shop::with([Fails("busy"); 9]);
     let books = Arc::clone(&shop.books);
@@ -608,7 +608,7 @@ async fn a_request_that_cannot_be_cloned_any_more_is_not_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nor_is_it_after_a_timeout() {
+async fn a_request_that_cannot_be_cloned_is_not_sent_again_after_a_timeout() {
     let clones = AtomicUsize::new(0);
     let shop = Shop::with([Fails("busy"), Hangs, Sells]);
     let books = Arc::clone(&shop.books);
@@ -624,7 +624,7 @@ async fn nor_is_it_after_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_runs_on_any_thread_and_is_as_long_as_it_must_be() {
+async fn a_call_is_send_and_as_small_as_possible() {
     let shop = Shop::with([Fails("busy"); 9]);
     let books = Arc::clone(&shop.books);
     let policy = Policy::new().unlimited().budget(secs(20));
@@ -660,7 +660,7 @@ async fn no_slot_of_the_service_is_held_during_a_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_stacks_with_services_whose_errors_are_boxes() {
+async fn the_layer_stacks_with_services_whose_errors_are_boxed() {
     type Boxed = BoxCloneSyncService<&'static str, &'static str, BoxError>;
 
     let calls = Arc::new(AtomicUsize::new(0));
@@ -711,7 +711,7 @@ async fn layers_can_be_made_of_one_another() {
 }
 
 #[test]
-fn layers_and_services_show_what_they_are() {
+fn layers_and_services_have_debug_output() {
     let layer: RetryLayer = RetryLayer::new(Retrier::new(Policy::new()).name("shop"));
     assert!(format!("{layer:?}").starts_with("RetryLayer { retrier: Retrier { name: \"shop\""));
     let service: RetryService<u8> = layer.layer(7);
@@ -758,7 +758,7 @@ async fn a_server_on_loopback_that_does_not_recover_has_the_last_word() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_on_loopback_is_a_network_failure() {
+async fn a_closed_port_on_loopback_is_a_network_failure() {
     let address = support::NOWHERE;
     let client = hyper_client();
     for (matcher, attempts) in [(network, 3), (server_error, 1)] {
@@ -830,7 +830,7 @@ async fn a_request_that_can_be_cloned_is_hedged_on_a_clone_of_the_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hedge_whose_clone_is_not_ready_leaves_its_retries_to_the_first_attempt() {
+async fn an_unready_hedge_leaves_retries_to_the_first_attempt() {
     static BREAKER: CircuitBreaker = CircuitBreaker::new("shop", BreakerConfig::new());
     static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new());
     for clone in [Ok(secs(60)), Err("gone")] {
@@ -849,7 +849,7 @@ async fn a_hedge_whose_clone_is_not_ready_leaves_its_retries_to_the_first_attemp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hedge_whose_clone_is_not_ready_holds_no_permit() {
+async fn an_unready_hedge_holds_no_permit() {
     let config = BreakerConfig::new()
         .failure_threshold(1)
         .timeout(secs(1))

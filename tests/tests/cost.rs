@@ -77,7 +77,7 @@ async fn hedged(id: u64) -> Result<u64, Error> {
 }
 
 #[test]
-fn a_layer_costs_a_success_no_allocation_but_what_its_protection_needs() {
+fn a_layer_allocates_on_success_only_for_its_protection() {
     let inner = tower::service_fn(|id: u64| std::future::ready(Ok::<u64, Error>(id)));
     let plain = RetryLayer::new(Retrier::new(HTTP).history(5));
     let mut plain = tower::Layer::layer(&plain, inner);
@@ -143,7 +143,7 @@ impl Client {
 }
 
 #[test]
-fn a_call_holds_what_it_read_and_leaves_a_field_where_it_is() {
+fn a_call_holds_evaluated_values_and_borrows_fields() {
     let client = Client { policy: HTTP, retries: 4 };
     let plain = size_of_val(&client.plain(1));
     assert_eq!(size_of_val(&client.by_field(1)), plain);

@@ -46,7 +46,7 @@ fn nothing_is_lost_and_everything_is_counted() {
 }
 
 #[test]
-fn nor_on_threads() {
+fn nothing_is_lost_on_threads() {
     let _alone = ALONE.lock();
     soak(Plan { seed: 7, rounds: 2, tasks: 500, threads: Some(4), lasts: None });
 }

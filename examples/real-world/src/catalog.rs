@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_second_builds_on_what_is_there() {
+    async fn a_conflicting_commit_is_rebuilt_on_the_new_head() {
         let conflict = [Gives(1), Fails(CommitError::Conflict)];
         let with_end = |end: [Answer<_, _>; 2]| [conflict.clone(), end].concat();
         let scripts: [(Vec<Answer<_, _>>, Option<Duration>, u128); 5] = [

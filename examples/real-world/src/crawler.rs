@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_host_that_is_down_is_left_alone_and_others_are_not() {
+    async fn a_failing_host_is_not_called_and_others_are() {
         let fails = || Fails(ApiError::status(503));
         let page = || Gives("page".to_owned());
         let script = || {

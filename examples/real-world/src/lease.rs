@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_asks_until_it_has_it_or_the_patience_ends() {
+    async fn polls_until_it_has_the_lease_or_the_time_is_up() {
         let scripts: [(&[Answer<_, _>], &[u128]); 3] = [
             (&[Gives(Lease(7))], &[0]),
             (&[Fails(()), Fails(()), Gives(Lease(7))], &[0, 250, 500]),

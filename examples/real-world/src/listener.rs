@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_connects_again_for_ever_and_begins_anew_after_a_notification() {
+    async fn reconnects_without_limit_and_resets_the_backoff_after_a_notification() {
         let gives = |text: &str| Gives(text.to_owned());
         let lost = || Fails(ErrorKind::ConnectionReset);
         let refused = || Fails(ErrorKind::ConnectionRefused);

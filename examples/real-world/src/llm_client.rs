@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_waits_as_long_as_the_server_asks_and_tells_how_it_ended() {
+    async fn obeys_retry_after_and_reports_the_result() {
         let limited = ApiError::Status { code: 429, retry_after: Some(ms(20_000)) };
         let overloaded = Fails(ApiError::status(529));
         let scripts: [(&[Answer<_, _>], &[u128]); 4] = [

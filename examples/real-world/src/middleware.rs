@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn its_user_says_what_is_tried_again() {
+    async fn the_user_chooses_which_failures_are_retried() {
         let gives = || Gives("one".to_owned());
         let limited = Fails(ApiError::Status { code: 429, retry_after: Some(ms(1_000)) });
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_sent_is_not_sent_again() {
+    async fn a_sent_request_is_not_repeated() {
         let script = [
             Gives(String::new()),
             Fails(ApiError::status(404)),

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_asks_until_it_is_done_or_the_patience_ends() {
+    async fn polls_until_the_export_is_done_or_the_time_is_up() {
         use Export::{Done, Running};
 
         let lost = || Fails(ApiError::Connection(ErrorKind::ConnectionReset));

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_who_holds_the_file_open() {
+    fn retries_while_another_process_holds_the_file() {
         let held = || Fails(ErrorKind::PermissionDenied);
         let scripts: [(&[Answer<_, _>], u128); 4] = [
             (&[Gives(())], 0),

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_replica_that_does_not_answer_costs_the_patience_and_no_more() {
+    async fn an_unresponsive_replica_costs_its_timeout_only() {
         let gives = |text: &str| Gives(text.to_owned());
         let busy = || Fails(ApiError::status(503));
         let scripts: [[&[Answer<_, _>]; 2]; 5] = [

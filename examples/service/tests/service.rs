@@ -26,7 +26,7 @@ async fn a_visitor_gets_the_rate_of_an_upstream_that_recovers() {
 }
 
 #[tokio::test]
-async fn a_currency_that_nobody_knows_is_asked_for_once() {
+async fn an_unknown_currency_is_requested_once() {
     let scene = scene([("XXX", &[MISSING])]).await;
     assert!(matches!(scene.service.rate("XXX").await, Err(RateError::Unknown(_))));
     assert_eq!(scene.retries.attempts("upstream.rate").len(), 1);
@@ -78,7 +78,7 @@ async fn a_locked_database_is_tried_again() {
 
 /// The waits of a job are kept in its store, so this one takes the second that the upstream asks for.
 #[tokio::test]
-async fn the_job_keeps_what_it_could_not_refresh() {
+async fn the_job_keeps_currencies_that_failed_to_refresh_as_dead_letters() {
     let scene = scene([("EUR", &[BUSY, OK]), ("XXX", &[MISSING])]).await;
     let currencies = ["EUR", "USD", "XXX"].map(str::to_owned).to_vec();
     let report = refresh(Arc::clone(&scene.service), currencies).await.unwrap();

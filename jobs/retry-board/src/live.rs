@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_looks_while_nobody_watches() {
+    async fn the_store_is_not_polled_without_subscribers() {
         let watched = watched();
         let events = watch(&watched.live, &["jobs"]);
         sleep(Duration::from_secs(1)).await;
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_never_reads_keeps_no_look_alive_and_is_dropped() {
+    async fn a_client_that_never_reads_is_disconnected_and_stops_polling() {
         let watched = watched();
         let mut stuck = Box::pin(watch(&watched.live, &["jobs"]));
         assert_eq!(word(&stuck.next().await.unwrap()), "hello");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_hears_of_changes_of_trouble_and_of_its_end() {
+    async fn a_subscriber_receives_changes_errors_and_the_end() {
         let watched = watched();
         let mut events = Box::pin(watch(&watched.live, &["jobs"]));
         assert_eq!(word(&events.next().await.unwrap()), "hello");

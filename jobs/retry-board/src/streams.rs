@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_fewer_streams_than_connections_whoever_opens_them() {
+    fn streams_are_limited_below_the_number_of_connections() {
         let streams = Arc::<Streams>::default();
         let held: Vec<_> = (0..1_000)
             .filter_map(|number| streams.open(Some(visitor(&format!("{}", number % 9)))))

@@ -99,7 +99,7 @@ gives up after attempt 3: another wait of 1s does not fit into the budget of 2s
     }
 
     #[test]
-    fn a_budget_that_may_end_it_earlier_says_so() {
+    fn a_budget_that_may_end_the_call_earlier_is_explained() {
         let shown =
             text(&Policy::new().attempts(5).jitter(Jitter::Full).budget(S(8)), 60).join("\n");
         assert!(
@@ -117,7 +117,7 @@ gives up after attempt 3: another wait of 1s does not fit into the budget of 2s
     }
 
     #[test]
-    fn the_ends_of_numbers_are_no_panic() {
+    fn extreme_numbers_do_not_panic() {
         let huge = Policy::new()
             .attempts(u32::MAX)
             .initial_delay(Duration::MAX)

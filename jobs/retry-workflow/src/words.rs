@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_told_until_when() {
+    fn a_wait_is_reported_with_its_end() {
         let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         let until = now + Duration::from_secs(90);
         assert_eq!(in_a_while(until, now), "2026-11-21 08:01:30Z, in 1m 30s");

@@ -27,7 +27,7 @@ async fn with_suspect() -> MemoryStore {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspect_waits_until_its_worker_has_lived_for_five_seconds_and_says_so() {
+async fn a_suspect_waits_until_its_worker_is_five_seconds_old() {
     let _one = ONE.lock().await;
     let waits = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&waits);

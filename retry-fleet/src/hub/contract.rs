@@ -59,7 +59,7 @@ macro_rules! hub_contract {
             one_of_many_probes
             everybody_sees_all_records
             a_bucket_is_full_at_first
-            no_more_is_lent_than_there_is
+            no_more_than_the_available_tokens_is_lent
             what_is_returned_is_lent_again
             a_grant_whose_answer_was_lost_comes_back
             a_lease_ends_and_leaves_a_floor
@@ -343,7 +343,7 @@ pub async fn a_bucket_is_full_at_first(hub: &impl Hub) {
     assert_eq!((grant.left, grant.room, grant.members), (60.0, 0, 2));
 }
 
-pub async fn no_more_is_lent_than_there_is(hub: &impl Hub) {
+pub async fn no_more_than_the_available_tokens_is_lent(hub: &impl Hub) {
     let fleet = fleet();
     assert_eq!(lend(hub, &fleet, &ask("a", 1, 0, 70)).await.capacity, 70);
     let grant = lend(hub, &fleet, &ask("b", 1, 0, 70)).await;

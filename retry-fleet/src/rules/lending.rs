@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_lent_than_there_is() {
+    fn no_more_than_the_available_tokens_is_lent() {
         let grant = book(2, 30.0, 70).lend(&ask(0, 50));
         assert_eq!((grant.capacity, grant.tokens, grant.left), (30, 30, 0.0));
         assert!(grant.is_renewed);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_is_lent_empty_where_there_are_no_tokens() {
+    fn capacity_is_lent_empty_without_tokens() {
         let grant = book(2, 5.0, 0).lend(&ask(10, 40));
         assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 5, 0.0));
         assert_eq!(grant.room, 60);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_called_back_without_a_new_lease() {
+    fn held_capacity_is_recalled_without_a_new_lease() {
         let mut book = book(2, 0.0, 40);
         book.silent_floors = 40;
         let grant = book.lend(&ask(50, 50));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floors_are_together_no_more_than_the_capacity() {
+    fn the_sum_of_floors_does_not_exceed_the_capacity() {
         let mut book = book(3, 100.0, 0);
         assert_eq!(book.lend(&ask(0, 0)).floor, 33);
         book.floors = 80;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_granted_in_a_lost_answer_comes_back_once() {
+    fn tokens_granted_in_a_lost_response_return_once() {
         let mut book = book(2, 10.0, 0);
         book.last = LastGrant { seq: 4, tokens: 30, returned: 5 };
         let again = Ask { seq: 5, acknowledged: 3, returned: 7, lacks: 0, ..ask(0, 0) };
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn time_fills_the_part_that_is_lent_to_nobody() {
+    fn time_refills_the_part_that_is_not_lent() {
         let mut book = book(2, 0.0, 50);
         book.age = Duration::from_secs(2);
         let grant = book.lend(&Ask { refill_per_sec: 10.0, ..ask(0, 0) });

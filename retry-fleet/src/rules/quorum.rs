@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_those_who_call_opens_it() {
+    fn a_share_of_the_callers_opens_the_breaker() {
         assert!(opens(5, 10, 10) && opens(500, 1_000, 2_000));
         assert!(!opens(4, 10, 10) && !opens(499, 1_000, 2_000));
         assert!(Tally { callers: 10, openers: 7 }.is_quorum(0.7, 10), "7 of 10 is 0.7");

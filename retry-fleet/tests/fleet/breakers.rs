@@ -57,7 +57,7 @@ async fn it_opens_everywhere_within_a_second_of_the_quorum_and_closes_everywhere
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_bad_node_poisons_nobody() {
+async fn one_bad_node_does_not_affect_others() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let mut nodes = nodes(4, &hub, CONFIG, &backend, 100 * MILLI).await;
     let down = Backend::default();
@@ -80,7 +80,7 @@ async fn one_bad_node_poisons_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_call_it_does_not_count_and_is_told() {
+async fn members_that_do_not_call_do_not_count_and_are_informed() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(10, &hub, CONFIG, &backend, 100 * MILLI).await;
     for node in &nodes[3..] {
@@ -180,7 +180,7 @@ async fn until_admitted(node: &Node) -> retry_runtime::Permit<'_> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_calls_rarely_decides_alone_after_the_lease() {
+async fn a_member_that_calls_rarely_decides_alone_after_the_lease() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(2, &hub, CONFIG, &backend, 100 * MILLI).await;
     sleep(5 * SEC).await;
@@ -199,7 +199,7 @@ async fn who_calls_rarely_decides_alone_after_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forced_by_hand_stays_and_opens_nothing() {
+async fn a_breaker_forced_open_stays_open_and_opens_no_others() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(3, &hub, CONFIG, &backend, 100 * MILLI).await;
     sleep(2 * SEC).await;
@@ -216,7 +216,7 @@ async fn what_is_forced_by_hand_stays_and_opens_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newcomer_follows_what_holds() {
+async fn a_new_member_follows_the_current_state() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let mut nodes = nodes(3, &hub, CONFIG.timeout(60 * SEC), &backend, 100 * MILLI).await;
     sleep(2 * SEC).await;
@@ -228,7 +228,7 @@ async fn a_newcomer_follows_what_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_decides_alone_and_never_stays_open() {
+async fn a_disconnected_member_decides_alone_and_never_stays_open() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(5, &hub, CONFIG, &backend, 100 * MILLI).await;
     sleep(5 * SEC).await;
@@ -253,7 +253,7 @@ async fn who_is_cut_off_decides_alone_and_never_stays_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verdict_that_the_hub_did_not_hear_is_told_when_it_is_back() {
+async fn a_verdict_missed_by_the_hub_is_sent_once_it_is_back() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(3, &hub, CONFIG.success_threshold(1), &backend, 100 * MILLI).await;
     sleep(5 * SEC).await;
@@ -270,7 +270,7 @@ async fn a_verdict_that_the_hub_did_not_hear_is_told_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hung_probe_holds_the_others_up_no_longer_than_the_open_time() {
+async fn a_hung_probe_delays_others_at_most_for_the_open_time() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(3, &hub, CONFIG.success_threshold(1), &backend, 100 * MILLI).await;
     sleep(5 * SEC).await;
@@ -304,7 +304,7 @@ async fn a_hung_probe_holds_the_others_up_no_longer_than_the_open_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_hub_holds_no_call_up() {
+async fn a_slow_hub_does_not_delay_calls() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let wire = Wire::slow(&hub, 900 * MILLI);
     let _node = Node::on(wire, CONFIG, &backend, 100 * MILLI).await;
@@ -345,7 +345,7 @@ fn held(nodes: &[Node]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_one_members_server_asks_for_holds_all_members() {
+async fn a_retry_after_of_one_member_holds_all_members() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let mut nodes = nodes(10, &hub, HOLDING, &backend, 100 * MILLI).await;
     // Of other settings: one holds calls for 10 s at most, and one never.

@@ -152,13 +152,13 @@ async fn of_two_breakers_of_one_name_the_first_is_shared() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "`opens_at` is a share of the members: write one above 0 and at most 1")]
-async fn a_share_that_nobody_can_reach_is_refused() {
+async fn an_unreachable_share_is_refused() {
     let fleet = Fleet::join(MemoryHub::new(), "billing").await.unwrap();
     fleet.share(Arc::new(CircuitBreaker::new("db", BreakerConfig::new()))).opens_at(50.0);
 }
 
 #[test]
-fn a_member_that_has_left_leaves_nothing_behind() {
+fn a_departed_member_leaves_no_rows() {
     static DB: CircuitBreaker = CircuitBreaker::new("left", BreakerConfig::new());
     static API: RetryQuota = RetryQuota::new("left", QuotaConfig::new());
     let membership = || {

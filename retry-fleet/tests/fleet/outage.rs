@@ -12,7 +12,7 @@ use crate::support::{Backend, MILLI, SEC, Wire, count, nodes, until};
 const CONFIG: BreakerConfig = BreakerConfig::new().timeout(Duration::from_secs(5));
 
 #[tokio::test(start_paused = true)]
-async fn it_is_told_once_and_once_that_it_is_over() {
+async fn an_outage_and_its_end_are_reported_once() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let nodes = nodes(1, &hub, CONFIG, &backend, 100 * MILLI).await;
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -39,7 +39,7 @@ async fn it_is_told_once_and_once_that_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_joins_during_one_is_told_so() {
+async fn a_member_that_joins_during_an_outage_is_informed() {
     let wire = Wire::new(&MemoryHub::new());
     wire.cut();
     let fleet = Fleet::join(wire.clone(), "billing").await.unwrap();

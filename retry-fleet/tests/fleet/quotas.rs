@@ -72,7 +72,7 @@ async fn alone_it_has_the_whole_bucket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_is_dealt_out_and_who_needs_more_borrows_it() {
+async fn half_is_dealt_out_and_busy_members_borrow_more() {
     let hub = MemoryHub::new();
     let all = borrowers(10, &hub, CONFIG).await;
     watch(&hub, &all, 15 * SEC, || {}).await;
@@ -87,7 +87,7 @@ async fn half_is_dealt_out_and_who_needs_more_borrows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_together_spend_no_more_than_one_bucket() {
+async fn all_members_together_spend_at_most_one_bucket() {
     let hub = MemoryHub::new();
     let all = borrowers(20, &hub, CONFIG).await;
     sleep(10 * SEC).await;
@@ -122,7 +122,7 @@ async fn time_fills_it_at_one_rate_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
+async fn a_disconnected_member_keeps_only_its_floor() {
     let hub = MemoryHub::new();
     let all = borrowers(4, &hub, CONFIG).await;
     // The first members had larger floors; with each renewal, they pass some on to the others.
@@ -168,7 +168,7 @@ async fn without_the_hub_each_has_its_floor_and_it_heals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_dies_holds_its_floor_for_a_minute() {
+async fn a_dead_member_holds_its_floor_for_a_minute() {
     let hub = MemoryHub::new();
     let mut all = borrowers(4, &hub, CONFIG).await;
     sleep(5 * SEC).await;
@@ -203,7 +203,7 @@ async fn before_the_first_contact_it_is_a_bucket_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hub_that_refuses_to_lend_refills_nothing() {
+async fn a_hub_that_refuses_to_lend_does_not_refill() {
     let hub = MemoryHub::new();
     let wire = Wire::new(&hub);
     wire.refuse_to_lend();
@@ -220,7 +220,7 @@ async fn a_hub_that_refuses_to_lend_refills_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_whose_grant_was_lost_on_the_way_are_granted_again() {
+async fn tokens_of_a_lost_grant_are_granted_again() {
     let hub = MemoryHub::new();
     let wire = Wire::new(&hub);
     wire.lose_answers(1);
@@ -233,7 +233,7 @@ async fn tokens_whose_grant_was_lost_on_the_way_are_granted_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_whose_answers_are_lost_again_and_again_lose_no_tokens() {
+async fn members_with_repeatedly_lost_responses_lose_no_tokens() {
     for offset in 0..4_u64 {
         let hub = MemoryHub::new();
         let all = borrowers(20, &hub, CONFIG).await;
@@ -261,7 +261,7 @@ async fn members_whose_answers_are_lost_again_and_again_lose_no_tokens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_for_longer_than_the_hub_remembers_keeps_no_more_than_its_floor() {
+async fn a_member_forgotten_by_the_hub_keeps_only_its_floor() {
     let hub = MemoryHub::new();
     let mut all = borrowers(1, &hub, CONFIG).await;
     sleep(5 * SEC).await;

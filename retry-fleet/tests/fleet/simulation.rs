@@ -136,7 +136,7 @@ async fn outage(is_shared: bool) -> Outage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_total_outage_all_open_soon_and_hardly_anybody_calls() {
+async fn in_a_total_outage_all_members_open_soon_and_few_calls_are_made() {
     let (shared, alone) = (outage(true).await, outage(false).await);
     for (name, Outage { opened, closed, calls, later_calls, requests }) in
         [("shared", &shared), ("alone", &alone)]
@@ -159,7 +159,7 @@ async fn in_a_total_outage_all_open_soon_and_hardly_anybody_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_that_are_cut_off_decide_alone_and_heal() {
+async fn disconnected_members_decide_alone_and_recover() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let processes = start(&hub, true, |_| backend.clone()).await;
     sleep(5 * SEC).await;
@@ -230,7 +230,7 @@ async fn bad_nodes_open_their_own_and_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_of_all_in_an_outage_goes_on_where_it_was() {
+async fn a_restart_of_all_members_in_an_outage_continues_the_state() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let processes = start(&hub, true, |_| backend.clone()).await;
     sleep(5 * SEC).await;

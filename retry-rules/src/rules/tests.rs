@@ -16,7 +16,7 @@ use crate::policy::{Attempts, Policy};
 use crate::quota::QuotaConfig;
 
 #[test]
-fn every_rule_says_whom_to_blame_and_what_to_write() {
+fn every_rule_names_its_fields_and_the_cure() {
     for rule in Rule::ALL {
         assert!(!rule.fields().is_empty(), "{rule:?}");
         assert!(rule.message().len() > 40, "{rule:?}");
@@ -34,7 +34,7 @@ fn a_set_keeps_each_field_and_each_rule_apart() {
 }
 
 #[test]
-fn a_constant_and_its_parts_say_the_same() {
+fn a_constant_equals_its_parts() {
     for rule in Rule::ALL {
         assert_eq!(rule.message(), rule.worded(Style::Attribute).to_string(), "{rule:?}");
     }
@@ -96,7 +96,7 @@ fn each_style_spells_settings_in_its_own_way() {
 }
 
 #[test]
-fn what_a_complaint_calls_a_default_is_one() {
+fn defaults_named_in_messages_are_the_real_ones() {
     fn seconds(time: Duration) -> String {
         format!("{}s", time.as_secs())
     }
@@ -142,7 +142,7 @@ fn the_defaults_keep_all_rules() {
 }
 
 #[test]
-fn a_budget_that_no_wait_uses_up_is_no_bound() {
+fn a_budget_that_no_wait_uses_up_is_not_a_bound() {
     let budget = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
     let at_once = budget.initial_delay(Duration::ZERO);
     let broken = |policy: Policy| policy.validate().err().map(|invalid| invalid.broken());
@@ -291,7 +291,7 @@ fn the_curve_begins_after_a_first_delay() {
 }
 
 #[test]
-fn a_single_attempt_beside_a_shared_policys_backoff_is_no_mistake() {
+fn a_single_attempt_beside_a_shared_policys_backoff_is_accepted() {
     // Turns off the retries of a shared policy: only settings written here count as useless.
     let once = Policy::new().backoff(Backoff::Fixed).attempts(1);
     assert_eq!(once.get_attempts(), Attempts::Limited(1));
@@ -338,7 +338,7 @@ fn a_window_is_of_one_kind() {
 }
 
 #[test]
-fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
+fn an_invalid_policy_is_corrected() {
     let s = Duration::from_secs;
     let new = Policy::new;
     let base = |base| new().backoff(Backoff::Exponential { base });
@@ -437,7 +437,7 @@ fn unlimited_attempts_from_zero_have_an_end_as_well() {
 }
 
 #[test]
-fn what_is_written_in_vain_is_obeyed_in_silence() {
+fn ineffective_settings_are_accepted_at_runtime() {
     let all = Fields::from_slice(Field::ALL);
     let delays = const { &[Duration::from_secs(1), Duration::from_secs(2)] };
     for policy in [
@@ -478,7 +478,7 @@ fn a_ceiling_of_zero_is_corrected_in_the_words_of_each_style() {
 }
 
 #[test]
-fn a_complaint_is_read_wherever_it_is_printed() {
+fn debug_output_of_an_error_has_its_message() {
     let invalid = Policy::new().attempts(0).validate().unwrap_err();
     assert_eq!(format!("{invalid:?}"), format!("Invalid({invalid})"));
 }

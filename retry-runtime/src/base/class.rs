@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn connect_is_completed_and_nothing_else_is() {
+    fn only_connect_is_completed() {
         assert!(Class::CONNECT.completed() == Class::NETWORK | Class::CONNECT);
         for (class, _) in Class::NAMES {
             assert!(class.completed() == class && class.without_connect() == class);

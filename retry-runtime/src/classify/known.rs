@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn io_errors_are_known_by_their_kind() {
+    fn io_errors_are_classified_by_their_kind() {
         use io::ErrorKind as Kind;
 
         for (kind, expected) in [
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_io_error_that_says_nothing_leaves_the_word_to_what_it_holds() {
+    fn an_unspecific_io_error_is_classified_by_its_source() {
         assert_eq!(class(io::Error::other(elapsed())), Class::TIMEOUT);
         assert_eq!(class(io::Error::other("HTTP 500")), Class::SERVER_ERROR);
         let lookup = io::Error::other("failed to lookup address information");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_known_type_the_innermost_text_that_says_anything_decides() {
+    fn without_a_known_type_the_innermost_meaningful_text_decides() {
         let middle = Wrapper("HTTP 500", "operation timed out".into());
         assert_eq!(class(Wrapper("while paying", middle.into())), Class::TIMEOUT);
         let mute = Wrapper("HTTP 500", "no tax rate".into());
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_do_not_hide_what_they_hold() {
+    fn pointers_are_transparent_to_classification() {
         let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
         assert_eq!(class(Box::new(reset())), Class::NETWORK);
         assert_eq!(class(Arc::new(reset())), Class::NETWORK);

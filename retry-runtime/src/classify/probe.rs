@@ -513,13 +513,13 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_classifies_itself_needs_no_more_than_a_text() {
+    fn an_error_that_classifies_itself_only_needs_a_text() {
         let class = Class::NETWORK;
         assert_eq!(class!(&OnlyClassify(&class)), Class::NETWORK);
     }
 
     #[test]
-    fn an_error_that_does_not_classify_itself_knows_no_wait() {
+    fn an_error_that_does_not_classify_itself_has_no_wait() {
         assert_eq!(probe!(lenient __probe &reset()).classifier.hint(), None);
     }
 
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_nothing_if_nobody_insists() {
+    fn a_mute_error_is_unclassified_if_leniently_probed() {
         assert_eq!(probe!(lenient __probe &Mute).classifier.class(), Class::empty());
         assert!(!probe!(lenient __view &Mute).any_text(|_| true));
         assert_eq!(probe!(lenient __probe &()).classifier.class(), Class::empty());

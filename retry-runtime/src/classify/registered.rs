@@ -127,7 +127,7 @@ mod tests {
     impl Error for Outer {}
 
     #[test]
-    fn a_rule_may_classify_what_it_finds_and_register_others() {
+    fn a_rule_may_classify_other_errors_and_register_rules() {
         register(|error: &Outer| {
             register(|_: &fmt::Error| None);
             Some(classify::error(&error.0))

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conflicts_are_what_the_whole_transaction_may_cure() {
+    fn conflicts_are_cured_by_repeating_the_transaction() {
         for code in ["40001", "40P01", "55P03"] {
             assert_eq!(sqlstate(code), Some(Class::CONFLICT), "{code}");
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_says_nothing_leaves_it_to_the_text() {
+    fn an_unspecific_sqlstate_is_classified_by_text() {
         for code in ["00000", "01000", "02000", "HY000", "08P01", "", "4"] {
             assert_eq!(sqlstate(code), None, "{code:?}");
         }

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_seconds_are_digits_and_nothing_else() {
+    fn whole_seconds_are_only_digits() {
         for (value, expected) in [
             ("0", Some(0)),
             ("120", Some(120)),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_has_passed_asks_for_no_time() {
+    fn a_past_date_is_a_wait_of_zero() {
         let value = "Fri, 31 Dec 1999 23:59:59 GMT";
         assert_eq!(parse(value, at(946_684_799)), Some(Duration::ZERO));
         assert_eq!(parse(value, at(1_900_000_000)), Some(Duration::ZERO));
@@ -368,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_text_says_nothing() {
+    fn a_value_that_is_not_text_is_ignored() {
         let mut asked = HeaderMap::new();
         asked.insert(RETRY_AFTER, http::HeaderValue::from_bytes(b"\xff3").unwrap());
         assert_eq!(from_headers(&asked), None);
     }
 
     #[test]
-    fn of_several_values_the_first_that_asks_for_a_wait_counts() {
+    fn the_first_of_several_values_with_a_wait_counts() {
         let asked = headers(&[(RETRY_AFTER, "3"), (RETRY_AFTER, "9")]);
         assert_eq!(from_headers(&asked), Some(SECOND * 3));
         let asked = headers(&[(RETRY_AFTER, "0"), (RETRY_AFTER, "later"), (RETRY_AFTER, "9")]);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_measure_is_a_wait_and_no_point_in_time() {
+    fn a_huge_number_is_a_wait_and_not_a_timestamp() {
         let beyond = "99999999999999999999";
         assert_eq!(parse(beyond, at(1_735_689_600)), Some(Duration::from_secs(u64::MAX)));
         for name in ["retry-after", "retry-after-ms", "x-amz-retry-after"] {
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_no_wait_while_something_is_left() {
+    fn a_reset_is_ignored_while_the_limit_is_not_used_up() {
         for pairs in [
             vec![("x-ratelimit-remaining", "12"), ("x-ratelimit-reset", "30")],
             vec![("x-ratelimit-remaining", "12"), ("x-ratelimit-reset-after", "0.3")],

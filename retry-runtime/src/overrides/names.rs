@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_nobody_knows_is_told_of_those_that_there_are() {
+    fn an_unknown_function_is_refused_with_the_known_ones() {
         let few = ["shop::order", "shop::pay"];
         assert_eq!(
             unknown_function("pay", &few),

@@ -162,7 +162,7 @@ async fn body_of_a_failed_response_is_kept() {
 }
 
 #[wasm_bindgen_test]
-fn sites_are_not_listed_and_the_report_says_so() {
+fn the_report_states_that_sites_cannot_be_listed() {
     assert!(sites().is_empty());
     assert!(report().to_string().contains("cannot be listed"), "{}", report());
 }

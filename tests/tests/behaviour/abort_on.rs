@@ -21,7 +21,7 @@ async fn it_wins_over_retry_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn alone_it_lets_all_else_be_retried() {
+async fn abort_on_alone_retries_all_other_failures() {
     #[retry(attempts = 3, abort_on = [pattern("permission"), when(|error| error.kind() == io::ErrorKind::NotFound)])]
     async fn fetch(calls: &Calls, error: fn() -> io::Error) -> io::Result<()> {
         calls.make();

@@ -99,7 +99,7 @@ fn unlimited_attempts_without_waits_need_more_than_a_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempts_at_all_still_make_the_one_call() {
+async fn zero_attempts_still_make_one_call() {
     // Attribute and files reject such a policy; a retrier accepts any.
     let calls = Calls::new();
     let error = Retrier::new(Policy::new().attempts(0))
@@ -113,7 +113,7 @@ async fn no_attempts_at_all_still_make_the_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_without_waits_goes_on_where_no_budget_is_meant() {
+async fn a_loop_without_waits_continues_without_a_budget() {
     #[retry(attempts = unlimited, budget = unlimited, backoff = fixed, initial_delay = "0s")]
     async fn halve(batch: &mut usize) -> Result<(), Failure> {
         if *batch > 1 {
@@ -147,7 +147,7 @@ async fn a_loop_without_waits_lets_other_tasks_run() {
 }
 
 #[test]
-fn a_blocking_loop_without_waits_goes_on_too() {
+fn a_blocking_loop_without_waits_continues_too() {
     #[retry(attempts = unlimited, budget = unlimited, backoff = fixed, initial_delay = "0s")]
     fn count(left: &mut u32) -> Result<(), Failure> {
         *left -= 1;

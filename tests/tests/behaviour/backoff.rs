@@ -109,7 +109,7 @@ async fn a_duration_may_be_a_constant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn zero_waits_are_no_waits() {
+async fn zero_delays_do_not_wait() {
     assert_eq!(gaps!(attempts = 4, backoff = fixed, initial_delay = "0s"), seconds([0, 0, 0]));
 }
 
@@ -194,7 +194,7 @@ async fn very_many_lists_of_delays_are_reported_once_with_the_function() {
 const WRITTEN: &[Duration] = &[Duration::from_secs(5), Duration::from_micros(4_567)];
 
 #[test]
-fn a_curve_of_runtime_is_kept_once() {
+fn runtime_delays_are_interned_once() {
     const WRITTEN: &[Duration] = &[Duration::from_secs(7)];
 
     let configured = || Backoff::custom(seconds([7, 11]));

@@ -60,7 +60,7 @@ async fn an_attempt_takes_its_context_and_leaves_early_with_its_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retry_error_says_why_it_ended() {
+async fn retry_error_has_the_reason() {
     let call = retrying!(
         name = "block.tracked",
         attempts = 2,

@@ -125,7 +125,7 @@ async fn each_host_has_one_of_its_own_in_a_family() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_that_trips_it_is_told_by_it() {
+async fn an_event_has_the_error_that_opened_the_breaker() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
     #[retry(attempts = 2, breaker = DB)]
     async fn query() -> Result<(), std::io::Error> {
@@ -176,7 +176,7 @@ async fn a_rejection_after_the_wait_keeps_the_last_real_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_no_retry_would_mend_does_not_trip_it() {
+async fn a_failure_that_is_not_retryable_does_not_open_the_breaker() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
     #[retry(attempts = 1, breaker = DB, abort_on = [matches(Failure::Corrupt)])]
     async fn query(error: Failure) -> Result<(), Failure> {
@@ -194,7 +194,7 @@ async fn a_failure_that_no_retry_would_mend_does_not_trip_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn successes_are_heard_of() {
+async fn the_breaker_records_successes() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
     #[retry(breaker = DB)]
     async fn query(calls: &Calls) -> Result<(), Failure> {
@@ -331,7 +331,7 @@ async fn in_place_it_is_shared_by_the_calls_of_the_function() {
 }
 
 #[test]
-fn a_function_that_is_not_async_asks_it_too() {
+fn a_sync_function_consults_the_breaker() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
     #[retry(attempts = 9, backoff = fixed, initial_delay = "1ms", breaker = DB)]
     fn query(calls: &Calls) -> Result<(), Failure> {

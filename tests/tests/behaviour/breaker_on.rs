@@ -28,7 +28,7 @@ async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_be_retried_counts_and_any_other_answer_is_a_success() {
+async fn retryable_failures_count_and_others_are_successes() {
     let breaker = breaker();
     ask(&breaker, ErrorKind::NotFound).await.unwrap_err();
     assert_eq!(breaker.state(), State::Closed);
@@ -65,7 +65,7 @@ async fn a_breaker_may_count_failures_to_connect_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn breaker_on_says_otherwise() {
+async fn breaker_on_selects_the_failures_that_count() {
     #[retry(attempts = 2, breaker = breaker, retry_on = [network], breaker_on = [matches(error if error.kind() == ErrorKind::NotFound)])]
     async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError<Error>> {
         Err(Error::from(kind))
@@ -92,7 +92,7 @@ async fn the_policys_own_timeout_always_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deadline_cuts_off_or_somebody_cancels_is_neither() {
+async fn attempts_cut_off_by_a_deadline_or_cancelled_do_not_count() {
     #[retry(attempts = 1, breaker = breaker, deadline = "2s")]
     async fn hang(breaker: &CircuitBreaker) -> Result<(), RetryError<Error>> {
         tokio::time::sleep(9 * S).await;
@@ -108,7 +108,7 @@ async fn what_a_deadline_cuts_off_or_somebody_cancels_is_neither() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_that_is_tried_again_is_a_success_unless_breaker_on_says_otherwise() {
+async fn a_retried_value_is_a_success_unless_breaker_on_selects_it() {
     #[retry(attempts = 1, breaker = breaker, retry_on = [ok(|n: &u32| *n == 0)])]
     async fn poll(breaker: &CircuitBreaker) -> Result<u32, RetryError<Error>> {
         Ok(0)

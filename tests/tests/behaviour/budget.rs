@@ -45,7 +45,7 @@ async fn time_inside_the_calls_is_not_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_are_asked_before_the_budget() {
+async fn attempts_are_checked_before_the_budget() {
     #[retry(attempts = 2, budget = "1s")]
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)

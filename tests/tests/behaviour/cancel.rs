@@ -67,7 +67,7 @@ async fn an_error_that_cannot_say_so_costs_one_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plain_error_that_can_say_so_does() {
+async fn an_error_that_can_hold_the_interruption_has_it() {
     #[retry(cancel = ready(()))]
     async fn failing() -> std::io::Result<()> {
         panic!("no attempt is made")
@@ -121,7 +121,7 @@ async fn it_may_take_longer_than_each_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happens_during_an_attempt_is_not_missed() {
+async fn a_cancellation_during_an_attempt_is_not_missed() {
     #[retry(attempts = unlimited, backoff = fixed, max_elapsed = "1h", cancel = stop.notified())]
     async fn failing(stop: &Notify) -> Result<(), RetryError<String>> {
         sleep(10 * S).await;
@@ -245,7 +245,7 @@ async fn a_task_that_has_used_up_its_time_sees_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_its_breaker_hears_of_it() {
+async fn a_call_waiting_for_its_breaker_is_cancelled() {
     let breaker = CircuitBreaker::new("cancelled", BreakerConfig::new());
 
     #[retry(attempts = 9, breaker = breaker, when_open = wait, cancel = sleep(15 * S))]

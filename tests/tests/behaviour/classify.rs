@@ -64,7 +64,7 @@ fn busy() -> StatusError {
 }
 
 #[test]
-fn each_variant_is_what_its_words_say() {
+fn each_variant_has_the_class_of_its_attribute() {
     for (error, class, wait) in [
         (FetchError::Http(busy()), Class::RATE_LIMIT, Some(7 * S)),
         (io::Error::from(io::ErrorKind::ConnectionReset).into(), Class::NETWORK, None),
@@ -109,7 +109,7 @@ async fn the_wait_of_an_error_behind_transparent_is_obeyed() {
 }
 
 #[test]
-fn a_derived_type_is_found_inside_others_and_decides_for_what_it_wraps() {
+fn a_derived_type_is_found_at_any_depth_and_decides_for_its_source() {
     #[derive(Debug, ThisError, Classify)]
     #[error("gave up the session")]
     #[classify(never)]
@@ -127,7 +127,7 @@ fn a_derived_type_is_found_inside_others_and_decides_for_what_it_wraps() {
 }
 
 #[test]
-fn pointers_classify_as_what_they_hold() {
+fn pointers_classify_as_their_contents() {
     fn class(error: &impl Classify) -> (Class, Option<Duration>) {
         (error.class(), error.retry_after())
     }
@@ -199,7 +199,7 @@ struct Store<E: Error + 'static> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn generic_type_is_classified_by_a_cause_that_the_library_knows() {
+async fn generic_type_is_classified_by_a_recognised_cause() {
     fn judge<E: Error + 'static>(cause: E) -> (Class, Option<Duration>)
     where
         Store<E>: Classify,
@@ -256,7 +256,7 @@ fn of_the_queue(error: &queue::PublishError) -> Option<Class> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_speaks_for_somebody_elses_type() {
+async fn a_registered_rule_classifies_a_foreign_type() {
     #[retry(attempts = 2, retry_on = [rate_limit])]
     async fn publish(code: u8, calls: &mut u32) -> anyhow::Result<()> {
         *calls += 1;
@@ -274,7 +274,7 @@ async fn a_rule_speaks_for_somebody_elses_type() {
 }
 
 #[test]
-fn a_rule_speaks_for_the_field_of_a_derived_type() {
+fn a_registered_rule_classifies_the_field_of_a_derived_type() {
     #[derive(Debug, ThisError, Classify)]
     enum Failure {
         #[error(transparent)]
@@ -323,7 +323,7 @@ async fn the_option_speaks_for_the_type_that_the_function_returns() {
 }
 
 #[test]
-fn a_retrier_is_told_the_class_of_an_error_that_borrows() {
+fn a_retrier_classifies_an_error_that_borrows() {
     #[derive(Debug)]
     struct Refused<'a>(&'a str);
 

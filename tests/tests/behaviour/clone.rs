@@ -28,7 +28,7 @@ fn consume(body: Body<'_>) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_attempt_gets_a_clone_of_what_its_body_consumes() {
+async fn each_attempt_gets_a_clone_of_consumed_captures() {
     #[retry(attempts = 3, clone(body))]
     async fn send(calls: &Calls, body: Body<'_>) -> Result<(), Failure> {
         assert_eq!(consume(body), [1, 2, 3]);
@@ -40,7 +40,7 @@ async fn each_attempt_gets_a_clone_of_what_its_body_consumes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_body_only_borrows_is_not_cloned() {
+async fn borrowed_captures_are_not_cloned() {
     #[retry(attempts = 3)]
     async fn send(calls: &Calls, body: Body<'_>) -> Result<(), Failure> {
         assert_eq!(body.bytes, [1, 2, 3]);
@@ -195,7 +195,7 @@ async fn each_attempt_begins_with_the_value_of_the_caller_if_it_is_cloned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_attempt_goes_on_with_what_is_left_if_it_is_carried() {
+async fn carried_captures_keep_their_state_between_attempts() {
     for seen in attempts_of_each_form!(carry) {
         assert_eq!(seen, ["/?a&v=1", "/?a&v=1&v=1", "/?a&v=1&v=1&v=1"]);
     }

@@ -131,7 +131,7 @@ fn fixed_minute() -> Policy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retrier_does_what_the_file_says() {
+async fn a_retrier_follows_its_file() {
     let config = yaml("attempts: 4\nretry_on: [network, pattern: '(?i)database is LOCKED']\n");
     let retrier = Retrier::from_config(&config.retry);
     for (text, attempts, reason) in [
@@ -185,7 +185,7 @@ fn forms_that_mean_the_same_are_the_same() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_policy_round_trips() {
     let text = "attempts: 5\nbackoff:\n  custom:\n    delays: [500ms, { secs: 3, nanos: 5 }]\n\
                 jitter: true\njitter_factor: 0.25\nretry_on: [timeout, connect, pattern: 'a|b']\n\
                 on_failure:\n  fallback:\n    command: ./save.sh\n";
@@ -203,7 +203,7 @@ fn what_is_written_is_read_again() {
 
 /// Each mistake, with words that its message has to contain.
 #[test]
-fn mistakes_are_told_so_that_they_can_be_mended() {
+fn mistakes_in_policies_are_reported_with_a_cure() {
     let mistakes: &[(&str, &[&str])] = &[
         ("attemps: 5", &["attemps", "attempts"]),
         ("initial_delay: 5", &["\"5s\"", "unit"]),
@@ -323,7 +323,7 @@ async fn a_matcher_that_another_one_covers_has_no_effect_in_a_list_of_a_program(
 }
 
 #[test]
-fn a_bare_policy_has_no_matchers_and_says_so() {
+fn a_bare_policy_refuses_matchers() {
     for text in ["retry_on: [network]", "on_failure: stop"] {
         let complaint = complaint::<Policy>(text);
         println!("--- {text}\n{complaint}\n");
@@ -438,7 +438,7 @@ fn breakers_and_quotas_are_read_from_the_same_file() {
 }
 
 #[test]
-fn mistakes_in_breakers_and_quotas_are_told_so_that_they_can_be_mended() {
+fn mistakes_in_breakers_and_quotas_are_reported_with_a_cure() {
     for (text, words) in [
         ("failure_threshold: 0", "`failure_threshold`"),
         ("failure_threshold: -1", "u32"),

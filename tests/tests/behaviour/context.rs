@@ -9,7 +9,7 @@ use crate::support::{Failure, secs};
 type Seen = Vec<(u32, bool, Option<Duration>, Duration)>;
 
 #[tokio::test(start_paused = true)]
-async fn it_tells_the_attempt_and_the_waits() {
+async fn the_context_has_the_attempt_and_the_waits() {
     #[retry(attempts = 3, context = cx)]
     async fn fetch(seen: &mut Seen) -> Result<(), Failure> {
         seen.push((cx.number(), cx.is_last(), cx.last_delay(), cx.waited()));

@@ -124,7 +124,7 @@ async fn the_clock_starts_at_the_call_and_not_at_the_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_attempt_says_attempts_and_a_final_failure_not_retryable() {
+async fn the_last_attempt_and_a_final_failure_have_their_own_reasons() {
     #[retry(attempts = 2, deadline = "2s", retry_on = [when(Failure::is_busy)])]
     async fn fetch(calls: &Calls, error: Failure) -> Result<(), RetryError<Failure>> {
         calls.make();
@@ -138,7 +138,7 @@ async fn the_last_attempt_says_attempts_and_a_final_failure_not_retryable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_budget_is_asked_before_the_deadline() {
+async fn the_budget_is_checked_before_the_deadline() {
     #[retry(attempts = 9, budget = "2s", deadline = "2s")]
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)

@@ -48,7 +48,7 @@ async fn it_is_a_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_says_what_interrupted_the_call() {
+async fn the_error_names_the_interruption() {
     let hang = || async {
         sleep(secs(60)).await;
         Ok::<(), Failure>(())
@@ -67,7 +67,7 @@ async fn it_says_what_interrupted_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_says_what_the_breaker_does() {
+async fn the_error_describes_the_breaker() {
     static DB: CircuitBreaker =
         CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1).half_open_requests(1));
     let rejected = || async {
@@ -227,7 +227,7 @@ async fn anyhow(error: Result<(), Failure>) -> anyhow::Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_way_back_to_the_error_is_there_for_every_end() {
+async fn the_last_error_is_accessible_for_every_reason() {
     async fn read(hangs: bool) -> Result<(), Failure> {
         let retrier = Retrier::new(Policy::new().attempts(1).timeout(secs(1)));
         let ended = retrier.run(|| async {

@@ -64,7 +64,7 @@ async fn the_cause_of_a_retry_error_and_of_an_erased_one_is_reported_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_success_at_once_says_nothing() {
+async fn an_immediate_success_emits_no_events() {
     #[retry]
     async fn fetch() -> Result<(), Failure> {
         Ok(())
@@ -110,7 +110,7 @@ async fn the_end_is_reported_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_nobody_wanted_retried_is_no_warning() {
+async fn a_failure_that_is_not_retryable_is_not_a_warning() {
     #[retry(retry_on = [when(Failure::is_busy)])]
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
@@ -203,7 +203,7 @@ async fn every_event_of_a_call_has_these_fields_and_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unlimited_attempts_are_no_number() {
+async fn unlimited_attempts_are_not_a_number_in_events() {
     #[retry(attempts = unlimited, budget = "1s", name = "events.unlimited")]
     async fn fetch() -> Result<(), Failure> {
         Err(Failure::Corrupt)
@@ -216,7 +216,7 @@ async fn unlimited_attempts_are_no_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_breaker_tells_each_of_its_moves() {
+async fn a_breaker_emits_each_transition() {
     static DB: CircuitBreaker = CircuitBreaker::new(
         "events.db",
         BreakerConfig::new().failure_threshold(1).success_threshold(1),
@@ -267,7 +267,7 @@ async fn a_hold_is_reported_with_its_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_call_is_given_up_after_no_attempt() {
+async fn a_rejected_call_ends_after_zero_attempts() {
     static DB: CircuitBreaker = CircuitBreaker::new("events.shut", BreakerConfig::new());
     #[retry(breaker = DB, name = "events.rejected")]
     async fn query() -> Result<(), Failure> {
@@ -287,7 +287,7 @@ async fn a_rejected_call_is_given_up_after_no_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
+async fn an_empty_quota_is_reported_again_only_after_it_was_half_full() {
     static OUT: RetryQuota = RetryQuota::new("events.out", QuotaConfig::new().capacity(20));
     let empty = || {
         let heard: Vec<_> =
@@ -318,7 +318,7 @@ async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
 }
 
 #[test]
-fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
+fn a_tiny_quota_is_not_reported_empty_at_each_success() {
     let tiny = QuotaConfig::new().capacity(5).retry_cost(5).timeout_cost(5);
     let tiny = RetryQuota::new("events.tiny", tiny);
     listen();
@@ -333,7 +333,7 @@ fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
 }
 
 #[test]
-fn a_sync_function_that_stalls_tasks_is_told_with_the_wait() {
+fn a_sync_function_that_blocks_tasks_is_reported_with_the_wait() {
     #[retry(attempts = 2, initial_delay = "1ms", name = "events.stalls")]
     fn stalls() -> Result<(), Failure> {
         Err(Failure::Corrupt)

@@ -113,7 +113,7 @@ async fn a_failure_that_would_not_be_retried_ends_the_attempt_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_have_failed_the_last_error_is_the_attempts_and_the_retries_go_on() {
+async fn if_all_hedges_failed_the_last_error_is_retried() {
     let busy = |takes, call| (takes, Err(Failure::Busy(call)));
     let service = Service::of([
         busy(millis(500), 1),
@@ -136,7 +136,7 @@ async fn a_failure_before_the_delay_is_retried_without_a_hedge() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_hedges_join_one_after_the_other_and_no_more_than_max() {
+async fn hedges_start_one_after_the_other_up_to_the_maximum() {
     #[retry(hedge(after = "200ms", max = 3), attempts = 1)]
     async fn fetch(service: &Service) -> Result<u32, Failure> {
         service.call().await
@@ -223,7 +223,7 @@ async fn each_attempt_finds_out_which_one_it_is_and_rules_on_its_own_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_has_a_permit_and_the_breaker_hears_of_each_that_ends() {
+async fn each_hedge_has_a_permit_and_each_result_is_recorded() {
     static DB: CircuitBreaker =
         CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(3));
     #[retry(hedge = "200ms", attempts = 1, breaker = DB)]
@@ -259,7 +259,7 @@ async fn a_half_open_breaker_without_a_place_for_a_hedge_admits_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loser_counts_as_a_call_that_was_given_up() {
+async fn a_losing_hedge_counts_as_an_abandoned_call() {
     static DB: CircuitBreaker = CircuitBreaker::new(
         "db",
         BreakerConfig::new().failure_threshold(1).abandoned_after(millis(250)),
@@ -345,7 +345,7 @@ async fn a_panic_of_one_is_that_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_and_counters_tell_of_them() {
+async fn events_and_counters_include_hedges() {
     #[retry(hedge(after = "200ms", max = 2), name = "hedge.counted")]
     async fn fetch(service: &Service) -> Result<u32, Failure> {
         service.call().await
@@ -653,7 +653,7 @@ async fn hedges_follow_a_percentile_again_after_a_brownout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retrier_hedges_as_its_policy_says() {
+async fn a_retrier_hedges_by_its_policy() {
     static DB: CircuitBreaker =
         CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(2));
     static OUT: RetryQuota = RetryQuota::new("out", QuotaConfig::new().success_refund(0));
@@ -726,7 +726,7 @@ async fn a_boxed_method_is_hedged_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn matchers_are_asked_once_where_no_hedge_has_begun() {
+async fn matchers_run_once_without_hedges() {
     #[retry(hedge = "200ms", attempts = 1, retry_on = [when(|_| asked.make() > 0)])]
     async fn fetch(service: &Service, asked: &Calls) -> Result<u32, Failure> {
         service.call().await

@@ -39,7 +39,7 @@ async fn a_deadline_returns_the_failure_of_the_last_member_that_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_least_wait_that_any_member_asked_for_counts() {
+async fn the_largest_minimum_wait_of_all_members_counts() {
     #[retry(hedge = "10ms", context = cx)]
     async fn fetch(calls: &Calls) -> Result<u32, Failure> {
         let call = calls.make();

@@ -264,7 +264,7 @@ async fn attempts_that_a_breaker_rejected_do_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_beginning_keeps_it() {
+async fn a_reset_keeps_the_history() {
     #[retry(attempts = 2, history = 9, context = cx)]
     async fn function(calls: &Calls) -> Result<u32, RetryError<String>> {
         if cx.number() == 2 {
@@ -429,7 +429,7 @@ fn a_text_is_cut_at_a_character_after_a_kibibyte() {
 }
 
 #[test]
-fn a_display_that_fails_leaves_what_it_has_written() {
+fn a_failing_display_keeps_its_partial_output() {
     struct Failing;
 
     impl fmt::Display for Failing {

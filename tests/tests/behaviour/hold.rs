@@ -106,7 +106,7 @@ async fn a_wait_that_the_closure_reads_from_an_unknown_error_holds_as_a_rate_lim
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_program_rules_itself_holds_nothing() {
+async fn retry_after_of_the_program_does_not_hold_the_breaker() {
     #[retry(attempts = 2, breaker = breaker, context = cx)]
     async fn by_ruling(breaker: &CircuitBreaker) -> Result<(), RetryError<Classified>> {
         cx.retry_after(secs(30));
@@ -154,7 +154,7 @@ async fn a_failure_that_is_not_retried_holds_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_proxy_that_asks_for_a_second_opens_the_breaker() {
+async fn a_dead_proxy_with_short_holds_opens_the_breaker() {
     #[retry(attempts = 9, jitter, breaker = breaker)]
     async fn fetch(breaker: &CircuitBreaker, calls: &Calls) -> Result<(), RetryError<Classified>> {
         calls.make();

@@ -89,7 +89,7 @@ async fn decorrelated_jitter_grows_from_the_wait_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_wait_is_drawn_anew() {
+async fn each_wait_has_its_own_random_number() {
     let mut waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter);
     waits.sort_unstable();
     waits.dedup();
@@ -103,7 +103,7 @@ async fn without_jitter_waits_are_exact() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_really_waits_what_was_drawn() {
+async fn a_call_waits_for_the_jittered_delay() {
     let mut waits = Vec::new();
     #[retry(attempts = 50, backoff = fixed, jitter, on_retry = |event| waits.push(event.wait()))]
     async fn fetch(calls: &Calls, waits: &mut Vec<Duration>) -> Result<(), Failure> {

@@ -130,7 +130,7 @@ fn an_event_is_written_in_debug_output_as_its_line() {
 }
 
 #[test]
-fn one_that_is_stopped_hears_no_more_and_one_that_is_dropped_still_does() {
+fn a_stopped_listener_gets_no_events_and_a_dropped_handle_keeps_it() {
     #[retry(attempts = 1, name = "listeners.stop")]
     fn fetch() -> Result<(), Failure> {
         Err(Failure::Corrupt)
@@ -214,7 +214,7 @@ fn one_that_calls_a_function_that_is_retried_does_not_hear_of_itself() {
 }
 
 #[test]
-fn one_that_retries_and_panics_hears_the_next_event_all_the_same() {
+fn a_listener_that_panics_gets_the_next_event() {
     #[retry(attempts = 1, name = "listeners.again")]
     fn fetch() -> Result<(), Failure> {
         Err(Failure::Corrupt)

@@ -31,7 +31,7 @@ fn failed() -> Result<u32, Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_that_goes_on_without_its_result_is_no_warning() {
+async fn a_failure_that_is_ignored_by_the_policy_is_not_a_warning() {
     #[retry(policy = POLICY)]
     async fn stops() -> Result<u32, Failure> {
         failed()
@@ -78,7 +78,7 @@ async fn it_is_logged_before_the_fallback_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_retryable_stays_a_detail_even_before_a_fallback() {
+async fn failures_that_are_not_retryable_are_logged_as_details_before_a_fallback() {
     #[retry(policy = POLICY, retry_on = [network], on_failure = continue)]
     async fn continues() -> Result<u32, Failure> {
         failed()
@@ -101,7 +101,7 @@ async fn what_is_not_retryable_stays_a_detail_even_before_a_fallback() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_outcome_is_a_value_is_no_warning() {
+async fn a_call_that_ends_with_a_value_is_not_a_warning() {
     #[retry(policy = POLICY, retry_on = [ok(|_| true)])]
     async fn function() -> Result<u32, RetryError<Failure>> {
         Ok(7)

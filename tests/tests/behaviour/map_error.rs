@@ -51,7 +51,7 @@ async fn the_body_has_an_error_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_success_is_left_as_it_is() {
+async fn a_success_is_returned_unchanged() {
     #[retry(map_error = |error: RetryError<Failure>| mapped(error))]
     async fn fetch(calls: &Calls) -> Result<u32, AppError> {
         match calls.make() {
@@ -87,7 +87,7 @@ async fn it_sees_the_arguments_and_each_way_in_which_a_call_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_both_errors_are_of_one_type_nothing_has_to_be_said() {
+async fn map_error_with_equal_types_needs_no_annotation() {
     fn described(error: RetryError<String>) -> String {
         format!("after {} attempts: {}", error.attempts(), error.into_last().unwrap_or_default())
     }
@@ -137,7 +137,7 @@ async fn an_alias_of_result_and_a_method_of_a_trait_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_do_boxed_futures() {
+async fn map_error_applies_to_boxed_futures() {
     type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
     #[retry(attempts = 2, map_error = |error: RetryError<Failure>| mapped(error))]
@@ -185,7 +185,7 @@ async fn a_variant_that_keeps_the_whole_story_is_a_function_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_holds_what_became_of_itself_is_named_by_a_path() {
+async fn map_error_accepts_a_path_to_a_function() {
     #[derive(Debug)]
     enum Nested {
         Down,
@@ -207,7 +207,7 @@ async fn an_error_that_holds_what_became_of_itself_is_named_by_a_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_does_a_block() {
+async fn map_error_applies_in_a_block() {
     let calls = Calls::new();
     let outcome = retrying!(
         name = "map_error.block",
@@ -244,7 +244,7 @@ async fn an_error_that_cannot_hold_an_interruption_needs_not_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_does_a_boxed_method() {
+async fn map_error_applies_to_a_method_of_an_async_trait() {
     #[async_trait::async_trait]
     trait Loads: Send + Sync {
         async fn load(&self, key: &str) -> Result<u32, AppError>;

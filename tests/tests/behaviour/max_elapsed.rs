@@ -76,7 +76,7 @@ async fn it_ends_unlimited_attempts_and_waits_of_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_more_time_than_there_is_ends_the_call() {
+async fn a_retry_after_beyond_max_elapsed_ends_the_call() {
     #[retry(max_elapsed = "30s", retry_after = |_: &Failure| Some(secs(31)))]
     async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
         Err(Failure::Busy(calls.make()))

@@ -38,7 +38,7 @@ async fn seen(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_more_than_an_hour_ends_the_call_at_once() {
+async fn a_retry_after_of_more_than_an_hour_ends_the_call() {
     let calls = Calls::new();
     let longer = HOUR + Duration::from_nanos(1);
     let end = seen(&calls, by_default(&calls, longer)).await;
@@ -130,7 +130,7 @@ async fn every_front_end_bounds_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unlimited_is_as_long_as_the_server_asks_and_a_missing_value_is_the_default() {
+async fn unlimited_obeys_any_retry_after_and_the_default_is_an_hour() {
     #[retry(policy = PATIENT)]
     async fn patient(calls: &Calls) -> Result<(), RetryError<Classified>> {
         calls.make();

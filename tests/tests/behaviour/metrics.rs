@@ -131,7 +131,7 @@ async fn a_breaker_is_a_gauge_from_its_first_change_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_breaker_counts_what_became_of_calls_that_did_not_simply_succeed() {
+async fn a_breaker_counts_outcomes_other_than_success() {
     let config = BreakerConfig::new().failure_rate(1.0).minimum_calls(2).slow_calls(secs(1), 1.0);
     let breaker = CircuitBreaker::new("metrics.kinds", config);
     let observing = CircuitBreaker::new("metrics.observing", config.observe_only());
@@ -375,7 +375,7 @@ async fn steps_of_a_job_are_measured_apart_unless_there_are_very_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_waits_for_its_handler_says_how_long_its_next_item_is_due() {
+async fn a_stuck_job_exports_the_age_of_its_next_item() {
     let recorder = DebuggingRecorder::new();
     let seen = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);
@@ -407,7 +407,7 @@ async fn a_job_that_waits_for_its_handler_says_how_long_its_next_item_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backlog_that_is_worked_on_is_not_overdue() {
+async fn a_backlog_with_an_active_worker_is_not_overdue() {
     let recorder = DebuggingRecorder::new();
     let seen = recorder.snapshotter();
     let _recording = metrics::set_default_local_recorder(&recorder);

@@ -61,7 +61,7 @@ async fn three_levels_of_five_attempts_make_125() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_tells_listeners() {
+async fn a_line_informs_listeners() {
     #[retry(attempts = 2, name = "nested.told.outer")]
     async fn outer() -> Result<(), Failure> {
         inner().await
@@ -86,7 +86,7 @@ async fn a_line_tells_listeners() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_makes_one_attempt_of_what_a_retry_calls() {
+async fn once_limits_inner_retries_to_one_attempt() {
     #[retry(attempts = 5, nested = once, name = "nested.once.outer")]
     async fn outer(calls: &Calls) -> Result<(), RetryError<Failure>> {
         inner(calls).await
@@ -123,7 +123,7 @@ async fn once_makes_one_attempt_of_what_a_retry_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_reaches_through_what_is_in_between() {
+async fn once_applies_through_intermediate_calls() {
     #[retry(attempts = 5, nested = once)]
     async fn a(calls: &Calls) -> Result<(), Failure> {
         b(calls).await
@@ -162,7 +162,7 @@ async fn the_reason_can_be_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_says_nothing_about_an_inner_success() {
+async fn once_does_not_affect_an_inner_success() {
     #[retry(attempts = 3, nested = once)]
     async fn outer(calls: &Calls) -> Result<u32, Failure> {
         let made = inner(calls).await?;
@@ -218,7 +218,7 @@ async fn once_limits_no_sibling_in_the_same_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sibling_that_fails_beside_a_retry_is_not_taken_for_one_inside() {
+async fn a_sibling_failure_is_not_mistaken_for_a_nested_retry() {
     #[retry(attempts = 3, name = "nested.beside")]
     async fn fetch(how_long: u64) -> Result<(), Failure> {
         sleep(millis(how_long)).await;

@@ -58,7 +58,7 @@ async fn a_fallback_is_not_called_after_a_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fallback_knows_how_the_call_ended() {
+async fn a_fallback_receives_the_reason() {
     fn report(error: RetryError<Failure>) -> String {
         assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
         assert_eq!(error.waited(), secs(3));

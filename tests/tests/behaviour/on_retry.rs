@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::support::{Calls, Failure, secs};
 
 #[tokio::test(start_paused = true)]
-async fn it_is_told_everything_before_each_wait() {
+async fn the_callback_receives_everything_before_each_wait() {
     type Seen = Vec<(u32, Option<Failure>, Duration, Duration, Duration)>;
     #[retry(attempts = 3, name = "billing", on_retry = |event| {
         assert_eq!((event.name(), event.attempts()), ("billing", Attempts::Limited(3)));

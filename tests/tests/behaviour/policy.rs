@@ -8,7 +8,7 @@ use crate::support::{Calls, Failure, secs};
 const SHARED: Policy = policy!(attempts = 4, backoff = fixed, initial_delay = "2s");
 
 #[tokio::test(start_paused = true)]
-async fn a_shared_policy_is_obeyed() {
+async fn a_shared_policy_applies() {
     #[retry(policy = SHARED)]
     async fn fetch(calls: &Calls) -> Result<(), Failure> {
         Err(Failure::Busy(calls.make()))
@@ -59,7 +59,7 @@ async fn its_timeout_and_deadline_cut_attempts_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_without_a_bound_asks_nothing_of_the_error() {
+async fn a_policy_without_matchers_requires_nothing_of_the_error() {
     struct Mute;
     #[retry(policy = SHARED)]
     async fn fetch() -> Result<(), Mute> {
@@ -88,7 +88,7 @@ fn it_reads_as_a_line() {
 }
 
 #[test]
-fn what_is_written_is_what_it_says() {
+fn the_macro_sets_each_option() {
     const ALL: Policy = policy!(
         attempts = 9,
         backoff = exponential(base = 1.5),

@@ -97,7 +97,7 @@ async fn it_is_given_back_when_the_breaker_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_asked_before_the_breaker() {
+async fn the_quota_is_checked_before_the_breaker() {
     static OUT: RetryQuota = RetryQuota::new("out", SMALL);
     static DB: CircuitBreaker =
         CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
@@ -150,7 +150,7 @@ async fn a_retry_after_a_timeout_costs_more_whatever_the_function_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_cancelled_gives_back_what_its_retry_would_have_cost() {
+async fn a_cancelled_wait_returns_its_tokens() {
     static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 
     #[retry(quota = OUTBOUND)]
@@ -169,7 +169,7 @@ async fn a_wait_that_is_cancelled_gives_back_what_its_retry_would_have_cost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_survive_a_panic_of_whoever_hears_of_the_retry() {
+async fn tokens_survive_a_panic_of_a_listener() {
     static OUT: RetryQuota = RetryQuota::new("out", QuotaConfig::new());
     #[retry(quota = OUT, on_retry = |_| panic!("on purpose"))]
     async fn listened() -> Result<(), Failure> {

@@ -40,7 +40,7 @@ async fn it_can_be_run_again_and_shared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn its_matchers_judge_like_those_of_the_attribute() {
+async fn its_matchers_decide_like_those_of_the_attribute() {
     let any = Retrier::new(Policy::new());
     let listed = any.clone().retry_on([network, pattern("locked").unwrap()]);
     for (text, attempts) in [("connection refused", 3), ("db is locked", 3), ("corrupt", 1)] {
@@ -94,7 +94,7 @@ async fn it_shares_a_breaker_and_a_quota() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_asks_for_the_servers_wait_and_tells_a_listener() {
+async fn it_obeys_retry_after_and_informs_a_listener() {
     let calls = Calls::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&told);
@@ -199,7 +199,7 @@ impl Classify for Http {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_classifies_itself_is_asked_by_every_retrier() {
+async fn every_retrier_uses_the_class_of_an_error() {
     let any = Retrier::new(Policy::new().attempts(2));
     let when = any.clone().classified().when(|error: &Http| error.0 == 429);
     let throttled = || async { Err::<(), _>(Http(429)) };
@@ -228,7 +228,7 @@ async fn a_predicate_beside_a_list_adds_to_it_and_abort_on_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closures_of_one_call_may_change_what_they_capture() {
+async fn closures_of_one_call_may_mutate_captures() {
     let retrier = Retrier::new(Policy::new().attempts(9));
     let (mut asked, mut told) = (0, Vec::new());
     let error = retrier
@@ -345,7 +345,7 @@ async fn a_state_goes_from_attempt_to_attempt_and_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_with_a_state_says_itself_what_becomes_of_its_failure() {
+async fn an_attempt_with_a_state_decides_about_its_failure() {
     let retrier = Retrier::new(Policy::new().attempts(9)).retry_on([network]);
     let begun = Instant::now();
     let (_, result) = retrier
@@ -419,7 +419,7 @@ async fn a_panic_is_a_failure_for_the_breaker_of_a_retrier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_breaks_a_rule_is_obeyed_by_its_nearest_meaning_and_told_once() {
+async fn an_invalid_policy_is_corrected_and_reported_once() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listening = on_event({
         let told = told.clone();

@@ -85,7 +85,7 @@ async fn it_is_jittered_upwards_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_knows_it_itself_is_asked() {
+async fn the_wait_of_a_classified_error_is_used() {
     #[retry(attempts = 2)]
     async fn fetch(calls: &Calls) -> Result<(), Classified> {
         calls.make();
@@ -110,7 +110,7 @@ async fn an_error_that_knows_it_itself_is_asked() {
 const HASTY: Classified = Classified(Class::SERVER_ERROR, Some(Duration::ZERO));
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_no_time_does_not_turn_the_backoff_off() {
+async fn a_retry_after_of_zero_does_not_turn_the_backoff_off() {
     #[retry(attempts = 4, retry_on = [transient])]
     async fn listed(calls: &Calls) -> Result<(), Classified> {
         calls.make();
@@ -263,7 +263,7 @@ async fn a_wait_of_zero_does_not_make_unlimited_attempts_endless() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_attempt_rules_wins_over_the_closure() {
+async fn a_wait_set_by_the_attempt_overrides_the_closure() {
     #[retry(attempts = 2, context = cx, retry_after = |_, _| Some(secs(2)))]
     async fn fetch(calls: &Calls) -> Result<(), Failure> {
         calls.make();

@@ -20,7 +20,7 @@ async fn without_it_every_failure_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_does_not_name_ends_the_call() {
+async fn a_failure_outside_retry_on_ends_the_call() {
     #[retry(retry_on = [matches(Failure::Busy(_))])]
     async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
         match calls.make() {
@@ -35,7 +35,7 @@ async fn what_it_does_not_name_ends_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_last_attempt_that_is_not_retryable_says_so() {
+async fn a_last_attempt_that_is_not_retryable_has_that_reason() {
     #[retry(attempts = 2, retry_on = [when(Failure::is_busy)])]
     async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
         match calls.make() {
@@ -162,7 +162,7 @@ async fn class_of_connect_alone_is_a_network_failure_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pattern_reads_the_error_and_what_it_wraps() {
+async fn a_pattern_reads_the_error_and_its_sources() {
     #[retry(attempts = 2, retry_on = [pattern("(?i)database is locked")])]
     async fn query(calls: &Calls, text: &str) -> anyhow::Result<()> {
         calls.make();
@@ -218,7 +218,7 @@ async fn ok_retries_values_of_a_result_and_gives_the_last_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_ok_alone_an_error_is_not_retried() {
+async fn retry_ok_alone_does_not_retry_errors() {
     #[retry(attempts = 4, retry_on = [ok(|page: &u32| *page < 3)])]
     async fn page(calls: &Calls) -> Result<u32, RetryError<Failure>> {
         match calls.make() {

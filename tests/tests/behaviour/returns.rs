@@ -26,7 +26,7 @@ async fn an_error_that_can_do_nothing_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_error_tells_the_reason_the_attempts_the_time_and_the_source() {
+async fn a_retry_error_has_reason_attempts_waits_and_source() {
     #[retry]
     async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
         let inner: Result<(), Failure> = Err(Failure::Busy(calls.make()));

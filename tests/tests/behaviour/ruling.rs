@@ -49,7 +49,7 @@ async fn it_does_not_win_over_the_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_retries_what_no_matcher_would() {
+async fn a_ruling_retries_a_failure_that_no_matcher_names() {
     #[retry(retry_on = [rate_limit], context = cx)]
     async fn limited(calls: &Cell<u32>) -> Result<u32, Error> {
         calls.set(calls.get() + 1);
@@ -63,7 +63,7 @@ async fn it_retries_what_no_matcher_would() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_breaker_goes_by_the_failure_and_not_by_the_word() {
+async fn a_breaker_counts_the_failure_and_not_its_text() {
     static DB: CircuitBreaker =
         CircuitBreaker::new("ruling", BreakerConfig::new().failure_threshold(1));
 
@@ -77,7 +77,7 @@ async fn a_breaker_goes_by_the_failure_and_not_by_the_word() {
 }
 
 #[test]
-fn a_function_that_is_not_async_says_it_too() {
+fn a_sync_function_can_rule_too() {
     #[retry(context = cx)]
     fn read(calls: &mut u32) -> Result<(), Error> {
         *calls += 1;
@@ -107,7 +107,7 @@ async fn listen(sessions: &[u64], numbers: &Cell<u32>) -> Result<(), RetryError<
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_reset_attempts_budget_and_curve_begin_anew_and_the_count_goes_on() {
+async fn a_reset_restarts_attempts_budget_and_backoff_but_not_the_count() {
     let numbers = Cell::new(0);
     let began = Instant::now();
     let error = listen(&[60, 60, 60, 0], &numbers).await.unwrap_err();
@@ -120,7 +120,7 @@ async fn after_a_reset_attempts_budget_and_curve_begin_anew_and_the_count_goes_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_context_after_a_reset_knows_which_attempt_is_the_last() {
+async fn the_context_after_a_reset_has_the_last_attempt() {
     #[retry(attempts = 3, context = cx)]
     async fn fetch(last: &Cell<Vec<bool>>) -> Result<(), Error> {
         let mut seen = last.take();
@@ -138,7 +138,7 @@ async fn the_context_after_a_reset_knows_which_attempt_is_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_goes_on_over_a_reset() {
+async fn a_deadline_continues_over_a_reset() {
     #[retry(attempts = 2, deadline = "10s", context = cx)]
     async fn fetch() -> Result<(), RetryError<Error>> {
         cx.reset();

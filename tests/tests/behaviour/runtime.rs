@@ -135,7 +135,7 @@ async fn a_policy_may_be_behind_a_pointer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_option_takes_what_configurations_hold() {
+async fn each_option_accepts_runtime_values() {
     let (client, began) = (Client::default(), Instant::now());
     assert_eq!(client.by_values().await, Err(Down(3)));
     assert_eq!(began.elapsed(), 20 * S);
@@ -178,7 +178,7 @@ async fn the_bounds_of_a_policy_of_runtime_cut_attempts_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_context_knows_the_last_attempt() {
+async fn the_context_reports_the_last_attempt() {
     let mut client = Client::default();
     assert_eq!(client.looking().await, Ok(false));
     client.config.retry = Policy::new().attempts(2);
@@ -198,7 +198,7 @@ async fn patient_by_policy(calls: &Cell<u32>, policy: Policy) -> Result<(), Down
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempt_begins_after_a_time_that_only_the_program_knows() {
+async fn no_attempt_starts_after_a_runtime_deadline() {
     let calls = Cell::new(0);
     // Attempts begin at 0, 5 and 11 s.
     assert_eq!(patient(&calls, Some(11 * S)).await, Err(Down(3)));
@@ -267,7 +267,7 @@ async fn free_functions_take_their_arguments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_breaks_a_rule_is_obeyed_by_its_nearest_meaning() {
+async fn invalid_runtime_values_are_corrected() {
     let calls = Cell::new(0);
     assert_eq!(by_reference(&calls, &Policy::new().attempts(0)).await, Err(Down(1)));
     let unlimited = Policy::new().unlimited();
@@ -367,7 +367,7 @@ async fn a_policy_that_is_reloaded_during_a_call_gives_all_its_parts_from_one_re
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempt_follows_the_one_that_was_told_to_be_the_last() {
+async fn no_attempt_follows_the_announced_last_one() {
     #[retry(policy = settings.read(), context = cx)]
     async fn looking(settings: &Reloaded<Policy>, told: &Cell<u32>) -> Result<(), Down> {
         if cx.is_last() {
@@ -417,7 +417,7 @@ impl Tables {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_body_changes_does_not_change_the_policy() {
+async fn changes_by_the_body_do_not_change_the_policy() {
     #[retry(attempts = left, carry(left))]
     async fn by_argument(mut left: u32) -> Result<(), Down> {
         left += 1;
@@ -442,7 +442,7 @@ async fn what_the_body_changes_does_not_change_the_policy() {
 }
 
 #[test]
-fn what_a_body_changes_does_not_change_the_policy_of_a_blocking_call() {
+fn changes_by_the_body_do_not_change_the_policy_of_a_blocking_call() {
     let mut tables = Tables { table: Vec::new(), attempts: 2 };
     let began = std::time::Instant::now();
     assert_eq!(tables.blocking(), Err(Down(0)));
@@ -469,7 +469,7 @@ impl Restless for Tables {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nor_that_of_a_method_of_an_async_trait() {
+async fn changes_by_the_body_do_not_change_the_policy_of_an_async_trait_method() {
     let (mut tables, began) = (Tables { table: vec![2], attempts: 0 }, Instant::now());
     assert_eq!(tables.call(3).await, Err(Down(6)));
     assert_eq!(began.elapsed(), 6 * S);
@@ -481,7 +481,7 @@ fn site(name: &str) -> &'static Site {
 }
 
 #[test]
-fn sites_tell_which_fields_are_of_runtime() {
+fn sites_list_the_runtime_fields() {
     let fields = site("runtime::by_arguments").runtime();
     assert!(fields.contains(Field::Attempts) && fields.contains(Field::InitialDelay));
     assert!(!fields.contains(Field::Jitter));
@@ -517,7 +517,7 @@ async fn a_parameter_of_the_impl_goes_by_its_whole_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn overrides_reach_what_depends_on_a_parameter() {
+async fn overrides_apply_to_values_of_generic_parameters() {
     let hurried = Overrides::from_pairs([("runtime.pages", "attempts", "2")]).unwrap();
     let outcome = with_overrides(&hurried, Pages::<5>(AtomicU32::new(0)).get()).await;
     assert_eq!(outcome, Err(Down(2)));
@@ -585,7 +585,7 @@ fn futures_are_send() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bounds_that_an_error_cannot_tell_of_act_between_attempts_or_are_warned_of() {
+async fn bounds_that_an_error_cannot_hold_act_between_attempts_or_warn() {
     #[retry(policy = policy, name = "runtime.slow")]
     async fn slow(calls: &Cell<u32>, policy: Policy) -> Result<(), Down> {
         tokio::time::sleep(20 * S).await;
@@ -616,7 +616,7 @@ fn listen(name: &'static str) -> (impl Sized, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mistake_is_warned_of_once_in_the_words_of_the_rule() {
+async fn a_mistake_causes_one_warning_with_the_text_of_the_rule() {
     #[retry(policy = policy, name = "runtime.mistaken")]
     async fn mistaken(policy: Policy) -> Result<(), Down> {
         Err(Down(0))

@@ -57,7 +57,7 @@ async fn retries_that_are_made_use_up_the_share() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_dropped_returns_what_it_took_from_the_share() {
+async fn a_dropped_wait_returns_its_part_of_the_share() {
     let left = left_after(9, |call| timeout(millis(500), call)).await;
     assert_eq!(left, [FREE; 2], "it is dropped during the first wait");
     let left = left_after(9, |call| timeout(secs(2), call)).await;
@@ -65,6 +65,6 @@ async fn a_wait_that_is_dropped_returns_what_it_took_from_the_share() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_the_breaker_ends_returns_what_it_took_from_the_share() {
+async fn a_call_ended_by_the_breaker_returns_its_part_of_the_share() {
     assert_eq!(left_after(1, |call| call).await, [FREE; 2]);
 }

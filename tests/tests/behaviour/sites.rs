@@ -164,7 +164,7 @@ fn they_are_sorted_by_name_and_then_by_place() {
 }
 
 #[test]
-fn a_site_tells_the_policy_that_stands_in_the_source() {
+fn a_site_has_the_policy_of_the_source() {
     let site = sites().into_iter().find(|site| site.name() == "behaviour::sites::free").unwrap();
     assert_eq!(site.policy().as_ref(), site.compiled());
     assert_eq!(

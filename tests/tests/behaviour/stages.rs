@@ -180,7 +180,7 @@ async fn calls_that_failed_in_the_outage_join_a_stage_by_its_share_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_wait_are_no_arrivals_that_let_others_through() {
+async fn waiting_calls_do_not_count_as_arrivals_of_a_stage() {
     let (breaker, server) = (recovering(GRADUAL), Server::new(5 * S));
     let first = breaker.try_acquire().expect("the first of a stage is admitted");
     let mut calls = JoinSet::new();
@@ -318,7 +318,7 @@ fn a_blocking_call_that_a_stage_admitted_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_from_before_the_stages_does_not_wait_to_be_rejected() {
+async fn a_call_started_before_the_stages_is_rejected_without_a_wait() {
     /// An attempt during which the breaker opens and recovers.
     async fn outlast_an_outage(breaker: &CircuitBreaker) -> Result<(), Error> {
         recover(breaker);

@@ -38,7 +38,7 @@ async fn a_call_stops_after_so_many_attempts_with_the_error_of_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_retries_is_one_attempt_and_as_many_as_there_are_is_no_overflow() {
+async fn zero_retries_are_one_attempt_and_the_maximum_does_not_overflow() {
     let (error, gaps) = fail_by(Policy::new().retries(0)).await;
     assert_eq!((error.attempts(), gaps), (1, vec![]));
     assert_eq!(Policy::new().retries(u32::MAX).get_attempts(), Attempts::Limited(u32::MAX));
@@ -129,7 +129,7 @@ async fn a_wait_that_the_error_names_replaces_the_curve_and_may_be_longer_than_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_is_not_handled_comes_out_at_once() {
+async fn a_failure_without_a_handler_is_returned_immediately() {
     let calls = Calls::new();
     let result = Retrier::new(Policy::new().attempts(9))
         .run(|| {
@@ -158,7 +158,7 @@ async fn a_result_is_retried_until_it_is_the_wanted_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listener_hears_of_each_retry_before_its_wait_and_not_of_the_end() {
+async fn a_listener_runs_before_each_wait_and_not_at_the_end() {
     let mut heard = Vec::new();
     let begun = Instant::now();
     let error = Retrier::new(Policy::new())
@@ -184,7 +184,7 @@ async fn a_call_that_is_dropped_while_it_waits_makes_no_further_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hanging_attempt_is_cut_off_and_tried_again() {
+async fn a_hanging_attempt_times_out_and_is_retried() {
     let calls = Calls::new();
     let result = Retrier::new(Policy::new().timeout(secs(2)))
         .run(|| {

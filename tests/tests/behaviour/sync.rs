@@ -30,7 +30,7 @@ fn it_waits_between_the_attempts() {
 }
 
 #[test]
-fn it_needs_no_runtime_and_tells_how_it_ended() {
+fn a_sync_call_needs_no_runtime_and_has_a_reason() {
     #[retry(policy = SOON, attempts = 4, budget = "2ms")]
     fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
         Err(Failure::Busy(calls.make()))
@@ -87,7 +87,7 @@ async fn on_a_worker_of_a_runtime_it_warns_too() {
 }
 
 #[tokio::test]
-async fn where_it_may_block_it_does_not_warn() {
+async fn a_sync_call_on_a_blocking_thread_does_not_warn() {
     listen();
     let warned = tokio::task::spawn_blocking(|| {
         let _ = take_events();

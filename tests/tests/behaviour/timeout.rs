@@ -57,7 +57,7 @@ async fn an_attempt_in_time_succeeds_after_one_that_was_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_cut_off_is_gone_before_the_wait() {
+async fn a_timed_out_attempt_is_dropped_before_the_wait() {
     struct Guard<'a>(&'a AtomicBool);
     impl Drop for Guard<'_> {
         fn drop(&mut self) {
@@ -82,7 +82,7 @@ async fn what_was_cut_off_is_gone_before_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_error_that_can_hold_one_says_what_happened() {
+async fn every_error_that_can_hold_a_timeout_has_it() {
     #[retry(attempts = 1, timeout = "2s")]
     async fn own(calls: &Calls) -> Result<(), Failure> {
         hang(calls).await;

@@ -47,7 +47,7 @@ async fn patient(breaker: Arc<CircuitBreaker>, takes: Duration) -> Result<(), Re
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_wait_behind_a_probe_get_through_when_it_closes_the_breaker() {
+async fn all_calls_waiting_behind_a_probe_pass_when_it_succeeds() {
     let (breaker, probe) = probing(ONE);
     let began = Instant::now();
     let mut waiting = JoinSet::new();
@@ -146,7 +146,7 @@ async fn a_refusal_by_the_open_breaker_uses_up_an_attempt_and_one_of_its_probes_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_slept_goes_back_to_the_budget() {
+async fn unused_waiting_time_returns_to_the_budget() {
     let breaker = breaker(ONE);
     breaker.try_acquire().unwrap().failure();
     let began = Instant::now();
@@ -187,7 +187,7 @@ async fn a_probe_that_fails_makes_them_wait_for_the_open_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_that_is_dropped_gives_back_what_its_quota_lent() {
+async fn a_dropped_waiting_call_returns_its_tokens() {
     #[retry(
         attempts = 9,
         backoff = fixed,

@@ -116,7 +116,7 @@ fn assert_none(mistakes: &[String]) {
 }
 
 #[test]
-fn alerts_ask_for_what_is_exported() {
+fn alerts_query_exported_metrics() {
     let mut found = Vec::new();
     for rule in rules() {
         let texts = rule.annotations.values().map(String::as_str).collect::<String>();
@@ -128,7 +128,7 @@ fn alerts_ask_for_what_is_exported() {
 }
 
 #[test]
-fn panels_ask_for_what_is_exported() {
+fn panels_query_exported_metrics() {
     let dashboard: Value = serde_json::from_str(&read("dashboard.json")).expect("JSON");
     let (mut found, mut queries) = (Vec::new(), 0);
     for panel in dashboard["panels"].as_array().expect("panels") {
@@ -178,7 +178,7 @@ fn the_dashboard_shows_every_metric() {
 }
 
 #[test]
-fn a_query_that_asks_for_something_else_is_a_mistake() {
+fn a_query_of_an_unknown_metric_is_a_mistake() {
     let mistakes = |query: &str| mistakes(query, &[]).join("; ");
     assert_eq!(mistakes(r#"sum by (name) (retry_give_ups_total{reason="quota"})"#), "");
     for (query, mistake) in [

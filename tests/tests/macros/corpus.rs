@@ -26,16 +26,16 @@ fn each(target: &str, check: fn(&str)) {
 }
 
 #[test]
-fn what_is_kept_for_the_attribute_holds() {
+fn the_fuzzing_corpus_of_the_attribute_holds() {
     each("attribute", attribute::check);
 }
 
 #[test]
-fn what_is_kept_for_files_holds() {
+fn the_fuzzing_corpus_of_files_holds() {
     each("file", file::check);
 }
 
 #[test]
-fn what_is_kept_for_workflows_holds() {
+fn the_fuzzing_corpus_of_workflows_holds() {
     each("workflow", workflow::check);
 }

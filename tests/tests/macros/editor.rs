@@ -143,7 +143,7 @@ fn asked(options: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_word_is_asked_for_in_its_place_of_the_grammar() {
+fn each_word_is_imported_from_its_module_of_the_grammar() {
     assert_eq!(
         asked("attempts = 5, backoff = linear(increment = \"2s\"), jitter = full"),
         [
@@ -182,7 +182,7 @@ fn expressions_are_left_to_the_editor() {
 }
 
 #[test]
-fn keywords_are_asked_for_by_names_that_items_can_have() {
+fn keywords_are_imported_under_valid_names() {
     assert_eq!(
         asked("on_failure = continue, crate = again, self, r#fn, 5"),
         ["crate_", "on_failure", "on_failure::continue_", "r#fn", "self_"],
@@ -190,13 +190,13 @@ fn keywords_are_asked_for_by_names_that_items_can_have() {
 }
 
 #[test]
-fn words_are_asked_for_in_the_crate_that_the_options_name() {
+fn words_are_imported_from_the_crate_in_the_options() {
     let text = ide::imports(&tokens("jitter, crate = ::again::inner")).to_string();
     assert!(text.replace(' ', "").contains("use::again::inner::__private::ide::*;"), "{text}");
 }
 
 #[test]
-fn half_typed_options_are_asked_for() {
+fn half_typed_options_are_imported() {
     assert_eq!(asked("att"), ["att"]);
     assert_eq!(asked("backoff = "), ["backoff"]);
     assert_eq!(asked("backoff = lin"), ["backoff", "backoff::lin"]);
@@ -275,7 +275,7 @@ fn in_an_editor() {
 }
 
 #[test]
-fn an_editor_is_told_by_the_variable_of_its_server() {
+fn an_editor_is_recognised_by_the_variable_of_its_server() {
     let output = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "--ignored", "editor::in_an_editor"])
         .env("RUST_ANALYZER_INTERNALS_DO_NOT_USE", "this is unstable")
@@ -286,7 +286,7 @@ fn an_editor_is_told_by_the_variable_of_its_server() {
 }
 
 #[test]
-fn a_compiler_is_told_nothing() {
+fn a_compiler_gets_no_imports() {
     // Some development shells set it for everything that they run.
     if std::env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some() {
         return;
@@ -459,7 +459,7 @@ fn each_word_of_a_derive_has_an_item_and_stands_in_the_fixture() {
 }
 
 #[test]
-fn a_derive_asks_for_the_words_of_each_variant() {
+fn a_derive_imports_the_words_of_each_variant() {
     let words = [tokens("rate_limit, retry_after = wait"), tokens("crate = again"), tokens("ne")];
     let text = ide::imports_of_classify(&words).to_string().replace(' ', "");
     assert!(text.contains("useagain::__private::ide_of_classify::*;"), "{text}");

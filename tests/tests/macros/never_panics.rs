@@ -250,12 +250,12 @@ proptest! {
     }
 
     #[test]
-    fn on_options_that_are_no_options(args in vec(soup(), 0..16), item in select(ITEMS)) {
+    fn on_invalid_options(args in vec(soup(), 0..16), item in select(ITEMS)) {
         expand(args.into_iter().collect(), tokens(item));
     }
 
     #[test]
-    fn on_items_that_are_no_functions(
+    fn on_items_other_than_functions(
         args in vec(select(OPTIONS), 0..3).prop_map(joined(", ")),
         item in vec(prop_oneof![soup(), select(ITEMS).prop_map(tokens)], 0..12),
     ) {

@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_is_too_strange(name in any::<String>(), value in any::<String>(), key in 0..10_usize) {
+    fn any_text_is_escaped(name in any::<String>(), value in any::<String>(), key in 0..10_usize) {
         let keys = ["attempts", "backoff", "max_delay", "jitter", "jitter_factor", "backoff", "backoff"];
         let key = keys.get(key).copied().unwrap_or(&value);
         for value in [value.clone(), format!("custom({value})"), format!("linear({value})"), format!("{value})")] {
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_keeps_the_rules_for_each_function(first in changes(), second in changes()) {
+    fn accepted_overrides_keep_the_rules_of_each_function(first in changes(), second in changes()) {
         let made = Overrides::from_pairs(first).and_then(|first| Ok((Overrides::from_pairs(second)?, first)));
         let Ok((second, first)) = made else { return Ok(()) };
         let sets = [Some(first.clone()), Some(second.clone()), first.merge(&second).ok()];

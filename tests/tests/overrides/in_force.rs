@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[test]
-fn what_is_applied_takes_the_place_of_what_was() {
+fn applied_overrides_replace_earlier_ones() {
     alone(async {
         of("billing.fetch", "attempts", "2").apply();
         assert_eq!(attempts_of_fetch().await, 2);
@@ -25,7 +25,7 @@ fn what_is_applied_takes_the_place_of_what_was() {
 }
 
 #[test]
-fn each_function_whose_policy_becomes_another_one_is_reported() {
+fn each_function_with_a_changed_policy_is_reported() {
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     alone(async {
@@ -73,7 +73,7 @@ fn a_listener_may_apply_changes_itself() {
 }
 
 #[test]
-fn the_report_marks_what_is_overridden() {
+fn the_report_marks_overridden_policies() {
     alone(async {
         of("billing.fetch", "attempts", "2").apply();
         let report = report().to_string();
@@ -97,7 +97,7 @@ fn a_call_under_way_obeys_the_new_policy_from_its_next_failure_on() {
 }
 
 #[test]
-fn bounds_in_time_are_those_of_the_moment_at_which_a_call_begins() {
+fn time_bounds_are_fixed_when_a_call_starts() {
     alone(async {
         of("billing.pay", "timeout", "100ms").apply();
         let began = tokio::time::Instant::now();

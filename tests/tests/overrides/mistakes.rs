@@ -5,7 +5,7 @@ use retry_runtime::{Overrides, report};
 use crate::support::{alone, attempts_of_fetch, names, of, vars, wrong, wrong_yaml};
 
 #[test]
-fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
+fn an_unknown_name_or_key_is_reported_with_its_place() {
     const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
                         `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `max_retry_after`, `timeout`, `hedge`, `max_hedges`";
 
@@ -49,7 +49,7 @@ fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
 }
 
 #[test]
-fn a_value_that_does_not_suit_is_told_with_its_place() {
+fn an_invalid_value_is_reported_with_its_place() {
     let of_all = format!(
         "`billing.fetch`: this delay is longer than `max_delay`, which caps every wait: lower it or \
          raise `max_delay`; and {} more, of other functions",
@@ -132,7 +132,7 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
 }
 
 #[test]
-fn all_mistakes_of_a_list_are_told() {
+fn all_mistakes_of_a_list_are_reported() {
     let told = wrong([
         ("billing.fetch", "attempts", "two"),
         ("billing.fetc", "attempts", "2"),
@@ -177,7 +177,7 @@ fn all_mistakes_of_a_list_are_told() {
 }
 
 #[test]
-fn a_mistake_in_the_environment_is_told_with_its_variable() {
+fn a_mistake_in_the_environment_is_reported_with_its_variable() {
     for (variable, value, complaint) in [
         (
             "RETRY_BILLING_FETC_ATTEMPTS",
@@ -245,7 +245,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
 }
 
 #[test]
-fn what_is_refused_leaves_everything_as_it_was() {
+fn refused_overrides_change_nothing() {
     alone(async {
         of("billing.fetch", "attempts", "2").apply();
         let before = report().to_string();

@@ -68,7 +68,7 @@ fn any_format_of_serde_is_read() {
 }
 
 #[test]
-fn what_stands_under_a_name_comes_on_top_of_the_star() {
+fn overrides_of_a_name_apply_over_the_star() {
     alone(async {
         yaml("\"*\":\n  attempts: 2\n  max_delay: 10s\nbilling.fetch:\n  attempts: 4\n").apply();
         assert_eq!(
@@ -161,7 +161,7 @@ fn the_time_that_may_elapse_can_be_changed_where_a_function_looks_at_it() {
 }
 
 #[test]
-fn the_longest_wait_of_a_server_can_be_changed_for_every_function() {
+fn max_retry_after_can_be_overridden_for_every_function() {
     alone(async {
         let ends = async || {
             let error = asks().await.unwrap_err();
@@ -203,7 +203,7 @@ fn a_policy_that_depends_on_a_parameter_is_changed_in_every_instance() {
 }
 
 #[test]
-fn the_star_asks_nobody_whether_it_is_in_vain() {
+fn ineffective_settings_under_the_star_are_accepted() {
     // The first wait has no effect on custom delays, which is a mistake only if set by name.
     let overrides = yaml("\"*\": { initial_delay: 15ms, max_delay: 1m }");
     assert!(
@@ -323,7 +323,7 @@ fn variables_name_a_function_in_capitals_and_a_key() {
 }
 
 #[test]
-fn what_comes_on_top_goes_for_more_by_the_star_too() {
+fn merged_overrides_take_precedence_with_the_star_too() {
     alone(async {
         let file = yaml("billing.fetch: { attempts: 7, initial_delay: 2s }");
         let stop = vars([("RETRY_ALL_ATTEMPTS", "1")]).unwrap();
@@ -339,7 +339,7 @@ fn what_comes_on_top_goes_for_more_by_the_star_too() {
 }
 
 #[test]
-fn what_is_right_by_itself_may_be_wrong_together() {
+fn valid_overrides_may_conflict_when_merged() {
     let (slow, short) =
         (of("billing.fetch", "initial_delay", "10s"), of("billing.fetch", "max_delay", "5s"));
     assert_eq!(
@@ -350,7 +350,7 @@ fn what_is_right_by_itself_may_be_wrong_together() {
 }
 
 #[test]
-fn a_rule_that_the_compiled_policy_breaks_with_reason_is_not_held_against_a_change() {
+fn a_rule_that_the_compiled_policy_breaks_does_not_refuse_an_override() {
     alone(async {
         of("shop.asks", "attempts", "2").apply();
         assert_eq!(asks().await.unwrap_err().attempts(), 2);

@@ -8,7 +8,7 @@ use retry_runtime::{Reason, with_overrides, with_overrides_sync};
 use crate::support::{alone, attempts_of_fetch, custom, fetch, look, of, order, pay, site, yaml};
 
 #[test]
-fn a_scope_is_for_what_is_called_in_it() {
+fn a_scope_applies_to_calls_inside_it() {
     alone(async {
         let two = of("billing.fetch", "attempts", "2");
         assert_eq!(with_overrides(&two, attempts_of_fetch()).await, 2);
@@ -22,7 +22,7 @@ fn a_scope_is_for_what_is_called_in_it() {
 }
 
 #[test]
-fn a_scope_comes_on_top_of_what_is_in_force_and_of_the_scope_around_it() {
+fn a_scope_applies_over_the_process_and_the_outer_scope() {
     alone(async {
         yaml("billing.fetch: { attempts: 4, initial_delay: 2s, jitter: none }").apply();
         let two = of("billing.fetch", "attempts", "2");
@@ -38,7 +38,7 @@ fn a_scope_comes_on_top_of_what_is_in_force_and_of_the_scope_around_it() {
 }
 
 #[test]
-fn a_scope_that_breaks_a_rule_together_with_others_goes_alone() {
+fn a_scope_in_conflict_with_others_applies_alone() {
     alone(async {
         // Each of them ends on its own; together they would retry for ever, without a wait.
         yaml("billing.fetch: { backoff: fixed, initial_delay: 0s, jitter: none }").apply();

@@ -112,7 +112,7 @@ async fn one_failed_probe_opens_it_for_the_whole_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_concurrent_calls_get_no_more_than_the_probes() {
+async fn a_thousand_concurrent_calls_get_at_most_the_probes() {
     const THREADS: usize = 20;
     for requests in [1, 3, 7] {
         let breaker = due(DEFAULT.half_open_requests(requests)).await;
@@ -266,7 +266,7 @@ async fn results_of_an_earlier_state_move_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_of_an_earlier_half_open_time_is_a_stranger_in_this_one() {
+async fn a_probe_of_an_earlier_half_open_state_does_not_count() {
     let breaker = due(DEFAULT.half_open_requests(2)).await;
     let earlier = breaker.try_acquire().unwrap();
     fail(&breaker, 1);
@@ -301,7 +301,7 @@ fn it_is_shared_and_never_copied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_open_time_is_spread_if_asked() {
+async fn the_open_time_has_jitter_if_configured() {
     let mut times = Vec::new();
     for _ in 0..200 {
         let breaker = breaker(FRAGILE.timeout_jitter(0.5));
@@ -316,7 +316,7 @@ async fn the_open_time_is_spread_if_asked() {
 }
 
 #[test]
-fn a_listener_may_use_the_breaker_and_hears_in_order() {
+fn a_listener_may_use_the_breaker_and_gets_events_in_order() {
     let breaker = Arc::new(breaker(FRAGILE));
     let weak = Arc::downgrade(&breaker);
     breaker.on_transition(move |transition| {
@@ -355,7 +355,7 @@ fn transitions_of_many_threads_form_one_chain() {
 }
 
 #[test]
-fn a_panicking_listener_harms_nobody() {
+fn a_panicking_listener_does_not_affect_the_breaker() {
     let breaker = breaker(FRAGILE);
     breaker.on_transition(|_| panic!("on purpose"));
     let log = log_of(&breaker);
@@ -407,7 +407,7 @@ async fn no_duration_is_too_long() {
 }
 
 #[test]
-fn what_another_process_counted_is_no_news_where_only_rates_decide() {
+fn restored_counts_are_ignored_by_rates() {
     let rate = DEFAULT.failure_rate(1.0).minimum_calls(3);
     for (config, known) in [(rate, 0), (rate.failure_threshold(5), 4), (DEFAULT, 4)] {
         let breaker = breaker(config);

@@ -395,12 +395,12 @@ fn seeded(seed: u64, cases: u64) -> Config {
 // Two tests of different random scripts, for two cores.
 
 #[test]
-fn every_way_in_does_what_the_model_does() {
+fn every_entry_point_behaves_like_the_model() {
     play_random_scripts(1);
 }
 
 #[test]
-fn every_way_in_does_what_the_model_does_in_other_cases() {
+fn every_entry_point_behaves_like_the_model_in_other_cases() {
     play_random_scripts(2);
 }
 

@@ -19,7 +19,7 @@ fn refused() -> Error {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_waits_are_those_of_a_call_in_memory() {
+async fn durable_waits_match_those_of_a_call_in_memory() {
     for policy in [
         Policy::new().attempts(6),
         Policy::new().attempts(8).backoff(Backoff::Fibonacci).max_delay(5 * SECOND),
@@ -64,7 +64,7 @@ fn the_budget_goes_on_by_the_clock() {
 }
 
 #[test]
-fn a_server_may_ask_for_any_wait_unless_a_bound_is_set() {
+fn any_retry_after_is_obeyed_without_a_bound() {
     const MONTH: Duration = Duration::from_hours(720);
     let decide = |policy: Policy| {
         let retrier = Retrier::new(policy).retry_after(|_: &Error| Some(MONTH));
@@ -77,7 +77,7 @@ fn a_server_may_ask_for_any_wait_unless_a_bound_is_set() {
 }
 
 #[test]
-fn matchers_judge_errors_and_what_was_cut_off() {
+fn matchers_classify_errors_and_timeouts() {
     let retrier = Retrier::new(Policy::new()).retry_on([network]);
     let decide = |failed: Failed<'_, Error>| retrier.decide(&mut CallState::default(), &failed);
     let missing = Error::from(ErrorKind::NotFound);
@@ -131,7 +131,7 @@ fn a_description_is_the_class_and_all_texts() {
 }
 
 #[test]
-fn unlimited_attempts_are_counted_for_ever() {
+fn counts_of_unlimited_attempts_saturate() {
     let policy = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
     let mut kept =
         CallState { attempts: u32::MAX, waited: Duration::MAX, last_delay: Some(SECOND) };
@@ -141,7 +141,7 @@ fn unlimited_attempts_are_counted_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_breaker_goes_on_where_another_process_was() {
+async fn a_restored_breaker_continues_the_stored_state() {
     let config =
         BreakerConfig::new().failure_threshold(3).timeout(30 * SECOND).success_threshold(1);
     let breaker = CircuitBreaker::new("restored", config);

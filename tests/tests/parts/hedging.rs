@@ -173,7 +173,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_doors_do_what_the_model_does(script in scripted(), hedges in hedges()) {
+    fn attribute_and_retrier_behave_like_the_model(script in scripted(), hedges in hedges()) {
         let (expected, _) = model(&script, hedges);
         let by_attribute = on_virtual_time(async || {
             let (service, start) = (Service::of(&script), Instant::now());
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn each_hedge_costs_what_a_retry_costs(script in scripted(), hedges in hedges()) {
+    fn each_hedge_costs_as_much_as_a_retry(script in scripted(), hedges in hedges()) {
         let (expected, attempts) = model(&script, hedges);
         let spent = on_virtual_time(async || {
             let quota = Arc::new(RetryQuota::new("hedged", QuotaConfig::new().success_refund(0)));
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_that_is_dropped_gives_all_permits_back(
+    fn a_dropped_call_releases_all_permits(
         script in scripted(),
         hedges in hedges(),
         dropped_after in 1_u64..2_000,
@@ -291,7 +291,7 @@ fn measured(label: &str, call: &impl AsyncFn(&Tail) -> Result<(), Failure>) -> S
 }
 
 #[test]
-fn the_figures_of_the_guide_are_those_of_the_simulation() {
+fn the_figures_of_the_guide_match_the_simulation() {
     let guide = include_str!("../../../retry-runtime/src/guide/hedging.md");
     let table = [
         measured("no hedge", &not_hedged),

@@ -118,7 +118,7 @@ async fn load(server: Server, pace: Pace, callers: u32, config: BreakerConfig) -
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_callers_ask_a_busy_server_hardly_more_often_than_once_each() {
+async fn fifty_callers_send_a_busy_server_little_more_than_one_request_each() {
     for (pace, fewest) in [(INSTANT, 51), (REAL, 55)] {
         let without = load(Server::Busy, pace, 50, BreakerConfig::new()).await;
         let with = load(Server::Busy, pace, 50, HOLDING).await;

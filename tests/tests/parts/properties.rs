@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_obeyed_in_the_place_of_a_policy_can_work(policy in any_policy()) {
+    fn a_corrected_policy_is_valid(policy in any_policy()) {
         let (nearest, invalid) = policy.nearest_valid();
         prop_assert_eq!(nearest.nearest_valid().0, nearest);
         let silent = Rules::NONE.with(Rule::CustomDelaysUnused);

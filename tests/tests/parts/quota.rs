@@ -139,7 +139,7 @@ async fn time_fills_it_where_no_success_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn looking_often_gives_no_more_and_no_less() {
+async fn frequent_reads_do_not_change_the_refill() {
     for (rate, secs, expected) in [(3.0, 100, 300), (0.1, 1_000, 100), (7.77, 50, 388)] {
         let quota = quota(DEFAULT.capacity(500).refill_per_sec(rate));
         while quota.try_acquire(Class::empty()).is_some() {}

@@ -147,7 +147,7 @@ async fn a_total_outage_is_not_multiplied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_healthy_caller_never_notices() {
+async fn a_healthy_caller_is_not_affected() {
     let report = run(Caller { attempts: 3, failing: 0, quota: true }).await;
     near(report.healthy.extra() + report.trouble.extra() + report.end.extra(), 0.0, 0.0);
     assert_eq!(report.available, 500);
@@ -162,7 +162,7 @@ async fn one_failure_in_ten_is_retried_in_full() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_half_fails_the_extra_load_is_bounded() {
+async fn extra_load_is_bounded_if_half_of_the_calls_fail() {
     let without = run(Caller { attempts: 3, failing: 50, quota: false }).await;
     near(without.trouble.extra(), 75.0, 5.0);
 

@@ -142,7 +142,7 @@ fn every_package_without_a_source_is_one_of_ours() {
 }
 
 #[test]
-fn expressions_of_licences_are_read_as_spdx_says() {
+fn licence_expressions_follow_spdx() {
     let allowed = ["MIT", "Apache-2.0", "BSD-3-Clause"];
     for met in [
         "MIT",

@@ -324,7 +324,7 @@ fn code_of_each_page_of_the_guide_is_compiled() {
 ///
 /// `UPDATE_DOCUMENTS=1 cargo test -p retry-tests --test project by_name` writes them.
 #[test]
-fn the_settings_of_other_libraries_by_name_are_those_that_errors_recognise() {
+fn the_page_lists_the_foreign_settings_that_errors_recognise() {
     use retry_rules::foreign_names::{BREAKER, ForeignName, RETRY, RETRY_ADVICE};
 
     let table = |rows: &[ForeignName], frame: &str| {
@@ -396,7 +396,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_no_table_is_seen() {
+fn malformed_tables_are_detected() {
     let mistakes = |text: &str| -> Vec<usize> {
         Page::read(text).mistakes.into_iter().map(|(line, _)| line).collect()
     };

@@ -133,7 +133,7 @@ fn is_path(code: &str) -> bool {
 }
 
 #[test]
-fn what_pages_for_contributors_name_is_there() {
+fn files_and_commands_named_in_pages_for_contributors_exist() {
     let project = Project::read();
     let (mut mistakes, mut paths, mut commands) = (Vec::new(), 0, 0);
     for page in PAGES {
@@ -158,7 +158,7 @@ fn what_pages_for_contributors_name_is_there() {
 }
 
 #[test]
-fn what_is_missing_is_seen() {
+fn missing_files_and_commands_are_detected() {
     let project = Project::read();
     assert!(project.has("retry-rules/src/policy.rs") && project.has("rules/table.rs"));
     assert!(!project.has("rules/tables.rs") && !project.has("olicy.rs"));

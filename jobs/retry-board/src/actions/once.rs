@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_sent_twice_is_done_once_and_what_failed_again() {
+    async fn a_repeated_request_runs_once_unless_it_failed() {
         let (once, times) = (Once::default(), AtomicU64::new(0));
         let run = |key| {
             once.run(key, "re-drive", || async {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_many_are_remembered_and_no_more() {
+    async fn the_number_of_remembered_requests_is_bounded() {
         let once = Once::default();
         for n in 0..2 * REMEMBERED {
             let key = n.to_string();

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_is_between_characters_and_says_how_much_is_left_out() {
+    fn text_is_truncated_between_characters_with_the_omitted_count() {
         assert_eq!(Bounded::new("abc", 3), Bounded { text: "abc".to_owned(), left_out: 0 });
         assert_eq!(Bounded::new("aéc", 2), Bounded { text: "a".to_owned(), left_out: 3 });
         assert!(id(&"x".repeat(1 << 20)).len() < 1_100);

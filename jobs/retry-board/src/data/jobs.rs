@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_is_what_is_left_at_the_rate_of_late() {
+    fn the_time_left_follows_from_the_recent_rate() {
         assert_eq!(seconds(100, 50.0), Some(120));
         assert_eq!(seconds(1, 0.1), Some(600));
         assert_eq!(seconds(u64::MAX, 0.1), None);

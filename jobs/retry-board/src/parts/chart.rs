@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_numbers_are_no_panic() {
+    fn extreme_numbers_do_not_panic() {
         let mut counts = Counts::default();
         states(&counts, true);
         counts.dead = u64::MAX / 8;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_stands_behind_what_it_needs() {
+    fn a_task_is_placed_after_its_dependencies() {
         let tasks = [task("d", &["b", "c"]), task("b", &["a"]), task("c", &["a"]), task("a", &[])];
         let places = places(&tasks);
         assert_eq!((places["a"].0, places["b"].0, places["c"].0, places["d"].0), (0, 1, 1, 2));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_no_endless_loop() {
+    fn a_dependency_cycle_does_not_loop() {
         let tasks = vec![task("a", &["b"]), task("b", &["a"])];
         assert!(picture(&Tasks { tasks, left_out: 0 }).is_some());
     }

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_no_part_of_a_name() {
+    fn a_port_is_not_part_of_a_host_name() {
         for (authority, host) in [
             ("localhost:7878", "localhost"),
             ("localhost", "localhost"),

@@ -44,7 +44,7 @@ fn clicks_keys_and_texts_reach_the_page() {
 }
 
 #[test]
-fn what_is_wrong_with_a_page_is_seen() {
+fn the_harness_detects_mistakes_of_a_page() {
     let Some(mut page) = Page::open() else { return };
     let server = server();
     page.go(&server.url("/"));
@@ -64,7 +64,7 @@ fn what_is_wrong_with_a_page_is_seen() {
 }
 
 #[test]
-fn a_page_is_looked_at_in_the_dark_and_on_a_telephone() {
+fn a_page_is_drawn_in_dark_mode_and_on_a_phone() {
     let Some(mut page) = Page::open() else { return };
     let server = server();
     page.go(&server.url("/"));

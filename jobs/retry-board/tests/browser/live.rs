@@ -20,7 +20,7 @@ use crate::server::Server;
 const LIVE: &str = "document.querySelector('#live').dataset.live === 'live'";
 
 #[test]
-fn what_a_job_does_is_seen_without_a_reload() {
+fn progress_of_a_job_appears_without_a_reload() {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();
     let server = Server::start(board(&store));
@@ -183,7 +183,7 @@ fn a_browser_without_shared_workers_has_a_stream_for_each_tab() {
 }
 
 #[test]
-fn a_page_without_a_stream_says_so_and_reloads_itself() {
+fn a_page_without_a_stream_shows_it_and_reloads_itself() {
     let Some(mut page) = Page::open() else { return };
     let (store, streams) = (MemoryStore::new(), Streams::default());
     streams.0.is_full.store(1, Ordering::Relaxed);

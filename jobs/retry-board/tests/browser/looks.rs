@@ -43,7 +43,7 @@ fn look_at(page: &mut Page, url: &str, name: &str) {
 }
 
 #[test]
-fn pages_of_jobs_are_for_everybody() {
+fn pages_of_jobs_are_accessible() {
     look_at_jobs(&[
         ("jobs", "/jobs"),
         ("job", "/job?id=import-1"),
@@ -53,7 +53,7 @@ fn pages_of_jobs_are_for_everybody() {
 }
 
 #[test]
-fn pages_of_dead_letters_are_for_everybody() {
+fn pages_of_dead_letters_are_accessible() {
     look_at_jobs(&[
         ("dead-letters", "/dead-letters"),
         ("item", "/item?job=import-1&id=5"),
@@ -124,7 +124,7 @@ fn look_at_jobs(pages: &[(&str, &str)]) {
 }
 
 #[test]
-fn pages_of_policies_are_for_everybody() {
+fn pages_of_policies_are_accessible() {
     let Some(mut page) = Page::open() else { return };
     let board = Board::new().allow_actions().breaker(&BANK).quota(&OUTBOUND);
     let server = Server::start(board.jobs(MemoryStore::new()).merge(board.policies()));
@@ -145,7 +145,7 @@ fn pages_of_policies_are_for_everybody() {
 }
 
 #[test]
-fn a_choice_that_is_not_sent_yet_survives_what_happens_meanwhile() {
+fn an_unsent_choice_survives_live_updates() {
     let Some(mut page) = Page::open() else { return };
     let board = Board::new().allow_actions().breaker(&BANK).quota(&OUTBOUND);
     let server = Server::start(board.jobs(MemoryStore::new()).merge(board.policies()));
@@ -248,7 +248,7 @@ fn names_of_classes_are_not_broken() {
 }
 
 #[test]
-fn pages_without_anything_are_for_everybody() {
+fn empty_pages_are_accessible() {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();
     let server = Server::start(retry_board::jobs(store.clone()));

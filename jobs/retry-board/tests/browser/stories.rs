@@ -11,7 +11,7 @@ use crate::server::Server;
 const JOB: &str = "tr[data-job='import-1']";
 
 #[test]
-fn a_job_that_failed_is_looked_into_and_taken_back_by_clicks() {
+fn a_failed_job_is_examined_and_re_driven_by_clicks() {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();
     let server = Server::start(board(&store));
@@ -108,7 +108,7 @@ fn the_same_is_done_by_keyboard_alone() {
 }
 
 #[test]
-fn a_purge_asks_for_a_typed_confirmation() {
+fn a_purge_requires_a_typed_confirmation() {
     let Some(mut page) = Page::open() else { return };
     let store = MemoryStore::new();
     let server = Server::start(board(&store));

@@ -97,7 +97,7 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_purge_is_confirmed_with_the_number_of_what_is_lost() {
+async fn a_purge_is_confirmed_with_the_number_of_lost_letters() {
     let (app, store) = acting().await;
     let (page, cookie, proof) = form(&app, "/purge?job=import-1").await;
     page.says("purge 2").says("purged for good");
@@ -117,7 +117,7 @@ async fn a_purge_is_confirmed_with_the_number_of_what_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_letter_of_a_store_is_meant_only_where_that_is_said() {
+async fn a_whole_store_is_selected_only_explicitly() {
     let (app, store) = acting().await;
     let (_, cookie, proof) = form(&app, "/re-drive").await;
     let answer = send(&app, "/re-drive", &cookie, &proof).await;
@@ -277,7 +277,7 @@ async fn the_waits_of_items_end_at_a_press() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_is_worked_on_is_cancelled_once_what_runs_has_ended() {
+async fn a_running_job_is_cancelled_once_its_attempts_have_ended() {
     let store = MemoryStore::new();
     let app = retry_board::Board::new().allow_actions().jobs(store.clone());
     let run = tokio::spawn({
@@ -301,7 +301,7 @@ async fn a_job_that_is_worked_on_is_cancelled_once_what_runs_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_export_is_what_import_reads() {
+async fn an_export_can_be_imported() {
     let app = read_only().await;
     let exported = get(&app, "/export?job=import-1").await;
     assert_eq!(exported.header("content-type"), "application/x-ndjson");

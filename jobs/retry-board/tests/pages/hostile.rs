@@ -65,7 +65,7 @@ async fn nothing_in_a_text_becomes_markup() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_steers_a_line_is_shown_and_not_obeyed() {
+async fn control_characters_are_displayed_and_not_interpreted() {
     let app = app("j", "i", STEERS).await;
     for page in ["item?job=j&id=i", "dead-letters", "job?id=j"] {
         let answer = get(&app, &format!("/{page}")).await;
@@ -99,7 +99,7 @@ async fn an_answer_is_bounded_however_large_an_item_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_that_is_no_address_is_shown() {
+async fn ids_that_are_not_valid_in_an_address_are_displayed() {
     let longest = "é".repeat(MAX_ID_BYTES / 2);
     for id in [".", "..", "a/b", "%2e", "a b&c=d#e", "é", &longest] {
         let app = app_with(id).await;

@@ -42,7 +42,7 @@ async fn next_with_data(body: &mut Body) -> Option<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_hears_of_its_job_and_the_list_of_all() {
+async fn a_page_receives_events_of_its_job_and_the_list_of_all_jobs() {
     let store = MemoryStore::new();
     let app = retry_board::jobs(store.clone());
     let job = retry_workflow::Job::create(&store, "import", None).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_page_hears_of_its_job_and_the_list_of_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_there_is_can_be_watched() {
+async fn only_known_topics_can_be_subscribed_to() {
     let app = retry_board::jobs(MemoryStore::new());
     assert_eq!(get(&app, "/live?topic=secrets").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(get(&app, "/live").await.status, StatusCode::BAD_REQUEST);
@@ -124,7 +124,7 @@ async fn streams_are_fewer_than_connections_by_visitor_and_in_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_comes_back_after_a_new_start_is_greeted_again() {
+async fn a_client_that_reconnects_after_a_restart_gets_a_new_hello() {
     let store = MemoryStore::new();
     let mut before = events(&retry_board::jobs(store.clone()), "jobs").await;
     assert_eq!(next(&mut before).await.unwrap(), "hello");
@@ -135,7 +135,7 @@ async fn whoever_comes_back_after_a_new_start_is_greeted_again() {
 
 /// Clients that connect and never read, on real sockets: the board still answers others.
 #[tokio::test]
-async fn clients_that_never_read_hold_nobody_up() {
+async fn clients_that_never_read_do_not_delay_other_clients() {
     let store = MemoryStore::new();
     let app = Board::new().jobs(store.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -117,7 +117,7 @@ async fn a_change_is_confirmed_by_the_name_of_its_function() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_breaks_a_rule_is_told_at_the_field_and_changes_nothing() {
+async fn an_invalid_value_is_reported_at_its_field_and_changes_nothing() {
     let (app, _alone) = app().await;
     let refused = change(&app, "name=shop.charge&key=attempts&value=0").await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -144,7 +144,7 @@ async fn what_breaks_a_rule_is_told_at_the_field_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_program_itself_has_changed_stays_below() {
+async fn overrides_of_the_program_stay_in_effect_below_those_of_the_board() {
     let (app, _alone) = app().await;
     Overrides::from_pairs([("shop.charge", "initial_delay", "2s")]).unwrap().apply();
     assert_eq!(

@@ -59,7 +59,7 @@ async fn each_page_is_html_and_json_with_its_headers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_say_what_the_store_has() {
+async fn pages_show_the_contents_of_the_store() {
     let app = read_only().await;
     let jobs = get(&app, "/api/jobs").await.json();
     assert_eq!(jobs["jobs"][0]["id"], "release-1", "the newest first");
@@ -105,7 +105,7 @@ impl Work for Load {
 
 /// In the last ten minutes of the job, however long ago that was.
 #[tokio::test(start_paused = true)]
-async fn a_job_says_how_long_its_steps_took() {
+async fn a_job_shows_the_duration_of_its_steps() {
     let store = MemoryStore::new();
     let none = Job::create(&store, "empty", None).await.unwrap();
     let page = format!("/job?id={}", none.id);
@@ -133,7 +133,7 @@ async fn a_job_says_how_long_its_steps_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_comes_back_later_says_how_often_it_did() {
+async fn a_postponed_item_shows_the_number_of_postponements() {
     let store = MemoryStore::new();
     let import = Workflow::new("import").store(store.clone()).deadline(3 * MINUTE);
     let waits = |_: u32, cx: ItemContext| async move {
@@ -179,7 +179,7 @@ async fn dead_letters_are_filtered_by_the_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_used_says_what_to_write() {
+async fn invalid_parameters_are_refused_with_the_valid_form() {
     let app = read_only().await;
     for (page, says) in [
         ("job?id=import-1&span=2h", "write 1h, 6h, 24h or 7d"),
@@ -221,7 +221,7 @@ async fn unknown_pages_jobs_and_items_are_404_and_wrong_methods_405() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_are_kept_for_ever_under_names_of_their_own() {
+async fn assets_have_hashed_names_and_are_cached_permanently() {
     let app = read_only().await;
     let page = get(&app, "/jobs").await;
     for (before, kind) in
@@ -301,7 +301,7 @@ async fn a_list_of_jobs_goes_on_page_by_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn empty_pages_say_what_to_do_next() {
+async fn empty_pages_name_the_next_step() {
     let board = retry_board::Board::new();
     let app = board.jobs(retry_workflow::MemoryStore::new());
     get(&app, "/jobs").await.says("retry-workflow run FILE");

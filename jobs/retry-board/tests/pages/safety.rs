@@ -6,7 +6,7 @@ use retry_board::{Board, Token};
 use crate::support::{acting, ask, get, read_only, send, store};
 
 #[tokio::test(start_paused = true)]
-async fn only_names_of_this_machine_and_those_that_were_given_are_answered() {
+async fn only_local_and_configured_host_names_are_answered() {
     let app = Board::new().host("jobs.example.org").jobs(store().await);
     for (host, is_known) in [
         ("localhost", true),
@@ -33,7 +33,7 @@ async fn only_names_of_this_machine_and_those_that_were_given_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_a_token_nobody_reads_without_it() {
+async fn a_token_is_required_for_every_page() {
     let token = "correct horse battery";
     let board = Board::new().token(Token::new(token).unwrap()).allow_actions();
     let app = board.jobs(store().await).merge(board.policies());
@@ -85,7 +85,7 @@ async fn with_a_token_nobody_reads_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_signs_in_gets_to_the_page_that_was_asked_for_and_signs_out() {
+async fn a_sign_in_leads_to_the_requested_page_and_can_be_ended() {
     let token = "correct horse battery";
     let app = Board::new().token(Token::new(token).unwrap()).jobs(store().await);
     let asked = get(&app, "/job?id=import-1").await;
@@ -163,7 +163,7 @@ async fn a_board_answers_to_the_host_of_its_public_url() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stranger_cannot_sign_somebody_in() {
+async fn a_foreign_site_cannot_sign_a_user_in() {
     let token = "correct horse battery";
     let app = Board::new().token(Token::new(token).unwrap()).jobs(store().await);
     let headers =

@@ -34,7 +34,7 @@ async fn see(app: &Router, path: &str, token: &str) -> (StatusCode, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_sees_everything_and_changes_nothing() {
+async fn a_reader_sees_everything_and_changes_nothing() {
     let (app, store) = team().await;
     let (status, page) = see(&app, "/dead-letters?job=import-1", BOB).await;
     assert_eq!(status, StatusCode::OK);
@@ -91,7 +91,7 @@ async fn a_session_is_that_of_the_token_that_began_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_audit_has_each_action_once_with_who_what_and_how_many() {
+async fn the_audit_log_has_each_action_once_with_user_target_and_count() {
     // Overrides are those of the whole process.
     let _alone = ALONE.lock().await;
     let (app, _) = team().await;
@@ -136,7 +136,7 @@ async fn the_audit_has_each_action_once_with_who_what_and_how_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_it_is_can_come_from_the_surrounding_authentication() {
+async fn the_user_can_come_from_the_surrounding_authentication() {
     let board = Board::new().allow_actions().actor(|request| {
         let name = request.headers.get("x-user")?.to_str().ok()?;
         Some(name.to_owned())
@@ -169,7 +169,7 @@ async fn who_it_is_can_come_from_the_surrounding_authentication() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_names_somebody_did_it() {
+async fn without_names_the_audit_log_shows_an_unnamed_user() {
     let (app, _) = acting().await;
     get(&app, "/audit").await.says("No user has changed anything yet");
     let session = get(&app, "/api/jobs/session").await;

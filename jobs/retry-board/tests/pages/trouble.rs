@@ -86,7 +86,7 @@ impl Store for Endless {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_without_an_end_is_answered_in_a_moment_and_goes_on() {
+async fn an_unbounded_search_is_split_into_pages() {
     let app = retry_board::jobs(Endless(StoreError::other("nobody asks")));
     for page in ["dead-letters?after=7", "dead-letters?since=2h+ago", "dead-letters?text=order"] {
         let began = std::time::Instant::now();
@@ -141,7 +141,7 @@ async fn each_kind_of_trouble_has_its_status_and_its_words() {
 }
 
 #[tokio::test]
-async fn a_file_is_looked_at_without_being_changed() {
+async fn inspecting_a_file_does_not_change_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = SqliteStore::open(&path).unwrap();

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_file_or_says_which_kind_it_is() {
+    fn an_address_without_a_scheme_is_a_file() {
         for (text, path) in [
             ("jobs.db", "jobs.db"),
             ("sqlite:jobs.db", "jobs.db"),

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_takes_variables_in_capitals_and_nothing_else() {
+    fn a_name_accepts_only_variables_in_capitals() {
         let value = |name: &str| (name == "NIGHT").then(|| "2026-11-25".to_owned());
         let name = |text: &str| NameTemplate::parse(text).unwrap().resolve(value);
         assert_eq!(name("import"), Ok("import".to_owned()));

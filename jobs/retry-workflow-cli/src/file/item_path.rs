@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_falls_into_its_parts() {
+    fn a_path_is_split_into_segments() {
         use PathKind::{Any, Names, Slice};
 
         for (path, expected) in [

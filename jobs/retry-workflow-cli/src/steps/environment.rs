@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_told_with_its_number() {
+    fn an_invalid_line_is_reported_with_its_number() {
         for (text, line) in [("A=1\nB", 2), ("1A=x", 1), ("A='x", 1), ("\n\nA=\"x", 3), ("=x", 1)] {
             assert_eq!(parse_env_file(text).unwrap_err().0, line, "{text}");
         }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_parts_is_masked_as_a_whole_is() {
+    fn text_in_parts_is_masked_like_the_whole_text() {
         let masks = masks(&["geheim", "heimlich", "aaaa"]);
         for text in ["x geheim y", "geheimlich", "gegeheimli", "aaaaaaaaa!", "geheimgeheim", "äö"]
         {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_leaves_no_half_of_a_secret() {
+    fn truncation_leaves_no_part_of_a_secret() {
         let text = "ab geheim cd";
         for start in 0..=text.len() {
             for end in start..=text.len() {

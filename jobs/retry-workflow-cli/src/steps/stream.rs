@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_says_how_much_is_left_out() {
+    fn an_excerpt_states_the_omitted_length() {
         let masks = Masks::default();
         assert_eq!(read(&[b"a\nb\n"], PART, &masks).excerpt(LENGTH, &masks), "a\nb");
         for head in [PART, 4 * PART] {

@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_makes_each_comparison_false() {
+    fn comparisons_with_missing_values_are_false() {
         for text in ["none == 1", "none != 1", "none == null", "none", "none matches 'x'"] {
             assert!(!holds(text), "{text}");
             assert!(holds(&format!("!({text})")), "{text}");

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_shells_stays() {
+    fn placeholders_of_the_shell_are_left_alone() {
         for text in ["${HOME} $x $$ ${1} ${x:-y} ${#} ${file%.txt} ${A[0]}", "$${item.id}x"] {
             let expected = text.replace("$${", "${");
             assert_eq!(rendered(text, &Scope::default()), expected);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_names_what_was_meant() {
+    fn an_unknown_name_is_an_error_with_a_suggestion() {
         let meant = |text| complaint(text, ALL);
         assert!(meant("${itm.id}").ends_with("did you mean `${item.id}`?"));
         assert!(meant("${map.totl}").ends_with("did you mean `${map.total}`?"));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_here_is_an_error_that_names_what_has() {
+    fn an_unavailable_name_is_an_error_that_lists_the_available_ones() {
         let reduce = AvailableValues {
             map: true,
             label: "the first step of `reduce`",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_captured_has_a_value_an_end_and_paths() {
+    fn a_captured_name_has_a_value_a_status_and_paths() {
         let names = [("branch", false), ("probe", true)]
             .map(|(name, is_json)| CapturedName { name: name.to_owned(), is_json });
         let available =

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_what_it_is() {
+    fn escaped_json_has_the_same_value() {
         let hostile = "a\u{9b}31m\u{202e}\u{e0041}\u{7f}\n";
         let safe = json(&serde_json::to_string(hostile).unwrap());
         assert_eq!(safe, r#""a\u009b31m\u202e\udb40\udc41\u007f\n""#);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_typed_is_quoted_where_it_has_to_be() {
+    fn suggested_arguments_are_quoted_if_necessary() {
         assert_eq!(argument("import-1/reduce-1"), "import-1/reduce-1");
         assert_eq!(argument("my job; rm -rf ~"), "'my job; rm -rf ~'");
         assert_eq!(argument("Ada's"), r"'Ada'\''s'");

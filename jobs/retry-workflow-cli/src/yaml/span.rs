@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_a_cursor_is_not_shown() {
+    fn control_sequences_are_not_displayed() {
         assert!(!drawn("a: \u{1b}[2J wrong", "wrong").contains('\u{1b}'));
     }
 
     #[test]
-    fn a_place_outside_the_text_is_no_panic() {
+    fn a_span_outside_the_text_does_not_panic() {
         let source = Source { path: "job.yml".into(), text: "ä".to_owned(), before: (0, 0) };
         let mistake =
             Mistake { message: String::new(), span: Some(SourceSpan::new(1, usize::MAX)) };

@@ -214,7 +214,7 @@ async fn poisoned_worker() {
 }
 
 #[tokio::test]
-async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies() {
+async fn an_item_that_kills_its_workers_is_the_only_dead_letter() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut workers = 0;

@@ -176,7 +176,7 @@ fn streams_of_events_leave_connections_to_pages() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_client_that_reads_nothing_is_let_go() {
+fn a_client_that_reads_nothing_is_disconnected() {
     let folder = orders();
     let board = Board::start(folder.path(), &[]);
     let files = format!("/proc/{}/fd", board.process.id());
@@ -256,7 +256,7 @@ fn a_board_shows_the_store_that_is_in_the_place_of_its_own() {
 }
 
 #[test]
-fn a_comment_above_the_token_is_no_part_of_it() {
+fn comments_around_the_token_are_not_part_of_it() {
     let folder = orders();
     for text in ["# of the night shift\n\ncorrect horse battery\n", "correct horse battery\n# it\n"]
     {
@@ -278,7 +278,7 @@ fn a_board_of_a_file_offers_no_function_of_a_server() {
 }
 
 #[test]
-fn a_board_before_the_first_job_says_so() {
+fn a_board_without_a_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["board", "--listen", "127.0.0.1:0"]);
     let told = String::from_utf8_lossy(&output.stderr);
@@ -323,7 +323,7 @@ fn a_redrive_without_a_worker_names_the_command_that_resumes_the_job() {
 }
 
 #[test]
-fn what_other_machines_reach_needs_a_token() {
+fn a_board_that_other_machines_reach_requires_a_token() {
     let folder = orders();
     std::fs::write(folder.path().join("short"), "1234\n").unwrap();
     for (arguments, says) in [
@@ -343,7 +343,7 @@ fn what_other_machines_reach_needs_a_token() {
 
 #[cfg(unix)]
 #[test]
-fn it_ends_well_when_it_is_asked_to() {
+fn the_board_ends_on_a_termination_signal() {
     let folder = orders();
     for signal in ["-INT", "-TERM"] {
         let mut board = Board::start(folder.path(), &[]);
@@ -358,7 +358,7 @@ fn it_ends_well_when_it_is_asked_to() {
 }
 
 #[test]
-fn a_team_has_a_token_each_and_the_audit_says_who_did_what() {
+fn each_member_of_a_team_has_a_token_and_a_name_in_the_audit_log() {
     let folder = orders();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(
@@ -495,7 +495,7 @@ fn a_hundred_actions_of_three_people_and_a_kill_are_in_the_audit() {
 }
 
 #[test]
-fn a_file_of_tokens_that_cannot_be_read_says_which_line_is_wrong() {
+fn an_invalid_file_of_tokens_is_refused_with_the_line() {
     let folder = orders();
     for (text, says) in [
         ("ada act 0123456789abcdef\nbob reads fedcba9876543210\n", "team:2: write NAME ROLE TOKEN"),

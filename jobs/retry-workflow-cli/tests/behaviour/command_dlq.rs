@@ -166,7 +166,7 @@ fn conditions_narrow_the_list() {
 }
 
 #[test]
-fn nothing_is_said_in_words() {
+fn an_empty_list_is_reported_in_words() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &[]));
     assert_eq!(told(folder.path(), &["dlq", "list"]), "no dead letters\n");
@@ -265,7 +265,7 @@ fn hostile_texts_break_neither_the_list_nor_the_terminal() {
 }
 
 #[test]
-fn what_is_taken_back_has_to_be_named() {
+fn letters_to_re_drive_have_to_be_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), &LETTERS);
     refused(folder.path(), &["dlq", "retry"], "or write --all");

@@ -93,7 +93,7 @@ fn placeholders_of_other_tools_are_hinted_at() {
 }
 
 #[test]
-fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
+fn a_value_run_as_code_gets_a_hint() {
     let folder = good_and_bad();
     let step = |command: &str| {
         let text = format!(
@@ -143,7 +143,7 @@ fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
 }
 
 #[test]
-fn a_text_that_is_no_id_does_not_silently_become_a_position() {
+fn an_invalid_id_is_refused_and_not_replaced_by_a_position() {
     let map = "map:\n  input: items.json\n  agent_template: { shell: 'true' }\n";
     for (odd, why) in [
         ("", "is empty"),

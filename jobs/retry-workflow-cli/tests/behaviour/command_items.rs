@@ -39,7 +39,7 @@ fn an_item_that_succeeded_is_shown_too() {
 }
 
 #[test]
-fn a_state_that_is_none_is_refused_with_those_that_are() {
+fn an_unknown_state_is_refused_with_the_known_ones() {
     let folder = orders();
     let output = run(folder.path(), &["items", "list", "--state", "done"]);
     let told = String::from_utf8(output.stderr).unwrap();
@@ -67,7 +67,7 @@ fn shells_get_their_completions_and_man_its_pages() {
 }
 
 #[test]
-fn an_item_is_found_without_its_job_and_what_is_not_there_is_said_in_this_command() {
+fn an_item_is_found_without_its_job_or_reported_as_missing() {
     let folder = orders();
     let done = ids(folder.path(), &["--state", "succeeded"]).remove(0);
     assert!(told(folder.path(), &["items", "show", &done]).contains("state        succeeded"));

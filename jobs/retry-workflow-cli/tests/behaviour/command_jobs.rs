@@ -34,7 +34,7 @@ fn jobs_are_listed_oldest_first() {
 }
 
 #[test]
-fn a_status_says_what_ended_and_what_to_do() {
+fn a_status_shows_the_result_and_the_next_command() {
     let folder = orders_and_mails();
     let orders = told(folder.path(), &["status", "orders-1"]);
     assert!(orders.starts_with("job       orders-1\nstatus    finished at "), "{orders}");
@@ -74,7 +74,7 @@ fn machines_get_counts() {
 }
 
 #[test]
-fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
+fn a_job_is_removed_without_dead_letters_or_by_force() {
     let folder = orders_and_mails();
     let output = run(folder.path(), &["jobs", "rm", "orders-1"]);
     assert_eq!(output.status.code(), Some(2));
@@ -96,7 +96,7 @@ fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
 }
 
 #[test]
-fn old_jobs_are_pruned_and_those_with_dead_letters_only_if_asked_for() {
+fn old_jobs_are_pruned_and_those_with_dead_letters_only_on_request() {
     let folder = orders_and_mails();
     let prune = |more: &[&str]| told(folder.path(), &[&["jobs", "prune"], more].concat());
     assert_eq!(prune(&["--older-than", "1h", "--with-dead-letters"]), "");
@@ -110,7 +110,7 @@ fn old_jobs_are_pruned_and_those_with_dead_letters_only_if_asked_for() {
 }
 
 #[test]
-fn a_vacuum_gives_the_room_of_what_was_removed_back() {
+fn a_vacuum_frees_the_space_of_removed_jobs() {
     let folder = orders_and_mails();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -141,7 +141,7 @@ fn a_job_that_has_ended_is_watched_no_longer() {
 /// What another user sees who may read the store, but write nothing in its folder.
 #[cfg(unix)]
 #[test]
-fn who_may_only_read_a_store_can_look_at_it() {
+fn a_read_only_user_can_query_a_store() {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::process::Command;

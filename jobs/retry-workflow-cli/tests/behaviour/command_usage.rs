@@ -45,7 +45,7 @@ fn a_store_that_is_not_there_is_exit_code_2_and_is_not_made() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_exit_code_2_and_stays_as_it_is() {
+fn a_file_that_is_not_a_store_is_exit_code_2_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "dear diary, ".repeat(1_000)).unwrap();
@@ -93,7 +93,7 @@ fn a_policy_that_breaks_a_rule_is_exit_code_2() {
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
+fn help_and_version_exit_successfully() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in
         [&["--help"][..], &["--version"], &["dlq", "retry", "--help"], &["help", "explain"]]
@@ -113,7 +113,7 @@ fn nothing_in_an_argument_steers_the_terminal() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
+fn a_closed_output_does_not_panic() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
         .args(["explain", "--attempts", "1000"])

@@ -7,7 +7,7 @@ use std::path::Path;
 use retry_workflow_cli::WorkflowFile;
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_what_to_write() {
+fn each_mistake_is_reported_with_its_place_and_its_cure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad");
     let bless = std::env::var_os("RETRY_WORKFLOW_BLESS").is_some();
     let mut wrong = Vec::new();
@@ -36,7 +36,7 @@ fn each_mistake_is_told_with_its_place_and_what_to_write() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_told_where_its_items_belong() {
+fn a_file_that_is_too_large_is_refused_with_the_place_for_its_items() {
     let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let lines = format!("  - {list}\n").repeat(40_000);
     let text = format!("name: job\nx-items:\n{lines}commands: [{{ shell: x }}]\n");

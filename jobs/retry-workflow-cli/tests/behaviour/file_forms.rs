@@ -97,7 +97,7 @@ fn a_task_has_the_settings_of_its_style_or_a_retry_config() {
 }
 
 #[test]
-fn a_name_that_is_left_out_is_that_of_the_file() {
+fn a_missing_name_defaults_to_the_file_name() {
     assert_eq!(file("commands: { shell: x }").name(), "job");
 }
 

@@ -48,7 +48,7 @@ fn items_come_in_the_order_of_the_document() {
 }
 
 #[test]
-fn a_field_that_no_item_has_is_told_where_it_is_asked_for() {
+fn a_field_that_every_item_lacks_is_reported_at_its_use() {
     let folder = tempfile::tempdir().unwrap();
     let item = |n| format!(r#"{{"country": "NL", "id": "c{n}", "name": "a"}}"#);
     let list = (1..=12).map(item).collect::<Vec<_>>().join(", ");
@@ -90,7 +90,7 @@ error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`
 }
 
 #[test]
-fn what_some_items_have_not_is_counted() {
+fn items_that_lack_a_field_are_counted() {
     let map = "  agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }";
     told(
         r#"[{"customer": {"nmae": 1}, "tags": [1, 2]}, {"customer": {"id": 1, "name": 2}, "tags": [1]}, 5]"#,
@@ -130,7 +130,7 @@ error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 
 }
 
 #[test]
-fn a_place_that_cannot_be_known_is_where_the_text_begins() {
+fn an_unknown_position_is_the_start_of_the_text() {
     for (step, column) in [
         (r#"{ shell: "x \u0024{item.id}" }"#, 28),
         (r#"{ shell: "\tx ${item.id}" }"#, 33),
@@ -164,7 +164,7 @@ error: item 1 of items.json (`$['total']`) has no `id`: it is a number; none of 
 }
 
 #[test]
-fn ids_that_name_no_item_are_told_where_they_are_made() {
+fn unusable_ids_are_reported_at_their_template() {
     told(
         r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
@@ -190,7 +190,7 @@ error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${i
 }
 
 #[test]
-fn an_id_that_no_store_can_keep_is_told_where_it_is_made() {
+fn an_id_too_long_for_a_store_is_reported_at_its_template() {
     let [long, longest] = [10_000, 1_000].map(|bytes| "x".repeat(bytes));
     told(
         &format!(r#"[{{"a": "{longest}"}}, {{"a": "{long}"}}, {{"a": "{long}y"}}]"#),
@@ -219,7 +219,7 @@ error: the priority of item 2 of items.json (`$[1]`, id \"2\") is \"high\": writ
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_told() {
+fn a_path_that_matches_nothing_is_reported() {
     told(
         r#"{"items": [{"id": 1}], "total": 1}"#,
         &format!("  json_path: \"$.itmes[*]\"\n{STEP}"),
@@ -272,7 +272,7 @@ error: `json_path` finds no items, because items.json has no `itmes`: did you me
 }
 
 #[test]
-fn a_list_without_items_is_no_mistake() {
+fn an_empty_list_is_accepted() {
     for (input, path) in [
         ("[]", "$[*]"),
         ("{}", "$[*]"),
@@ -289,7 +289,7 @@ fn a_list_without_items_is_no_mistake() {
 }
 
 #[test]
-fn an_input_without_a_list_is_told_where_it_is_named() {
+fn an_input_without_a_list_is_reported_at_its_name() {
     told(
         "\"text\"",
         STEP,
@@ -303,7 +303,7 @@ error: there are no items, because items.json is a text, not a list
 }
 
 #[test]
-fn an_input_that_is_no_json_is_told_with_its_place() {
+fn an_input_that_is_not_json_is_reported_with_the_place() {
     let told = items("[\n  {\"id\": 1},\n  {\"id\" 2}\n]", STEP).unwrap_err();
     assert_eq!(
         told,
@@ -325,7 +325,7 @@ fn an_input_that_is_no_json_is_told_with_its_place() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
+fn an_unreadable_input_is_reported_at_its_name() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/customers.json"), "[]").unwrap();
@@ -368,7 +368,7 @@ fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
 }
 
 #[test]
-fn a_file_knows_where_its_items_are() {
+fn a_file_resolves_the_path_of_its_items() {
     let file = |text| WorkflowFile::parse("jobs/job.yml", text).unwrap().input();
     let map = format!("map:\n  input: items.json\n{STEP}\n");
     assert_eq!(file(&map).as_deref(), Some(Path::new("jobs/items.json")));
@@ -383,7 +383,7 @@ fn of_file(name: &str, input: &str, map: &str) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn a_doubled_id_is_told_with_both_places() {
+fn a_duplicate_id_is_reported_with_both_places() {
     let input = "{\"id\": 7}\n\n{\"id\": 8}\n{\"id\": \"7\"}\n{\"id\": 8}\n";
     let told = of_file("items.jsonl", input, STEP).unwrap_err();
     assert_eq!(
@@ -425,7 +425,7 @@ fn json_lines_csv_and_lines_are_inputs() {
 }
 
 #[test]
-fn what_is_wrong_in_a_line_is_told_with_its_place() {
+fn a_mistake_in_a_line_is_reported_with_its_place() {
     let told = of_file("x.jsonl", "{\"id\": 1}\n\n  {\"id\" 2}\n", STEP).unwrap_err();
     assert_eq!(
         told,
@@ -447,7 +447,7 @@ fn what_is_wrong_in_a_line_is_told_with_its_place() {
 }
 
 #[test]
-fn a_command_that_fails_or_cannot_be_read_is_told_where_it_is_written() {
+fn a_failing_input_command_is_reported_at_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let told = |input: &str| {
         read(folder.path(), &format!("map:\n  input: {input}\n{STEP}\n")).unwrap_err()
@@ -467,7 +467,7 @@ fn a_command_that_fails_or_cannot_be_read_is_told_where_it_is_written() {
 }
 
 #[test]
-fn what_is_picked_and_sorted_is_so_in_the_order_of_the_page() {
+fn filter_sort_offset_and_limit_apply_in_the_documented_order() {
     let input = r#"[
         {"id": 1, "score": 5, "path": "b.rs", "tag": "x"},
         {"id": 2, "score": 9, "path": "a.rs", "tag": "x"},
@@ -542,7 +542,7 @@ fn a_number_that_is_too_large_is_an_error_where_it_is_compared() {
 }
 
 #[test]
-fn a_number_is_no_list_of_items() {
+fn a_number_is_refused_as_a_list_of_items() {
     for input in ["1.10", "1180591620717411303424", r#"{"a": 1.10}"#] {
         let path = if input.starts_with('{') { "$.a[*]" } else { "$[*]" };
         let told = items(input, &format!("  json_path: {path}\n{STEP}")).unwrap_err();
@@ -560,7 +560,7 @@ fn texts_of_a_csv_are_numbers_where_numbers_are_meant() {
 }
 
 #[test]
-fn what_cannot_be_picked_or_sorted_is_told() {
+fn items_that_cannot_be_filtered_or_sorted_are_reported() {
     let input = r#"[{"id": 1, "a": 1}, {"id": 2, "a": "x"}, {"id": 3, "l": []}]"#;
     for (map, told) in [
         (
@@ -585,7 +585,7 @@ fn what_cannot_be_picked_or_sorted_is_told() {
 }
 
 #[test]
-fn an_input_is_a_file_a_command_or_is_asked_about() {
+fn an_input_is_a_file_or_a_command_and_other_values_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let told = |input: &str| {
         let text = format!("map:\n  input: {input}\n{STEP}\n");

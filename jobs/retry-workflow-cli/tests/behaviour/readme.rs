@@ -59,7 +59,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn each_command_prints_what_the_readme_shows() {
+fn each_command_prints_the_output_in_the_readme() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(package.join("README.md")).expect("the README");
     let folder = tempfile::tempdir().expect("a folder");

@@ -69,7 +69,7 @@ fn the_schema_has_the_keys_of_the_reader_in_each_place() {
 }
 
 #[test]
-fn what_the_reader_takes_is_right_by_the_schema() {
+fn files_that_the_reader_accepts_are_valid_by_the_schema() {
     let judge = Judge::new();
     let mut texts: Vec<_> = files("tests/data/workflows")
         .into_iter()
@@ -98,7 +98,7 @@ fn what_the_reader_takes_is_right_by_the_schema() {
 }
 
 #[test]
-fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
+fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
     let judge = Judge::new();
     for (wrong, right) in [
         ("commands: { shell: x, tiemout: 5s }", "commands: { shell: x, timeout: 5s }"),
@@ -191,7 +191,7 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
 /// A schema that is too permissive is of little use: of the files that the reader rejects because
 /// of keys or types, no more than this number pass.
 #[test]
-fn keys_that_nobody_knows_are_wrong_by_the_schema_as_well() {
+fn unknown_keys_are_invalid_by_the_schema() {
     let judge = Judge::new();
     let mut count = 0;
     for path in files("tests/data/bad") {

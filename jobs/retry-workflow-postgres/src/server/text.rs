@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_so_is_before_the_end_of_its_prefix() {
+    fn texts_with_a_prefix_are_below_the_end_of_the_prefix() {
         for prefix in ["a", "a\u{d7ff}", "a\u{10ffff}", "ä%"] {
             let end = prefix_end(prefix).unwrap();
             assert!(format!("{prefix}\u{10ffff}\u{10ffff}") < end, "{prefix:?}");

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_difference_is_made_up_for_little_by_little() {
+    fn a_small_clock_difference_is_corrected_gradually() {
         let ahead = clock(SECOND);
         assert_eq!(ahead.after(SECOND), 1001 * SECOND + SECOND / 2);
         assert_eq!(ahead.after(4 * SECOND), 1005 * SECOND);

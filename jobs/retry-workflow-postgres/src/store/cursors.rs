@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_under_way_does_not_undo_the_way_back() {
+    fn a_concurrent_claim_does_not_undo_a_cursor_reset() {
         let cursors = ClaimCursors::default();
         let claim = cursors.begin(1);
         cursors.rewind_to(5);

@@ -34,7 +34,7 @@ async fn least_rights() -> Option<(PostgresStore, Place)> {
 }
 
 #[tokio::test]
-async fn counts_that_are_not_those_of_the_items_are_found() {
+async fn a_check_finds_counts_that_differ_from_the_items() {
     let Some((store, place)) = store().await else { return };
     let items = ["a", "b", "c"].map(|id| retry_workflow::store::NewItem::new(id, "{}"));
     store.enqueue("job", items.into(), store.now()).await.unwrap();

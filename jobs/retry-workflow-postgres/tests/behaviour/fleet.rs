@@ -70,7 +70,7 @@ async fn a_schema_of_a_newer_layout_is_refused() {
 }
 
 #[tokio::test]
-async fn a_hub_from_before_the_first_release_is_refused_with_what_to_do() {
+async fn a_hub_from_before_the_first_release_is_refused_with_a_cure() {
     for layout in [1, 3] {
         let Some(place) = Place::new() else { return };
         let schema = &place.schema;
@@ -95,7 +95,7 @@ async fn a_store_in_the_schema_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_hub_that_is_away_is_no_error_and_no_address_is() {
+async fn an_unreachable_hub_is_accepted_and_an_invalid_address_is_not() {
     let hub = PostgresHub::connect("postgres://nobody@127.0.0.1:1/none").await.expect("an address");
     let fleet = Fleet::join(hub, "billing").await.expect("it goes on alone");
     assert!(fleet.members().await.is_err());

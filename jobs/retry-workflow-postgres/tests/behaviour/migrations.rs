@@ -62,7 +62,7 @@ async fn a_schema_with_other_tables_is_left_alone() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_create_tables_is_told_who_has_to() {
+async fn a_role_that_may_not_create_tables_gets_an_error_with_the_cure() {
     let Some(place) = Place::new() else { return };
     let role = format!("{}_nobody", place.schema);
     execute(&place.url, &format!("CREATE ROLE {role} LOGIN")).await;
@@ -74,7 +74,7 @@ async fn whoever_may_not_create_tables_is_told_who_has_to() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_told_of_without_its_password() {
+async fn an_invalid_address_is_reported_without_its_password() {
     let options = retry_workflow_postgres::PostgresStore::options();
     for url in ["postgres://ada:secret@host:port/jobs", "jobs.db?password=secret", ""] {
         let error = options.connect(url).await.unwrap_err();
@@ -90,7 +90,7 @@ async fn an_address_that_is_none_is_told_of_without_its_password() {
 }
 
 #[tokio::test]
-async fn schemas_from_before_the_first_release_are_refused_with_what_to_do() {
+async fn schemas_from_before_the_first_release_are_refused_with_a_cure() {
     for layout in [1, 6] {
         let Some(place) = Place::new() else { return };
         let schema = &place.schema;

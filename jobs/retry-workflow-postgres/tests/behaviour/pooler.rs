@@ -116,7 +116,7 @@ async fn a_pooler_in_session_mode_is_as_no_pooler() {
 }
 
 #[tokio::test]
-async fn a_pooler_in_transaction_mode_serves_a_job_or_says_what_it_lacks() {
+async fn a_pooler_in_transaction_mode_serves_a_job_or_is_refused() {
     let Some((pooler, place)) = Pooler::start("transaction") else { return };
     let store = match place.options().connect(&pooler.url).await {
         Ok(store) => store,

@@ -92,7 +92,7 @@ fn faketime() -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn workers_whose_clocks_differ_by_hours_work_together() {
+async fn workers_with_different_clocks_share_a_job() {
     let (Some(place), Some(library)) = (Place::new(), faketime()) else { return };
     let store = place.open().await;
     let begun = store.now();
@@ -129,7 +129,7 @@ fn signal(child: &Child, signal: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
+async fn each_item_ends_once_if_workers_and_the_server_are_killed() {
     if server().is_none() {
         return;
     }

@@ -69,7 +69,7 @@ async fn faulty<T>(
 }
 
 #[tokio::test]
-async fn a_settlement_whose_answer_is_lost_is_made_once_and_is_good() {
+async fn a_settlement_with_a_lost_response_takes_effect_once() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
     let ends = [
         Settled::Succeeded(None),
@@ -104,7 +104,7 @@ async fn a_settlement_that_did_not_arrive_is_made() {
 }
 
 #[tokio::test]
-async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again() {
+async fn a_release_with_a_lost_response_is_valid_after_a_new_lease() {
     let Some((store, proxy, place)) = behind_a_proxy().await else { return };
     let lease = claim_one(&store, 0).await;
     let other = place.open().await;
@@ -130,7 +130,7 @@ async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again
 }
 
 #[tokio::test]
-async fn a_claim_whose_answer_is_lost_gives_the_leases_that_it_has_taken() {
+async fn a_claim_with_a_lost_response_returns_its_leases() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
     let claim = store.claim("job", "worker", at(5), Selection::Items { max: 2, starts: 2 }, MINUTE);
     let leases = faulty(&proxy, 1, 0, claim).await.expect("claimed");
@@ -141,7 +141,7 @@ async fn a_claim_whose_answer_is_lost_gives_the_leases_that_it_has_taken() {
 }
 
 #[tokio::test]
-async fn a_claim_whose_caller_has_gone_gives_its_leases_back() {
+async fn a_dropped_claim_releases_its_leases() {
     let Some((store, proxy, place)) = behind_a_proxy().await else { return };
     let other = place.open().await;
     assert_eq!(other.counts("job").await.unwrap().leased, 0);
@@ -163,7 +163,7 @@ async fn a_claim_whose_caller_has_gone_gives_its_leases_back() {
 }
 
 #[tokio::test]
-async fn a_value_whose_change_is_not_answered_has_changed() {
+async fn a_cas_with_a_lost_response_takes_effect_once() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
     assert_eq!(store.cas("k", 0, "one").await, Ok(true));
     assert_eq!(store.cas("k", 1, "two").await, Ok(true));
@@ -174,7 +174,7 @@ async fn a_value_whose_change_is_not_answered_has_changed() {
 }
 
 #[tokio::test]
-async fn items_whose_enqueueing_is_not_answered_are_there_once() {
+async fn items_enqueued_with_a_lost_response_exist_once() {
     let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
     let items = || ["d", "e"].map(|id| NewItem::new(id, "1")).to_vec();
     let added = faulty(&proxy, 1, 0, store.enqueue("job", items(), at(0))).await;
@@ -201,7 +201,7 @@ async fn an_outage_costs_as_long_as_it_takes() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_patience_is_told_what_is_wrong() {
+async fn the_cause_is_reported_once_the_patience_ends() {
     let Some(place) = Place::new() else { return };
     let proxy = Proxy::start(&place.url).await;
     let options = place.options().patience(Duration::from_millis(300));
@@ -300,7 +300,7 @@ async fn a_server_without_a_connection_to_spare_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_read_only_server_is_told_of_as_one() {
+async fn a_read_only_server_is_reported_as_such() {
     let Some(place) = Place::new() else { return };
     drop(place.open().await);
     let url = format!("{}&options=-c%20default_transaction_read_only%3Don", place.url);
@@ -365,7 +365,7 @@ async fn a_server_that_is_read_only_for_seconds_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_wait_for_a_read_only_server_says_so_and_ends_with_the_patience() {
+async fn a_wait_for_a_read_only_server_is_logged_and_ends_with_the_patience() {
     if server().is_none() {
         return;
     }
@@ -434,7 +434,7 @@ async fn arrives(store: &PostgresStore, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_standby_can_be_looked_at_and_says_what_it_is() {
+async fn a_standby_can_be_queried_and_reports_its_role() {
     let Some((_, primary, standby)) = with_standby() else { return };
     let writes = PostgresStore::connect(&primary.0).await.expect("a store");
     assert_eq!(writes.cas("k", 0, "one").await, Ok(true));
@@ -446,7 +446,7 @@ async fn a_standby_can_be_looked_at_and_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_job_goes_on_at_the_standby_that_is_promoted() {
+async fn a_job_continues_on_a_promoted_standby() {
     let Some((both, primary, standby)) = with_standby() else { return };
     let url = format!("{both}&target_session_attrs=read-write");
     let store = PostgresStore::connect(&url).await.expect("a store");

@@ -45,7 +45,7 @@ async fn a_roll_up_that_is_not_the_sum_of_the_groups_is_found() {
 }
 
 #[tokio::test]
-async fn the_roll_up_of_a_renamed_schema_follows_what_is_removed() {
+async fn the_roll_up_of_a_renamed_schema_follows_removals() {
     let Some((store, place)) = store().await else { return };
     failed_in(&store, "one", &[("a", 0), ("b", 1)]).await;
     failed_in(&store, "two", &[("a", 2)]).await;
@@ -164,7 +164,7 @@ async fn workers_of_many_jobs_write_it_at_once() {
 
 /// An import is a transaction of several statements, which may take long.
 #[tokio::test]
-async fn nobody_waits_for_an_import_of_another_job() {
+async fn an_import_does_not_block_other_jobs() {
     let Some((store, place)) = store().await else { return };
     failed_in(&store, "one", &[("a", 0)]).await;
     let (client, connection) =

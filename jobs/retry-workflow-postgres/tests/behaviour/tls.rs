@@ -39,7 +39,7 @@ async fn is_encrypted(store: &PostgresStore) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_required_is_checked_and_what_is_preferred_is_encrypted() {
+async fn required_tls_is_verified_and_preferred_tls_encrypts() {
     let folder = tempfile::tempdir().expect("a folder");
     if server().is_none() || certificate(folder.path()).is_none() {
         return;

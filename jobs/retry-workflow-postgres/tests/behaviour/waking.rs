@@ -87,7 +87,7 @@ async fn without_a_connection_to_listen_it_is_looked_each_second() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_cut_off_looks_and_listens_again() {
+async fn a_disconnected_listener_polls_and_reconnects() {
     let Some(place) = Place::new() else { return };
     let (waits, other) = (place.open().await, place.open().await);
     with_a_dead_letter(&other).await;

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_has_is_told_what_there_is() {
+    fn an_unknown_signature_is_refused_with_the_known_ones() {
         let error = choose("locked", known()).unwrap_err().to_string();
         let id = Signature::new("row <n> is locked").id();
         assert!(error.starts_with("no dead letter has the signature \"locked\"; there are\n"));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_that_several_share_is_refused() {
+    fn an_ambiguous_prefix_is_refused() {
         let many: Vec<_> =
             (b'a'..=b'z').map(|c| Signature::new(&char::from(c).to_string())).collect();
         let shared = many

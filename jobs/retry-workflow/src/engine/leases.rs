@@ -290,7 +290,7 @@ mod tests {
     use crate::store::MemoryStore;
 
     #[tokio::test(start_paused = true)]
-    async fn a_handler_whose_lease_expired_and_was_claimed_again_settles_the_new_attempt() {
+    async fn a_handler_with_a_reclaimed_lease_settles_the_new_attempt() {
         let mut leases = Leases::new(Arc::new(MemoryStore::new()));
         let lease = |token: u64, attempt: u32| {
             let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_another_worker_has_tried_meanwhile_is_begun_anew_and_the_old_result_is_refused() {
+    async fn an_item_tried_by_another_worker_restarts_and_the_old_result_is_refused() {
         let mut leases = Leases::new(Arc::new(MemoryStore::new()));
         let lease = |token: u64, attempt: u32| {
             let mut lease = Lease::new(LeaseKey { item: 7, token }, "7", "{}");

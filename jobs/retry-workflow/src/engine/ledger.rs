@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_counts_before_it_is_settled_and_once() {
+    fn a_completion_counts_once_before_it_is_settled() {
         let (good, bad) = (ended(ItemState::Succeeded), ended(ItemState::Dead));
         let mut ledger = ledger(stored(0, 1, 9));
         ledger.done(&bad);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_worker_has_does_not_count() {
+    fn items_of_another_worker_do_not_count() {
         let bad = ended(ItemState::Skipped);
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_the_store_replace_what_was_settled_before_them() {
+    fn counts_of_the_store_replace_earlier_settlements() {
         let bad = ended(ItemState::Dead);
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_being_settled_when_the_store_counted_is_not_added_and_is_counted_again() {
+    fn items_settled_during_a_count_are_counted_again() {
         let bad = ended(ItemState::Dead);
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_leave_out_what_was_there_at_the_last_stop() {
+    fn thresholds_exclude_failures_before_the_last_stop() {
         let baseline = Baseline { ended: 5, failed: 5 };
         let ledger = Ledger::new(4, stored(1, 6, 0), baseline);
         assert!(ledger.exceeded(&at_most(1)).is_some());

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_panic() {
+    fn extreme_times_do_not_panic() {
         let never = Timestamp::NEVER + Duration::MAX;
         assert_eq!(never, Timestamp::NEVER);
         assert!(never.to_string().starts_with("9999-"));

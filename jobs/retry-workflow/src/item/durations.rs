@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_is_in_the_bucket_whose_bounds_enclose_it() {
+    fn a_duration_is_in_the_bucket_that_contains_it() {
         for took in lengths() {
             let bucket = Histogram::bucket_of(took);
             assert!(Histogram::upper_bound(bucket).is_none_or(|bound| took <= bound), "{took:?}");
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_ordered_durations() {
+    fn percentiles_match_the_sorted_durations() {
         let mut took = Histogram::new();
         for _ in 0..94 {
             took.add(Duration::from_millis(20));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_numbers_are_no_panic() {
+    fn extreme_numbers_do_not_panic() {
         let mut took = Histogram::new();
         took.add_to(0, u64::MAX);
         took.add_to(55, u64::MAX);

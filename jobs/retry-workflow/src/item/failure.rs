@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_said_once() {
+    fn a_repeated_source_is_printed_once() {
         let failure = described(&["could not save: disk full", "disk full"]);
         assert_eq!(failure.to_string(), "could not save: disk full");
     }

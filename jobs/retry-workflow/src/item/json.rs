@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_purged_has_no_payload() {
+    fn a_purged_item_has_no_payload() {
         let text = round_trip(&ItemRecord::new("j", "i", ""));
         assert!(!text.contains("payload"), "{text}");
     }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_steers_a_terminal_is_left() {
+    fn no_control_characters_are_left() {
         let hostile = "a\x1b[2J\x07\r\nb\u{9b}31m\u{202e}c\u{2028}\0 can't \"x\" \\";
         assert_eq!(
             OneLine(hostile).to_string(),

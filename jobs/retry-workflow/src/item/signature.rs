@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_folded() {
+    fn variable_parts_of_a_message_are_folded() {
         for (message, signature) in [
             ("order 4711 has no customer", "order <n> has no customer"),
             ("took 1500ms, limit 1.5s", "took <n>ms, limit <n>s"),

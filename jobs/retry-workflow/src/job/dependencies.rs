@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_named_with_what_needs_it() {
+    fn an_unknown_dependency_is_reported_with_its_task() {
         let error = graph(&[("fetch", &[]), ("render", &["fecth"])]).unwrap_err();
         assert_eq!(
             error,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_is_no_cycle() {
+    fn a_diamond_is_not_a_cycle() {
         let graph = graph(&[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])]).unwrap();
         let mut needs: Vec<_> = graph.needs("d").collect();
         needs.sort_unstable();

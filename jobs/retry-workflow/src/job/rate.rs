@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_told_what_to_write() {
+    fn an_invalid_rate_is_refused_with_a_valid_form() {
         for (text, says) in [
             ("10", "\"10\" has no unit: write \"10/s\", \"10/m\" or \"10/h\""),
             ("10/w", "per second, minute or hour"),

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_that_a_worker_holds_is_not_said_to_have_killed_two() {
+    fn a_leased_item_is_not_reported_as_a_killer() {
         let now = Timestamp::from_micros(1_000_000);
         let words = |due: Timestamp, leased: u64| {
             let counts = Counts { leased, ..Counts::default() };

@@ -87,7 +87,7 @@ mod tests {
     use crate::item::priority::PRIORITIES;
 
     #[test]
-    fn each_code_is_read_as_what_was_written() {
+    fn each_code_round_trips() {
         for written in ItemState::ALL {
             assert_eq!(state(state_code(written)), Some(written));
         }

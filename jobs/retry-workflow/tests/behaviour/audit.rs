@@ -24,7 +24,7 @@ async fn each_action_is_there_once_and_one_that_was_cut_off_has_no_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_action_concerns_the_items_that_it_named_or_whose_failure_it_selected() {
+async fn an_action_concerns_the_items_that_it_named_or_selected() {
     let store = MemoryStore::new();
     let mut item = ItemRecord::new("import-1", "A-17", "{}");
     let mut row = AttemptRecord::new("worker", store.now(), AttemptOutcome::Failed);
@@ -46,7 +46,7 @@ async fn an_action_concerns_the_items_that_it_named_or_whose_failure_it_selected
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_run_again_was_not_re_driven_and_what_is_still_there_was_not_purged() {
+async fn only_items_that_an_action_changed_are_concerned() {
     let store = MemoryStore::new();
     let mut item = ItemRecord::new("import-1", "A-17", "{}");
     item.history = vec![AttemptRecord::new("worker", store.now(), AttemptOutcome::Failed)];

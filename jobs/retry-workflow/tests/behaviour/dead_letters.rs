@@ -49,7 +49,7 @@ async fn dead_letters_go_round_in_files() {
 }
 
 #[tokio::test]
-async fn a_bad_line_is_named_and_what_came_before_it_stays() {
+async fn a_bad_line_is_reported_and_earlier_lines_stay() {
     let letters = DeadLetters::new(MemoryStore::new());
     let text = lines(250) + "\n" + &line("bad").replace("dead", "ill") + &line("never");
     let error = letters.import(text.as_bytes(), None).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn a_bad_line_is_named_and_what_came_before_it_stays() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_items_are_refused() {
+async fn lines_that_are_not_items_are_refused() {
     let letters = DeadLetters::new(MemoryStore::new());
     for (text, says) in [
         ("{", "write items as `export` does"),
@@ -80,7 +80,7 @@ async fn lines_that_are_no_items_are_refused() {
 }
 
 #[tokio::test]
-async fn marks_blank_lines_and_line_ends_of_windows_do_no_harm() {
+async fn byte_order_marks_blank_lines_and_windows_line_ends_are_accepted() {
     let letters = DeadLetters::new(MemoryStore::new());
     let text = format!("\u{feff}{}\r\n\r\n{}", line("a").trim_end(), line("b").trim_end());
     let imported = letters.import(text.as_bytes(), Some("there")).await.unwrap();
@@ -89,7 +89,7 @@ async fn marks_blank_lines_and_line_ends_of_windows_do_no_harm() {
 }
 
 #[tokio::test]
-async fn a_reader_that_fails_is_told_with_its_line() {
+async fn a_failing_reader_is_reported_with_its_line() {
     struct Fails;
     impl Read for Fails {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

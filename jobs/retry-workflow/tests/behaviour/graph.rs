@@ -30,7 +30,7 @@ async fn state(store: &MemoryStore, job: &str, task: &str) -> ItemState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ready_tasks_run_in_parallel_and_others_after_what_they_need() {
+async fn ready_tasks_run_in_parallel_and_others_after_their_dependencies() {
     let log = Log::default();
     let start = Instant::now();
     let task = |name: &'static str| {
@@ -59,7 +59,7 @@ async fn ready_tasks_run_in_parallel_and_others_after_what_they_need() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
+async fn dependants_of_a_failed_task_are_skipped_and_name_it() {
     let store = MemoryStore::new();
     let log = Log::default();
     let task = |name: &'static str| {
@@ -131,13 +131,13 @@ async fn culprits_are_known_by_their_names<S: Store + Clone>(store: S) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_culprit_may_be_called_anything() {
+async fn a_failed_task_may_have_any_name() {
     culprits_are_known_by_their_names(MemoryStore::new()).await;
 }
 
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn a_culprit_in_a_file_may_be_called_anything() {
+async fn a_failed_task_in_a_file_may_have_any_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = retry_workflow::SqliteStore::open(folder.path().join("store.db")).unwrap();
     culprits_are_known_by_their_names(store).await;
@@ -169,7 +169,7 @@ async fn retries_are_counted_and_each_wait_is_twice_as_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_graph_goes_on_where_it_was() {
+async fn a_stopped_graph_resumes() {
     let store = MemoryStore::new();
     let log = Log::default();
     let graph = |stop: u64| {
@@ -200,7 +200,7 @@ async fn a_stopped_graph_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
+async fn skipped_tasks_run_once_the_failed_task_succeeds() {
     let store = MemoryStore::new();
     let graph = |good: bool| {
         let fine = |_| async { Ok::<_, String>(()) };
@@ -257,7 +257,7 @@ async fn two_processes_run_each_task_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_graph_is_refused_before_anything_runs() {
+async fn an_invalid_graph_is_refused_before_a_task_runs() {
     let fine = |_| async { Ok::<_, String>(()) };
     let cycle = Graph::new("cycle")
         .task(Task::new("a", fine).depends_on(["b"]))
@@ -280,7 +280,7 @@ async fn what_is_no_graph_is_refused_before_anything_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_is_taken_back_while_others_run_lets_those_run_that_it_had_kept_from_it() {
+async fn a_task_re_driven_during_a_run_releases_its_dependants() {
     let store = MemoryStore::new();
     let (log, began) = (Log::default(), Instant::now());
     let task = |name: &'static str, seconds: u64| {
@@ -318,7 +318,7 @@ async fn a_task_that_is_taken_back_while_others_run_lets_those_run_that_it_had_k
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_culprits_are_named_and_a_long_chain_is_no_burden() {
+async fn all_failed_dependencies_are_named_and_a_long_chain_is_fast() {
     let store = MemoryStore::new();
     let fine = |_| async { Ok::<_, String>(()) };
     let bad = |_| async { Err::<(), _>("bad") };

@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_task_ends_as_what_it_needs_lets_it(
+    fn each_task_ends_as_its_dependencies_allow(
         plans in plans(),
         rounds in prop::collection::vec(prop::collection::btree_set(0..9_usize, 0..4), 1..4),
         are_two in any::<bool>(),

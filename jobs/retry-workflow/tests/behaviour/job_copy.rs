@@ -111,7 +111,7 @@ async fn a_job_is_the_same_wherever_it_is_copied_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_copy_that_was_not_completed_is_no_job_and_is_completed_by_the_next_one() {
+async fn an_incomplete_copy_is_not_a_job_and_the_next_copy_completes_it() {
     let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
     fill(&here).await;
     let before = seen(&here).await;
@@ -124,7 +124,7 @@ async fn a_copy_that_was_not_completed_is_no_job_and_is_completed_by_the_next_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_has_changed_meanwhile_leaves_no_half_of_it() {
+async fn a_job_that_changes_during_a_copy_is_not_copied_in_part() {
     let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
     fill(&here).await;
     let job = Job::get(&here, JOB).await.unwrap();

@@ -62,7 +62,7 @@ impl Store for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whenever_a_job_is_dropped_its_items_are_free_at_once() {
+async fn a_dropped_job_releases_its_items_immediately() {
     let mut with_items = 0;
     for tenths in 0..150 {
         let store = MemoryStore::new();
@@ -104,7 +104,7 @@ impl Drop for Guard {
 const LONG: u32 = 40;
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_was_stopped_starts_nothing_that_it_has_lost_and_ends_what_it_is_at() {
+async fn a_suspended_worker_starts_no_lost_items_and_finishes_its_own() {
     let (stop, is_stopped) = watch::channel(false);
     let (store, log) = (MemoryStore::new(), Arc::new(Mutex::new(Log::default())));
     let begun = Instant::now();

@@ -107,7 +107,7 @@ async fn each_attempt_that_has_ended_is_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_attempt_wrote_is_in_the_history_alone() {
+async fn output_of_an_attempt_is_only_in_the_history() {
     let store = MemoryStore::new();
     let work = Does(|_: WorkItem<'_>| {
         let mut failure = Failure::new("other", "exit status 2");
@@ -367,7 +367,7 @@ async fn the_error_of_a_source_ends_the_job_and_is_the_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_graph_takes_work_of_any_kind_and_redrives_what_is_dead() {
+async fn a_graph_accepts_any_work_and_redrives_dead_tasks() {
     let store = MemoryStore::new();
     let graph = |is_fixed: bool| {
         let upload = Does(move |item: WorkItem<'_>| {
@@ -449,7 +449,7 @@ async fn a_stream_is_not_far_ahead_of_slow_handlers() {
 }
 
 #[test]
-fn a_job_outside_of_tokio_says_what_it_needs() {
+fn a_job_outside_of_tokio_reports_the_missing_runtime() {
     let run = || {
         let runner = JobRunner::new("none");
         let work = Does(|_: WorkItem<'_>| AttemptReport::succeeded(AttemptTimer::start(), None));

@@ -116,7 +116,7 @@ async fn input_that_is_done_already_is_reported_with_one_warning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_succeeds_meanwhile_is_not_reported_as_done_already() {
+async fn items_that_succeed_during_enqueueing_are_not_reported_as_done() {
     let store = MemoryStore::new();
     let job = Job::create(&store, "import", None).await.unwrap();
     // The same item comes twice, and has succeeded before it comes again.

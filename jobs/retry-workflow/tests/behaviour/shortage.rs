@@ -87,7 +87,7 @@ async fn items_that_cannot_begin_are_put_back_and_fewer_run_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_of_which_nothing_begins_stops_after_a_minute_and_loses_nothing() {
+async fn a_job_that_cannot_start_items_stops_after_a_minute() {
     let machine = Machine::with(0);
     let store = MemoryStore::new();
     let runner = JobRunner::new("job").store(store.clone()).max_parallel(50);
@@ -109,7 +109,7 @@ async fn a_job_of_which_nothing_begins_stops_after_a_minute_and_loses_nothing() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_cannot_continue_keeps_what_it_has_reached() {
+async fn an_item_that_cannot_continue_keeps_its_checkpoint() {
     struct Steps(AtomicUsize);
 
     impl Work for Steps {

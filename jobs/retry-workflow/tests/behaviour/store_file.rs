@@ -154,7 +154,7 @@ async fn a_layout_that_no_version_has_written_is_refused() {
 }
 
 #[test]
-fn stores_from_before_the_first_release_are_refused_with_what_to_do() {
+fn stores_from_before_the_first_release_are_refused_with_a_cure() {
     for layout in [1, 7] {
         let (_folder, path) = folder();
         let older = format!(
@@ -173,7 +173,7 @@ fn stores_from_before_the_first_release_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_store_whose_columns_are_not_those_of_its_layout_is_refused_and_left_alone() {
+fn a_store_with_unexpected_columns_is_refused_and_not_changed() {
     let (_folder, path) = folder();
     drop(SqliteStore::open(&path).unwrap());
     let change = "PRAGMA journal_mode = DELETE; ALTER TABLE history DROP COLUMN output; \
@@ -220,7 +220,7 @@ async fn failed(path: &Path) {
 }
 
 #[tokio::test]
-async fn summaries_that_are_not_those_of_the_items_are_found() {
+async fn a_check_finds_summaries_that_differ_from_the_items() {
     let (_folder, path) = folder();
     failed(&path).await;
     assert!(SqliteStore::check(&path).unwrap().is_sound());
@@ -271,7 +271,7 @@ async fn the_statements_for_operators_make_a_store() {
 }
 
 #[tokio::test]
-async fn counts_that_are_not_those_of_the_items_are_found() {
+async fn a_check_finds_counts_that_differ_from_the_items() {
     let (_folder, path) = folder();
     drop(filled(&path, 3).await);
     let file = Connection::open(&path).unwrap();
@@ -313,7 +313,7 @@ async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards()
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_store_that_was_deleted_or_replaced_takes_nothing_more() {
+async fn a_deleted_or_replaced_store_refuses_writes() {
     let (_folder, path) = folder();
     for replace in [false, true] {
         let store = filled(&path, 3).await;
@@ -347,7 +347,7 @@ async fn a_store_that_was_deleted_or_replaced_takes_nothing_more() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_new_store_is_for_whoever_creates_it() {
+async fn a_new_store_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let (_folder, path) = folder();
@@ -388,7 +388,7 @@ async fn a_store_that_is_read_only_is_read_and_not_changed() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_locked_store_is_told() {
+async fn a_wait_for_a_locked_store_is_reported() {
     let (_folder, path) = folder();
     drop(filled(&path, 1).await);
     let other = Connection::open(&path).unwrap();
@@ -436,7 +436,7 @@ async fn a_store_with_garbage_in_it_is_corrupt_when_that_is_read() {
 }
 
 #[test]
-fn a_folder_and_a_path_into_nowhere_say_what_to_do() {
+fn a_folder_and_a_missing_path_are_refused_with_a_cure() {
     let (folder, _) = folder();
     let error = SqliteStore::open(folder.path()).unwrap_err();
     let shown = chain(&error);
@@ -449,7 +449,7 @@ fn a_folder_and_a_path_into_nowhere_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_store_that_may_not_be_written_says_so() {
+async fn a_read_only_store_is_reported() {
     let (_folder, path) = folder();
     drop(filled(&path, 1).await);
     let mut leave = std::fs::metadata(&path).unwrap().permissions();
@@ -463,7 +463,7 @@ async fn a_store_that_may_not_be_written_says_so() {
 }
 
 #[tokio::test]
-async fn a_locked_store_is_waited_for_and_then_given_up() {
+async fn a_locked_store_is_waited_for_until_the_timeout() {
     let (_folder, path) = folder();
     let patience = Duration::from_millis(100);
     let store = SqliteStore::options().busy_timeout(patience).open(&path).unwrap();
@@ -480,7 +480,7 @@ async fn a_locked_store_is_waited_for_and_then_given_up() {
 }
 
 #[tokio::test]
-async fn a_full_store_keeps_what_it_has() {
+async fn a_full_store_keeps_its_contents() {
     let (_folder, path) = folder();
     let store = SqliteStore::options().max_bytes(256 * 1024).open(&path).unwrap();
     assert_eq!(store.enqueue("job", items(100), Timestamp::default()).await, Ok(100));
@@ -536,7 +536,7 @@ async fn one_that_fails_does_not_take_others_with_it() {
 }
 
 #[tokio::test]
-async fn a_commit_that_waits_for_the_disk_is_the_same() {
+async fn full_synchronous_commits_behave_alike() {
     let (_folder, path) = folder();
     let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path).unwrap();
     assert_eq!(store.enqueue("job", items(10), Timestamp::default()).await, Ok(10));

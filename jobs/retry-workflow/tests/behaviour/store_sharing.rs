@@ -186,7 +186,7 @@ fn a_killed_process_leaves_leases_that_end() {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_done_though_nobody_waits_for_it() {
+async fn dropped_operations_complete() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
@@ -234,7 +234,7 @@ async fn another_process_reads_and_writes_while_one_works() {
 
 /// Tokio advances a paused clock to the next timer when the runtime is idle.
 #[tokio::test(start_paused = true)]
-async fn a_stopped_clock_stands_while_the_store_works() {
+async fn a_stopped_clock_stands_still_while_the_store_works() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("store.db")).unwrap();
     let timer = tokio::spawn(tokio::time::sleep(3600 * MINUTE));

@@ -126,7 +126,7 @@ async fn a_redrive_by_another_process_wakes_an_idle_worker_within_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_tells_of_nothing_is_looked_at_each_second() {
+async fn a_store_without_notifications_is_polled_each_second() {
     let store = Silent(MemoryStore::new());
     let (run, mut attempts) = idle_worker(&store).await;
     sleep(HOUR / 7).await;
@@ -149,7 +149,7 @@ async fn an_idle_worker_is_paused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_worker_asks_its_store_for_nothing_but_once_a_minute() {
+async fn an_idle_worker_polls_its_store_once_a_minute() {
     let store = Counting { store: MemoryStore::new(), queries: Arc::default() };
     let (run, _) = idle_worker(&store).await;
     let before = store.queries.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ async fn an_idle_worker_asks_its_store_for_nothing_but_once_a_minute() {
 /// A task with two dependencies, each ended by a different worker: the one that ends last
 /// continues.
 #[tokio::test(start_paused = true)]
-async fn a_task_that_needs_what_two_workers_do_is_not_waited_for() {
+async fn a_task_that_depends_on_two_workers_starts_without_polling() {
     let store = MemoryStore::new();
     let started = Instant::now();
     let graph = || {

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_known_by_their_kind() {
+    fn replies_are_classified_by_their_kind() {
         for kind in [
             ServerErrorKind::BusyLoading,
             ServerErrorKind::Moved,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_password_is_not_cured_by_connecting_anew() {
+    fn a_wrong_password_is_not_retryable() {
         let error = RedisError::from((ErrorKind::AuthenticationFailed, "connection refused"));
         assert_eq!(classify::error(&error), Class::empty());
     }

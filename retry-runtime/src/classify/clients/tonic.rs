@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_proxy_says_more_than_internal() {
+    fn the_status_of_a_proxy_overrides_internal() {
         for (message, expected) in [
             ("grpc-status header missing, mapped from HTTP status code 400", Class::empty()),
             (
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pushback_that_is_no_text_asks_not_to_be_called() {
+    fn a_pushback_that_is_not_text_forbids_retries() {
         let mut status = asking(None, true);
         let value = MetadataValue::try_from(&b"\xff15"[..]).unwrap();
         status.metadata_mut().insert("grpc-retry-pushback-ms", value);

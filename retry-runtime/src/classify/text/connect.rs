@@ -81,7 +81,7 @@ mod tests {
     use crate::classify::text::text as class_of;
 
     #[test]
-    fn text_is_a_failure_to_connect_if_it_says_nothing_else() {
+    fn text_is_a_failure_to_connect_only_without_other_signs() {
         for text in [
             "Connection refused (os error 111)",
             "connection was refused",

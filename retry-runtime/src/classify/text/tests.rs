@@ -373,7 +373,7 @@ fn gaps_in_phrases_stay_within_a_part() {
 }
 
 #[test]
-fn event_that_names_a_thing_is_no_failure() {
+fn event_in_a_name_is_not_a_failure() {
     for thing in ["connection reset token", "TestConnectionReset", "connection_lost_handler"] {
         assert_eq!(super::text(thing), NONE, "{thing}");
     }
@@ -382,7 +382,7 @@ fn event_that_names_a_thing_is_no_failure() {
 }
 
 #[test]
-fn a_refusal_is_told_from_a_text_that_says_nothing() {
+fn a_refusal_is_distinguished_from_an_unspecific_text() {
     assert_eq!(read("permission denied"), Some(NONE));
     assert_eq!(read("HTTP 404"), Some(NONE));
     assert_eq!(read("no tax rate"), None);

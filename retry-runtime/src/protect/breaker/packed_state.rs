@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timed_tag_knows_its_generation() {
+    fn a_timed_tag_has_its_generation() {
         let packed = PackedState::first(Mode::Timed);
         let tag = Tag::timed(packed, u64::MAX - 1_000_000);
         assert_eq!(tag.mode(), Mode::Timed);

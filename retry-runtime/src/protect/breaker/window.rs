@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_of_calls_counts_what_a_list_of_them_counts() {
+    fn a_ring_of_calls_counts_like_a_list() {
         let mut seed = 7_u64;
         for most in 1..40 {
             let mut calls = Calls::new(most);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_were_used_the_first_leaves_and_the_next_ones_have_had_their_chance() {
+    fn if_all_were_used_the_first_is_evicted_and_the_next_are_marked() {
         let mut ring = ring();
         let mut used = vec![true; MANY];
         let mut looks = Vec::new();

@@ -162,7 +162,7 @@ async fn a_failure_is_retried_although_the_timeout_ended_the_hedge_that_hung() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_failure_is_the_error_of_a_call_whose_last_hedge_hung() {
+async fn a_call_whose_last_hedge_hung_ends_with_the_failure() {
     let script = || [(millis(300), Err(Failure::Busy(1))), (SLOW, Ok(2))];
     let timed = || World::new(ONCE.timeout(secs(2)), BreakerConfig::new(), script());
     every_way(timed, |way, _, outcome| {
@@ -193,7 +193,7 @@ async fn a_hedge_that_hangs_counts_as_a_failure_of_the_server_when_the_timeout_e
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_wait_that_one_of_them_was_asked_for_counts() {
+async fn the_longest_retry_after_of_a_group_counts() {
     let world = || {
         let script = [
             (millis(300), Err(Failure::SlowDown(secs(5)))),
@@ -438,7 +438,7 @@ impl tower::Service<()> for Original {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hedge_whose_service_is_not_ready_leaves_the_retries_to_the_attempt() {
+async fn a_hedge_of_an_unready_service_leaves_retries_to_the_attempt() {
     let service = Arc::new(Service::of([(millis(300), Err(Failure::Busy(1))), (millis(1), Ok(2))]));
     let retrier = Retrier::new(TWICE).opaque();
     let original = Original { service: Arc::clone(&service), is_clone: false };

@@ -43,7 +43,7 @@ fn keys_may_be_of_any_type_that_can_be_shown() {
 }
 
 #[test]
-fn one_that_was_not_asked_for_lately_leaves_first() {
+fn the_least_recently_used_breaker_is_evicted_first() {
     let family = family(DEFAULT, 3);
     for key in ["a", "b", "c"] {
         fail(&family.of(key), 1);
@@ -87,7 +87,7 @@ impl Clock {
 }
 
 #[test]
-fn who_leaves_is_who_would_leave_the_clock_of_the_textbook() {
+fn eviction_follows_the_clock_algorithm() {
     let family = family(DEFAULT, 8);
     let mut clock = Clock::default();
     let mut seed = 7_u64;
@@ -154,7 +154,7 @@ async fn hosts_that_died_and_were_never_called_again_make_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_open_breaker_leaves_once_nobody_calls_it() {
+async fn a_half_open_breaker_is_evicted_once_idle() {
     let family = family(FRAGILE, 1);
     fail(&family.of("a"), 1);
     advance(TIMEOUT).await;
@@ -304,13 +304,13 @@ impl fmt::Display for Asking {
 }
 
 #[test]
-fn a_key_may_ask_its_family_when_it_is_shown() {
+fn the_display_of_a_key_may_use_its_family() {
     assert_eq!(ASKED.of(&Asking(true)).name(), "asked[true]");
     assert_eq!(ASKED.snapshots().len(), 2);
 }
 
 #[test]
-fn where_none_can_leave_the_caller_gets_one_of_its_own_and_it_is_told_once() {
+fn if_no_breaker_can_be_evicted_the_caller_gets_its_own_and_an_event_is_emitted_once() {
     let told = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&told);
     let listening = on_event(move |event| {
@@ -339,7 +339,7 @@ fn where_none_can_leave_the_caller_gets_one_of_its_own_and_it_is_told_once() {
 }
 
 #[test]
-fn threads_share_what_they_ask_for_by_the_same_key() {
+fn threads_share_the_breaker_of_a_key() {
     let family = family(DEFAULT.failure_threshold(u32::MAX), 4);
     std::thread::scope(|scope| {
         for thread in 0..4_u32 {
@@ -369,7 +369,7 @@ fn settings_are_checked_and_a_family_holds_one_at_least() {
 }
 
 #[test]
-fn a_family_may_have_no_limit_to_speak_of() {
+fn a_family_may_be_practically_unlimited() {
     let family = family(DEFAULT, usize::MAX);
     for key in ["a", "b", "c"] {
         family.of(key);

@@ -61,7 +61,7 @@ async fn callers_that_give_up_sooner_say_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_given_up_ends_no_streak_of_failures() {
+async fn an_abandoned_call_does_not_end_a_streak_of_failures() {
     let breaker = breaker(DEFAULT.slow_calls(SECOND, 1.0).failure_threshold(3));
     for _ in 0..2 {
         breaker.try_acquire().unwrap().failure();
@@ -74,7 +74,7 @@ async fn a_call_that_is_given_up_ends_no_streak_of_failures() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_given_up_after_long_opens_it_again() {
+async fn a_slow_abandoned_probe_reopens_the_breaker() {
     for (took, cause) in [(SECOND, None), (SECOND + MILLI, Some(Cause::ProbeSlow))] {
         let breaker = due(DEFAULT.slow_calls(SECOND, 0.5)).await;
         let probe = breaker.try_acquire().unwrap();
@@ -86,7 +86,7 @@ async fn a_probe_that_is_given_up_after_long_opens_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_given_up_after_the_time_is_a_failure_whoever_dropped_it() {
+async fn a_call_abandoned_after_the_limit_is_a_failure() {
     for config in [
         DEFAULT.failure_threshold(3),
         DEFAULT.failure_rate(0.5).minimum_calls(3),
@@ -124,7 +124,7 @@ async fn a_breaker_that_takes_the_time_counts_a_streak_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_given_up_after_the_time_has_failed() {
+async fn a_probe_abandoned_after_the_limit_is_a_failure() {
     for (took, cause) in [(SECOND, None), (2 * SECOND, Some(Cause::ProbeFailed))] {
         let breaker = due(DEFAULT.abandoned_after(2 * SECOND)).await;
         let probe = breaker.try_acquire().unwrap();

@@ -184,7 +184,7 @@ async fn a_stage_reports_that_it_admits_only_if_the_next_call_is_admitted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_a_stage_are_judged_like_those_of_a_closed_breaker() {
+async fn calls_of_a_stage_count_as_in_a_closed_breaker() {
     let breaker = recovering(GRADUAL).await;
     let mut failed = 0;
     while breaker.state() == State::HalfOpen {
@@ -211,7 +211,7 @@ async fn calls_of_a_stage_are_judged_like_those_of_a_closed_breaker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_call_of_a_stage_is_no_success() {
+async fn a_slow_call_of_a_stage_is_not_a_success() {
     let config = GRADUAL.stage_time(S).slow_calls(S, 1.0);
     let breaker = recovering(config).await;
     let permit = breaker.try_acquire().expect("the first arrival");
@@ -223,7 +223,7 @@ async fn a_slow_call_of_a_stage_is_no_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_says_how_long_the_stage_lasts_and_spreads_those_who_wait() {
+async fn the_time_until_admission_follows_the_stage_and_is_spread() {
     let breaker = recovering(GRADUAL).await;
     assert_eq!(breaker.until_admits(), Some(Duration::ZERO), "the first of a stage is admitted");
     breaker.try_acquire().unwrap().success();
@@ -235,7 +235,7 @@ async fn it_says_how_long_the_stage_lasts_and_spreads_those_who_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_began_as_a_probe_says_nothing_about_a_stage() {
+async fn a_call_started_as_a_probe_does_not_count_in_a_stage() {
     let config = GRADUAL.half_open_requests(3).success_threshold(2);
     let breaker = CircuitBreaker::new("db", config);
     breaker.restore(State::HalfOpen, 0, Duration::ZERO);

@@ -108,7 +108,7 @@ async fn a_rate_limit_that_holds_is_neither_failure_nor_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_rate_limit_counts_as_slow_and_never_as_given_up() {
+async fn a_slow_rate_limit_counts_as_slow_and_never_as_abandoned() {
     let config = HOLDING.slow_calls(2 * SECOND, 1.0).minimum_calls(1);
     let breaker = breaker(config);
     let permit = breaker.try_acquire().unwrap();
@@ -205,7 +205,7 @@ async fn reset_and_force_end_a_hold_and_a_forced_breaker_is_not_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restored_states_and_those_of_a_fleet_keep_the_hold() {
+async fn restored_and_remote_states_keep_the_hold() {
     let breaker = breaker(HOLDING);
     breaker.hold(60 * SECOND);
     breaker.restore(State::Closed, 2, Duration::ZERO);

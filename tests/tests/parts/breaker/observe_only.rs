@@ -10,7 +10,7 @@ use super::{FRAGILE, TIMEOUT, breaker, fail, log_of, succeed};
 const OBSERVING: BreakerConfig = FRAGILE.success_threshold(1).half_open_requests(1).observe_only();
 
 #[tokio::test(start_paused = true)]
-async fn it_refuses_nothing_and_tells_what_it_would_have_done() {
+async fn an_observing_breaker_admits_all_and_reports_would_be_rejections() {
     let breaker = breaker(OBSERVING);
     let log = log_of(&breaker);
     fail(&breaker, 1);
@@ -42,7 +42,7 @@ async fn it_refuses_nothing_and_tells_what_it_would_have_done() {
 }
 
 #[test]
-fn not_even_by_force_does_it_refuse() {
+fn an_observing_breaker_admits_even_if_forced_open() {
     let breaker = breaker(OBSERVING);
     breaker.force_open();
     assert_eq!(breaker.state(), State::Open);

@@ -19,7 +19,7 @@ async fn reopen(breaker: &CircuitBreaker) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_grows_each_time_a_probe_fails_and_closing_begins_anew() {
+async fn the_open_time_grows_with_each_failed_probe_and_closing_resets_it() {
     let breaker = breaker(GROWING);
     fail(&breaker, 1);
     assert_eq!(breaker.remaining(), TIMEOUT);
@@ -38,7 +38,7 @@ async fn it_grows_each_time_a_probe_fails_and_closing_begins_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_resets_forces_or_restores_it_begins_anew_as_well() {
+async fn reset_force_and_restore_reset_the_open_time() {
     let acts: [fn(&CircuitBreaker); 3] = [
         CircuitBreaker::reset,
         |breaker| {
@@ -78,7 +78,7 @@ async fn a_slow_probe_makes_it_grow_and_a_cancelled_one_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_grown_to_its_end_is_still_spread() {
+async fn the_maximum_open_time_still_has_jitter() {
     let mut times = Vec::new();
     for _ in 0..100 {
         let breaker = breaker(GROWING.timeout_jitter(0.5));
@@ -96,7 +96,7 @@ async fn what_has_grown_to_its_end_is_still_spread() {
 }
 
 #[test]
-fn what_cannot_grow_is_refused() {
+fn an_invalid_growth_is_refused() {
     let broken = |config: BreakerConfig| -> Vec<Rule> {
         config.validate().map_or_else(|invalid| invalid.broken().iter().collect(), |()| Vec::new())
     };

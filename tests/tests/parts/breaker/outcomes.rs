@@ -16,7 +16,7 @@ fn numbers(outcomes: Outcomes) -> (Option<u64>, [u64; 4]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_call_is_counted_as_what_became_of_it() {
+async fn each_call_is_counted_by_its_outcome() {
     let config = DEFAULT.failure_rate(0.5).minimum_calls(6).slow_calls(MILLI, 1.0);
     let breaker = breaker(config.success_threshold(2));
     succeed(&breaker, 3);
@@ -38,7 +38,7 @@ async fn each_call_is_counted_as_what_became_of_it() {
 }
 
 #[test]
-fn who_counts_consecutive_failures_alone_does_not_count_successes() {
+fn a_breaker_of_consecutive_failures_does_not_count_successes() {
     let breaker = breaker(DEFAULT);
     succeed(&breaker, 3);
     fail(&breaker, 5);
@@ -47,7 +47,7 @@ fn who_counts_consecutive_failures_alone_does_not_count_successes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_failure_that_opened_it_is_told() {
+async fn the_event_has_the_failure_that_opened_the_breaker() {
     for config in [FRAGILE, DEFAULT.failure_rate(1.0).minimum_calls(1)] {
         let breaker = breaker(config.success_threshold(1));
         let log = log_of(&breaker);
@@ -72,7 +72,7 @@ async fn the_failure_that_opened_it_is_told() {
 }
 
 #[test]
-fn an_error_whose_text_panics_opens_it_all_the_same() {
+fn an_error_with_a_panicking_display_still_opens_the_breaker() {
     struct Mute;
 
     impl fmt::Display for Mute {
@@ -128,7 +128,7 @@ async fn a_call_can_be_guarded_without_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_long_until_it_admits_a_call_is_told() {
+async fn until_admits_is_the_time_until_admission() {
     assert_eq!(breaker(DEFAULT).until_admits(), Some(Duration::ZERO));
     let breaker = due(DEFAULT.half_open_requests(1)).await;
     assert_eq!(breaker.until_admits(), Some(Duration::ZERO), "a probe");

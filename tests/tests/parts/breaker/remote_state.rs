@@ -13,7 +13,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 const ONCE: BreakerConfig = FRAGILE.success_threshold(1);
 
 #[tokio::test(start_paused = true)]
-async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
+async fn a_remotely_opened_breaker_decides_alone_after_its_time() {
     let breaker = breaker(DEFAULT.success_threshold(1));
     let log = log_of(&breaker);
     assert!(breaker.follow(RemoteState::Open(MINUTE)));
@@ -32,7 +32,7 @@ async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lent_probes_go_through_one_at_a_time() {
+async fn granted_probes_pass_one_at_a_time() {
     let breaker = breaker(DEFAULT.success_threshold(2));
     breaker.follow(RemoteState::Open(MINUTE));
     assert!(breaker.follow(RemoteState::Probe(SEC)));
@@ -46,7 +46,7 @@ async fn lent_probes_go_through_one_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lent_probe_is_lost_if_it_is_not_used() {
+async fn an_unused_granted_probe_expires() {
     let breaker = breaker(ONCE);
     breaker.follow(RemoteState::Open(MINUTE));
     breaker.follow(RemoteState::Probe(SEC));
@@ -67,7 +67,7 @@ async fn a_lent_probe_is_lost_if_it_is_not_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lent_probe_that_hangs_makes_no_room_for_another_after_the_end() {
+async fn an_expired_hanging_probe_admits_no_other() {
     let breaker = breaker(ONCE);
     breaker.follow(RemoteState::Open(2 * MINUTE));
     breaker.follow(RemoteState::Probe(SEC));
@@ -92,7 +92,7 @@ async fn after_an_unused_probe_and_the_end_of_its_open_time_it_decides_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn told_to_close_it_closes_and_begins_anew() {
+async fn a_remote_close_resets_the_breaker() {
     let breaker = breaker(FRAGILE);
     fail(&breaker, 1);
     assert!(breaker.follow(RemoteState::Closed));
@@ -109,7 +109,7 @@ async fn told_to_close_it_closes_and_begins_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forced_by_hand_stays() {
+async fn a_forced_state_is_not_changed_remotely() {
     let breaker = breaker(FRAGILE);
     for forced in [State::Open, State::Closed] {
         match forced {
@@ -138,7 +138,7 @@ async fn no_span_is_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_tells_whether_it_is_called_whatever_decides() {
+async fn a_breaker_records_calls_under_every_configuration() {
     for config in [
         DEFAULT,
         DEFAULT.failure_rate(0.5),
@@ -159,7 +159,7 @@ async fn it_tells_whether_it_is_called_whatever_decides() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asking_whether_it_is_called_changes_nothing_else() {
+async fn take_called_changes_nothing_else() {
     let breaker = breaker(DEFAULT.failure_threshold(2));
     let before = breaker.try_acquire().unwrap();
     breaker.take_called();

@@ -44,7 +44,7 @@ async fn a_call_of_exactly_the_slow_time_is_not_slow() {
 }
 
 #[test]
-fn what_says_nothing_enters_no_window_and_no_streak() {
+fn forgiven_calls_enter_no_window_and_no_streak() {
     let breaker = breaker(RATE.failure_threshold(3));
     fail(&breaker, 2);
     for _ in 0..100 {
@@ -70,7 +70,7 @@ async fn an_open_time_that_is_up_moves_nothing_until_a_call_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_series_of_breaks_each_is_told_with_its_failure() {
+async fn each_opening_in_a_series_has_its_failure() {
     let breaker = breaker(FRAGILE.success_threshold(1).timeout_growth(2.0));
     let log = log_of(&breaker);
     for (number, secs) in [30, 60, 120].into_iter().enumerate() {
@@ -102,7 +102,7 @@ async fn successes_of_probes_count_in_a_row_and_one_failure_takes_them_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_began_before_two_changes_is_a_stranger_to_the_third_state() {
+async fn a_call_started_two_transitions_ago_does_not_count() {
     let breaker = breaker(FRAGILE.success_threshold(1).failure_threshold(2));
     let old = [breaker.try_acquire().unwrap(), breaker.try_acquire().unwrap()];
     fail(&breaker, 2);

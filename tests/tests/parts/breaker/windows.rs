@@ -127,7 +127,7 @@ async fn old_calls_leave_the_window_of_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_window_of_time_does_not_reject_for_ever() {
+async fn a_time_window_does_not_reject_permanently() {
     let config = DEFAULT.failure_rate(0.5).window_time(Duration::from_secs(10));
     let breaker = breaker(config.success_threshold(5).half_open_requests(2));
     fail(&breaker, 10);
@@ -266,7 +266,7 @@ async fn no_minimum_is_lowered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn however_long_a_silence_was_old_calls_are_gone_and_new_ones_count() {
+async fn old_calls_expire_after_any_silence() {
     // An earlier window identified its slices by 22 bits of their number and mistook old ones for
     // new; the one before that dropped new ones.
     let round = 1 << 22;

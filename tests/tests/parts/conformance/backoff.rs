@@ -50,7 +50,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn the_curve_of_every_shared_case_is_as_it_says() {
+fn the_delays_of_every_shared_case_match() {
     for case in cases() {
         let policy = case.policy();
         let calls = u32::try_from(case.delays_ms.len()).unwrap() + 1;
@@ -63,7 +63,7 @@ fn the_curve_of_every_shared_case_is_as_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_as_every_shared_case_says() {
+async fn a_call_waits_as_in_every_shared_case() {
     for case in cases() {
         let mut calls = Vec::new();
         let error = Retrier::new(case.policy())

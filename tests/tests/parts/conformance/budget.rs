@@ -42,7 +42,7 @@ impl Case {
 }
 
 #[test]
-fn the_curve_stays_within_the_budget_as_far_as_every_shared_case_says() {
+fn the_delays_within_the_budget_match_every_shared_case() {
     for case in cases() {
         let budget = case.policy.get_budget().expect("a budget");
         let delays = case.delays();
@@ -62,7 +62,7 @@ fn the_curve_stays_within_the_budget_as_far_as_every_shared_case_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_as_every_shared_case_says() {
+async fn a_call_ends_as_in_every_shared_case() {
     for case in cases() {
         let takes = Duration::from_millis(case.call_takes_ms);
         let mut calls = Vec::new();

@@ -42,7 +42,7 @@ fn shares(corpus: &str, is_asked: impl Fn(usize) -> bool) -> (Share, Share, Vec<
 }
 
 #[test]
-fn texts_that_nobody_has_tuned_for_are_seldom_retried_in_vain() {
+fn unseen_permanent_failures_are_seldom_retried() {
     // Which ones they are is not shown: they are held back.
     let (permanent, passing, _) = shares(UNSEEN, |index| index % 3 == 0);
     assert!(permanent.all >= 100 && passing.all >= 100);

@@ -20,7 +20,7 @@ fn texts<'a>(case: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {
 }
 
 #[test]
-fn every_shared_case_is_classified_as_it_says() {
+fn every_shared_case_is_classified_correctly() {
     let data: Value = serde_json::from_str(include_str!("../../../data/matchers.json")).unwrap();
     let mut wrong = Vec::new();
     let mut seen = 0;

@@ -74,7 +74,7 @@ async fn health(quota: &RetryQuota, exact: &mut Exact, seconds: u32, per_second:
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_gets_no_more_retries_than_its_share_of_the_calls() {
+async fn retries_in_an_outage_stay_within_the_share_of_calls() {
     let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
     let (retries, meant, calls) = outage(&quota, &mut exact, 60, 100).await;
     let share = f64::from(retries) / f64::from(calls);
@@ -83,7 +83,7 @@ async fn an_outage_gets_no_more_retries_than_its_share_of_the_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_succeed_count_and_what_came_long_ago_does_not() {
+async fn successful_recent_calls_count_and_old_ones_do_not() {
     let (quota, mut exact) = (RetryQuota::new("api", SHARE), Exact::default());
     health(&quota, &mut exact, 100, 100).await;
     let at_once = (0..1_000).filter(|_| quota.try_acquire(Class::empty()).is_some()).count();
@@ -117,7 +117,7 @@ async fn the_first_seconds_of_an_outage_get_the_share_of_a_window_after_an_hour_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_with_few_calls_has_no_more_than_the_free_retries_after_a_quiet_hour() {
+async fn a_client_with_few_calls_has_only_the_free_retries_after_a_quiet_hour() {
     let quota = RetryQuota::new("api", SHARE);
     // Fewer calls than seconds: all of them are the remainder of the division.
     for _ in 0..1_800 {

@@ -14,7 +14,7 @@ fn share(capacity: u32, floor: u32) -> Share {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_is_as_small_as_it_was_lent() {
+async fn a_shrunk_quota_has_the_granted_size() {
     let quota = quota(DEFAULT);
     assert_eq!(quota.shrink(0), 500);
     assert_eq!((quota.limit(), quota.available()), (0, 0));
@@ -53,7 +53,7 @@ async fn a_part_ends_by_itself_down_to_the_floor() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_below_the_floor_grows_to_it_late_and_empty() {
+async fn a_share_below_the_floor_grows_late_and_empty() {
     let quota = quota(DEFAULT);
     quota.shrink(0);
     quota.accept(share(4, 10), 4);

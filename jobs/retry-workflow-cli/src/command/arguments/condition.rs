@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place_or_their_item() {
+    fn mistakes_are_reported_with_their_position_or_their_item() {
         let wrong = holds("priority >= && 5", "{}").unwrap_err();
         assert!(wrong.ends_with("(at character 13)"), "{wrong}");
         let wrong = holds("priority >= 5", r#"{"priority": "high"}"#).unwrap_err();

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_tools_are_told_what_they_are_called_here() {
+    fn commands_of_other_tools_get_a_tip_with_the_name_here() {
         for (line, tip) in [
             ("start job.yml", "tip: that is called `retry-workflow run FILE` here"),
             ("logs import-1", "`retry-workflow items show JOB ITEM`"),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_written_exists_and_what_was_written_does_not() {
+    fn suggested_commands_exist_and_the_foreign_names_do_not() {
         let commands = Arguments::command();
         for (above, names, here) in COMMANDS {
             let below = match *above {

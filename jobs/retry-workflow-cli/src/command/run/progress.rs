@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_how_far_it_is() {
+    fn a_progress_line_shows_counts_rate_and_time_left() {
         let known = at(409, 3, 588, true);
         assert_eq!(line(&known, None), "412 of 1,000 items (41 %), 3 dead letters");
         assert_eq!(
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_is_waited_for() {
+    fn a_progress_line_names_the_reason_for_a_wait() {
         let waits = |waits_for, running| {
             let progress = Progress { waits_for: Some(waits_for), running, ..at(0, 0, 2, true) };
             line(&progress, None)

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_not_told_to_the_server() {
+    fn the_schema_is_removed_from_the_address_of_the_server() {
         let server = Server::read("postgres://db/jobs?schema=two&sslmode=require");
         assert_eq!(server.url, "postgres://db/jobs?sslmode=require");
         assert_eq!(server.schema.as_deref(), Some("two"));

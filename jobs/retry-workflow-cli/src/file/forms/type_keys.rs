@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_has_no_keys() {
+    fn a_type_that_is_not_a_map_has_no_keys() {
         assert!(keys_of::<u32>(&[]).is_empty());
         assert!(keys_of::<RetryConfigKeys>(&["attempts"]).is_empty());
     }

@@ -109,7 +109,7 @@ commands:
 
 /// A step that succeeds has no record, but its time is reported, also the time of a fallback.
 #[tokio::test]
-async fn each_step_that_succeeds_says_how_long_it_took() {
+async fn each_successful_step_records_its_duration() {
     let text = r#"
 commands:
   - name: wait
@@ -131,7 +131,7 @@ commands:
 }
 
 #[tokio::test]
-async fn a_failure_says_which_step_it_was_and_why() {
+async fn a_failure_names_its_step_and_reason() {
     let text =
         "commands:\n- shell: 'true'\n- name: load\n  shell: echo no such table >&2; exit 3\n";
     let ended = Runner::new().run(text).await;
@@ -140,7 +140,7 @@ async fn a_failure_says_which_step_it_was_and_why() {
 }
 
 #[tokio::test]
-async fn matchers_read_what_the_command_says() {
+async fn matchers_read_the_output_of_the_command() {
     let runner = Runner::new();
     let text = |says: &str| {
         format!(
@@ -175,7 +175,7 @@ async fn continue_goes_on_and_the_failure_is_written_down() {
 }
 
 #[tokio::test]
-async fn a_fallback_runs_instead_and_knows_the_error() {
+async fn a_fallback_runs_with_the_error() {
     let runner = Runner::new();
     let text = |command: &str| {
         format!(
@@ -311,7 +311,7 @@ async fn a_step_that_had_begun_may_be_removed() {
 
 /// Steps that have succeeded are done, even while the steps that follow them run.
 #[tokio::test]
-async fn a_step_whose_on_success_has_begun_is_done() {
+async fn a_step_is_finished_once_its_on_success_has_begun() {
     let step = |shell: &str, then: &str| {
         format!("commands:\n- shell: echo {shell} >> log\n  on_success:\n  {then}")
     };
@@ -367,7 +367,7 @@ async fn a_missing_agent_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_for_an_argument_is_in_a_file() {
+async fn a_value_too_large_for_an_argument_is_passed_in_a_file() {
     let text =
         |step: &str| format!("map:\n  input: x.json\n  agent_template:\n  - shell: '{step}'\n");
     let runner = Runner::new();
@@ -403,7 +403,7 @@ async fn a_large_output_is_kept_in_part() {
 }
 
 #[tokio::test]
-async fn a_command_knows_which_item_it_works_on() {
+async fn a_command_receives_its_item_in_the_environment() {
     let text = r#"
         commands:
           - shell: |
@@ -465,7 +465,7 @@ fn repaired(on_failure: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_repair_runs_after_the_retries_and_then_the_step_begins_anew() {
+async fn a_repair_runs_after_the_retries_and_then_the_step_restarts() {
     let runner = Runner::new();
     let text = repaired(
         "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -lt 2 || touch repaired', max_attempts: 3 }",
@@ -478,7 +478,7 @@ async fn a_repair_runs_after_the_retries_and_then_the_step_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_repair_that_does_not_help_ends_the_step_or_is_passed_over() {
+async fn a_failed_repair_ends_the_step_or_is_ignored() {
     for (on_failure, calls, goes_on) in [
         ("'echo repair >> calls'", "ccRcc", false),
         ("{ shell: 'echo repair >> calls' }", "ccRcc", false),
@@ -517,7 +517,7 @@ async fn a_repair_has_retries_and_the_place_in_both_loops_is_kept() {
 }
 
 #[tokio::test]
-async fn a_handler_sees_what_the_failed_attempt_has_written() {
+async fn a_handler_sees_the_output_of_the_failed_attempt() {
     let text = "commands:\n- shell: echo before\n- shell: echo out; echo err >&2; exit 2\n  on_failure:\n    \
                 shell: printf '%s' ${shell.output} > seen; printf '%s' ${last.output} >> seen\n";
     let runner = Runner::new();
@@ -528,7 +528,7 @@ async fn a_handler_sees_what_the_failed_attempt_has_written() {
 }
 
 #[tokio::test]
-async fn what_is_captured_is_there_for_conditions_and_commands() {
+async fn captured_values_are_available_in_conditions_and_commands() {
     let text = r#"
 commands:
   - { shell: "echo main", capture: branch }
@@ -565,7 +565,7 @@ async fn a_condition_that_cannot_be_decided_fails_its_step() {
 }
 
 #[tokio::test]
-async fn what_follows_a_success_runs_after_it_and_can_fail_it() {
+async fn on_success_runs_after_the_step_and_can_fail_it() {
     let runner = Runner::new();
     let text = "commands:\n- shell: echo mine\n  on_success:\n    - shell: test $(wc -l < tries) -ge 2\n      \
                 retry_config: { attempts: 2, initial_delay: 1s }\n- shell: printf '<%s>' ${last.output}\n";
@@ -577,7 +577,7 @@ async fn what_follows_a_success_runs_after_it_and_can_fail_it() {
 }
 
 #[tokio::test]
-async fn variables_and_folders_are_those_of_the_file_and_of_the_step() {
+async fn variables_and_folders_come_from_the_file_and_the_step() {
     let runner = Runner::new();
     std::fs::create_dir(runner.folder.path().join("sub")).unwrap();
     std::fs::write(runner.folder.path().join(".env"), "A=file\nB=file\n").unwrap();
@@ -597,7 +597,7 @@ map:
 }
 
 #[tokio::test]
-async fn a_secret_is_neither_told_nor_stored_and_its_step_runs_again_for_it() {
+async fn a_secret_is_not_stored_and_its_step_runs_again() {
     let runner = Runner::new();
     let text = r#"
 env: { TOKEN: { secret: true, value: "s3cret" } }
@@ -620,7 +620,7 @@ commands:
 }
 
 #[tokio::test]
-async fn what_quotes_a_value_quotes_no_secret() {
+async fn errors_that_quote_a_value_mask_secrets() {
     let secret = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n- { shell: echo $TOKEN, capture: token }\n";
     for step in ["when: token > 3", "working_dir: '${token}'"] {
         let text = format!("{secret}- {{ shell: x, {step} }}\n");

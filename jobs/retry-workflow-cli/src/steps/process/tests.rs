@@ -51,7 +51,7 @@ async fn the_output_ends_without_its_newline() {
 }
 
 #[tokio::test]
-async fn a_failure_tells_its_status_and_the_last_lines() {
+async fn a_failure_has_its_status_and_the_last_lines() {
     let error = sh("seq 1 9 >&2; exit 3").run().await.unwrap_err();
     assert_eq!(error.to_string(), "exit status 3: 7\n8\n9");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string().lines().count(), 9);
@@ -71,7 +71,7 @@ async fn a_command_that_writes_much_is_neither_blocked_nor_kept_whole() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_shown_as_far_as_they_are() {
+async fn invalid_utf8_is_displayed_with_replacement_characters() {
     let error = sh("printf 'a\\377b' >&2; exit 1").run().await.unwrap_err();
     assert_eq!(error.to_string(), "exit status 1: a\u{fffd}b");
     assert_eq!(sh("printf 'a\\377b'").run().await.unwrap().output, "a\u{fffd}b");
@@ -90,7 +90,7 @@ async fn a_timeout_ends_the_grandchildren_too() {
 }
 
 #[tokio::test]
-async fn a_timeout_does_not_wait_for_what_has_ended() {
+async fn a_timeout_does_not_wait_for_ended_processes() {
     // The grandchild may remain a zombie in the group. Code that waited for it would be slow every
     // time, while a busy machine makes only some runs slow.
     let mut took = Vec::new();
@@ -108,7 +108,7 @@ async fn a_timeout_does_not_wait_for_what_has_ended() {
 }
 
 #[tokio::test]
-async fn a_grandchild_has_its_time_after_a_timeout() {
+async fn a_grandchild_gets_the_grace_period_after_a_timeout() {
     let mut command = sh("sh -c 'trap \"sleep 0.3; echo tidied >&2; exit\" TERM; \
                           while :; do sleep 0.05; done' & wait");
     command.timeout = Some(Duration::from_millis(300));
@@ -117,7 +117,7 @@ async fn a_grandchild_has_its_time_after_a_timeout() {
 }
 
 #[tokio::test]
-async fn what_ignores_the_polite_signal_is_killed() {
+async fn a_process_that_ignores_the_termination_signal_is_killed() {
     let mut command = sh("trap '' TERM; while :; do sleep 0.05; done");
     command.timeout = Some(Duration::from_millis(100));
     let began = std::time::Instant::now();
@@ -139,7 +139,7 @@ async fn dropping_ends_the_whole_group() {
 }
 
 #[tokio::test]
-async fn what_stays_in_the_background_does_not_hold_the_step() {
+async fn a_background_process_does_not_delay_the_step() {
     let began = std::time::Instant::now();
     assert_eq!(sh("echo done; sleep 20 &").run().await.unwrap().output, "done");
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -160,7 +160,7 @@ async fn a_program_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_timeout_is_classified_as_one_and_nothing_else() {
+async fn a_timeout_is_classified_only_as_a_timeout() {
     use retry_runtime::durable::Description;
 
     let mut command = sh("echo HTTP 503 >&2; sleep 60");
@@ -170,7 +170,7 @@ async fn a_timeout_is_classified_as_one_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_failure_has_what_was_written_without_secrets() {
+async fn a_failure_has_the_output_without_secrets() {
     let masks = Arc::new(Masks::new(["s3cret".to_owned()]));
     let script = "echo \"out s3cret\"; head -c 5000 /dev/zero | tr '\\0' x >&2; \
                   printf s3cret >&2; head -c 4094 /dev/zero | tr '\\0' y >&2; exit 3";

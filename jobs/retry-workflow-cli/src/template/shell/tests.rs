@@ -160,7 +160,7 @@ fn every_value_is_an_argument_of_its_own() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a list")]
-fn where_a_value_would_be_parsed_it_is_refused() {
+fn a_value_that_a_shell_would_parse_is_refused() {
     for (text, why) in [
         ("${item}", "not a command"),
         ("\"${item}\" x", "not a command"),
@@ -277,7 +277,7 @@ fn where_a_value_would_be_parsed_it_is_refused() {
 }
 
 #[test]
-fn what_only_looks_alike_is_allowed() {
+fn commands_that_only_resemble_unsafe_ones_are_allowed() {
     for text in [
         "echo eval ${item}",
         "grep -c ${item} file",
@@ -320,7 +320,7 @@ fn what_only_looks_alike_is_allowed() {
 }
 
 #[test]
-fn what_a_program_makes_of_its_arguments_is_the_authors() {
+fn arguments_of_other_interpreters_are_left_to_the_author() {
     for text in [
         "ssh host ls ${item}",
         "awk \"/${item}/\" file",
@@ -334,7 +334,7 @@ fn what_a_program_makes_of_its_arguments_is_the_authors() {
 }
 
 #[test]
-fn a_target_is_no_connection() {
+fn a_redirection_target_cannot_be_a_connection() {
     for (text, value, connects) in [
         ("echo >${item}", "/dev/tcp/localhost/80", true),
         ("echo <>${item}", "/dev/udp/localhost/80", true),

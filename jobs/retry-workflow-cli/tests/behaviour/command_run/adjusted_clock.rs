@@ -70,7 +70,7 @@ fn hours_between(place: &Place) -> i64 {
 const CHANGES: [(&str, i64); 2] = [("-1h", -1), ("+1d", 24)];
 
 #[test]
-fn a_wall_that_is_set_while_an_item_waits_neither_holds_it_up_nor_ends_its_budget() {
+fn a_wall_clock_set_during_a_wait_has_no_effect() {
     let Some(library) = library() else { return };
     for (change, hours) in CHANGES {
         let place = place("2s");
@@ -85,7 +85,7 @@ fn a_wall_that_is_set_while_an_item_waits_neither_holds_it_up_nor_ends_its_budge
 }
 
 #[test]
-fn a_wall_that_is_set_between_two_processes_does_neither() {
+fn a_wall_clock_set_between_two_processes_has_no_effect() {
     let Some(library) = library() else { return };
     for (change, hours) in CHANGES {
         let place = place("4s");

@@ -19,7 +19,7 @@ fn reports(place: &Place) -> Vec<Value> {
 }
 
 #[test]
-fn the_report_says_what_failed_and_what_to_do_next() {
+fn the_report_has_the_failures_and_the_next_command() {
     let place = place("");
     place.ends(3, &["run", "job.yml"]);
     let reports = reports(&place);

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::support::{Place, until};
 
 #[test]
-fn a_store_that_another_process_holds_ends_the_job_which_is_gone_on_with() {
+fn a_store_locked_by_another_process_ends_the_job_which_can_be_resumed() {
     let place = Place::with(
         "name: job\ncommands:\n  - shell: './first.sh'\n  - shell: 'echo second >> log'\n",
     )

@@ -11,7 +11,7 @@ fn a_list_of_steps_is_a_workflow_of_the_name_of_its_file() {
 }
 
 #[test]
-fn what_was_captured_is_there_after_a_resume() {
+fn captured_values_survive_a_resume() {
     let place = Place::with(
         "commands:\n- { shell: 'echo run >> log; echo main', capture: branch }\n- { shell: 'echo 3', capture: n, \
          capture_format: number }\n- { shell: 'test -e ready && echo \"$PWD\" ${branch} ${last.output} > seen', when: 'n > 2' }\n",
@@ -72,7 +72,7 @@ fn a_file_of_variables_is_read_when_the_job_begins() {
 }
 
 #[test]
-fn what_setup_captures_is_there_for_handlers_too() {
+fn captures_of_setup_are_available_to_handlers() {
     let place = Place::with(
         "name: job\nsetup:\n  - shell: 'echo skip'\n    capture: verdict\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'false'\nerror_policy: { on_item_failure: decide }\nhandlers:\n  decide: { shell: 'echo ${item.id} >> decided; echo ${verdict}' }\n",
     )

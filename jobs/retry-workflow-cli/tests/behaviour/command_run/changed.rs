@@ -19,7 +19,7 @@ fn failed() -> Place {
 }
 
 #[test]
-fn a_job_does_not_go_on_where_commands_that_are_done_have_changed() {
+fn a_job_with_edited_finished_commands_is_not_resumed() {
     let new = "shell: 'echo new >> log'";
     for (changed, says) in [
         (
@@ -54,7 +54,7 @@ fn a_job_does_not_go_on_where_commands_that_are_done_have_changed() {
 }
 
 #[test]
-fn what_has_failed_and_what_comes_later_may_change() {
+fn failed_and_later_steps_may_be_edited() {
     let place = failed();
     let retried = "{ shell: 'echo 2 >> log', retry_config: { attempts: 9 }, timeout: 9m }";
     let cause = "shell: 'echo cause >> log'";
@@ -66,7 +66,7 @@ fn what_has_failed_and_what_comes_later_may_change() {
 }
 
 #[test]
-fn a_reduce_is_gone_on_with_as_it_was() {
+fn a_reduce_resumes_unchanged() {
     let workflow = |reduce: &str| {
         format!(
             "name: job\nmap: {{ input: items.json, agent_template: [shell: 'true'] }}\nreduce:\n{reduce}"
@@ -84,7 +84,7 @@ fn a_reduce_is_gone_on_with_as_it_was() {
 }
 
 #[test]
-fn steps_of_one_name_are_told_apart_whatever_they_are_called() {
+fn steps_of_the_same_name_are_distinguished() {
     let named =
         |name: &str, text: &str| format!("{{ name: '{name}', shell: 'echo {text} >> log' }}");
     for names in [["x", "x", "1 x"], ["1 x", "x", "x"], ["2 x", "x", "x"], ["x", "x", "2 x"]] {
@@ -98,7 +98,7 @@ fn steps_of_one_name_are_told_apart_whatever_they_are_called() {
 }
 
 #[test]
-fn steps_that_get_a_namesake_later_stay_what_they_are() {
+fn a_later_step_of_the_same_name_does_not_change_earlier_ones() {
     let one = "{ name: x, shell: 'echo 1 >> log' }";
     let place = Place::with(&commands(&[one, FAILS]));
     place.ends(1, &["run", "job.yml"]);
@@ -108,7 +108,7 @@ fn steps_that_get_a_namesake_later_stay_what_they_are() {
 }
 
 #[test]
-fn a_job_of_commands_knows_how_many_there_are() {
+fn a_job_of_commands_shows_its_number_of_steps() {
     let place = Place::with(&commands(&[FIRST, FAILS, SECOND, REPAIRED]));
     place.ends(1, &["run", "job.yml"]).says("1 of 4 steps (25 %), 1 failed\n");
     let status = place.ends(0, &["status"]);

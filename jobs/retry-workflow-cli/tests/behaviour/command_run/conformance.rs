@@ -26,7 +26,7 @@ fn commands_run_one_after_another_and_a_failure_is_waited_for() {
 }
 
 #[test]
-fn tasks_run_when_what_they_need_is_there() {
+fn tasks_run_after_their_dependencies() {
     let mut place = Place::with(GRAPH);
     for name in ["fetch", "render", "links", "notify"] {
         place = place.script(&format!("{name}.sh"), &format!("echo {name} >> log"));

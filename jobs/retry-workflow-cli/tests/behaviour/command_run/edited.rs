@@ -392,7 +392,7 @@ fn an_edited_capture_of_a_chain_is_refused_too() {
 }
 
 #[test]
-fn a_step_whose_on_success_runs_has_captured_its_output_already() {
+fn a_step_has_captured_its_output_before_its_on_success() {
     let prepares = |name: &str, pay: &str| {
         format!("{{ name: prep, shell: 'echo 42', capture: {name}, on_success: [{pay}] }}")
     };

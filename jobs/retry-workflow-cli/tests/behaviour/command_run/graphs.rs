@@ -21,7 +21,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
+fn tasks_that_depend_on_a_failure_are_skipped_and_the_others_run() {
     let place = place();
     let ran = place.ends(3, &["run", "job.yml"]);
     ran.says("tasks     2 succeeded, 1 failed, 2 skipped, of 5");
@@ -37,7 +37,7 @@ fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
 }
 
 #[test]
-fn what_was_skipped_runs_when_its_culprit_has_been_mended() {
+fn skipped_tasks_run_after_the_failed_task_succeeds() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     place.write("repaired", "");

@@ -81,7 +81,7 @@ fn a_payload_of_megabytes_is_an_item_like_another() {
 }
 
 #[test]
-fn a_value_that_no_argument_can_hold_says_so_as_a_failure_of_its_item() {
+fn a_value_too_long_for_an_argument_fails_its_item() {
     let place =
         place(&json!([{ "id": "large", "text": "x".repeat(2_500_000) }])).script("work.sh", "");
     place.write("job.yml", &MAP.replace("item.id", "item.text"));
@@ -172,7 +172,7 @@ fn a_value_that_nothing_can_be_given_fails_its_item_at_once() {
 }
 
 #[test]
-fn a_value_is_no_connection() {
+fn a_value_cannot_open_a_connection() {
     let place = place(&json!([{ "id": "/dev/tcp/127.0.0.1/9" }, { "id": "fine" }]));
     place.write("job.yml", &MAP.replace("./work.sh ${item.id}", "echo x > ${item.id}"));
     place.ends(3, &["run", "job.yml"]).says("would open a network connection");
@@ -180,7 +180,7 @@ fn a_value_is_no_connection() {
 }
 
 #[test]
-fn what_a_command_writes_need_be_no_text() {
+fn output_need_not_be_text() {
     let place = place(&json!([{ "id": "good" }, { "id": "bad" }])).script(
         "work.sh",
         "printf '\\377\\376\\000\\033[2J'; printf 'broken \\377\\000\\033[31m' >&2; [ $1 = good ]",

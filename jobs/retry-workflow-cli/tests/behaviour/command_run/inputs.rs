@@ -8,7 +8,7 @@ use retry_workflow::{JobStatus, StopReason};
 use super::support::{Place, until};
 
 #[test]
-fn setup_runs_once_and_what_it_writes_is_the_input() {
+fn setup_runs_once_and_writes_the_input() {
     let place = Place::with(
         "name: job\nsetup:\n- shell: echo setup >> log; printf '{\"id\":\"a\"}\\n{\"id\":\"b\"}\\n' > items.jsonl; test -e ready\n\
          - { shell: 'echo v7', capture: version }\n\
@@ -27,7 +27,7 @@ fn setup_runs_once_and_what_it_writes_is_the_input() {
 }
 
 #[test]
-fn a_mistake_in_what_setup_has_written_stops_the_job_which_can_be_gone_on_with() {
+fn a_mistake_in_the_output_of_setup_stops_the_job_which_can_be_resumed() {
     let place = Place::with(
         "name: job\nsetup: { shell: 'test -e items.jsonl || echo \"{\\\"id\\\":1\" > items.jsonl' }\n\
          map:\n  input: items.jsonl\n  agent_template: { shell: 'echo ${item.id} >> seen' }\n",
@@ -71,7 +71,7 @@ fn a_command_of_the_input_that_fails_stops_the_job_and_runs_again() {
 }
 
 #[test]
-fn a_priority_that_a_command_gives_is_told_of_when_it_is_found() {
+fn an_invalid_priority_from_a_command_is_reported_when_it_is_read() {
     let place = Place::with(
         "name: job\nmap:\n  input: { command: ./list.sh, format: jsonl }\n  priority: '${item.p}'\n  agent_template: { shell: 'echo ${item.id} >> seen' }\n",
     )
@@ -85,7 +85,7 @@ fn a_priority_that_a_command_gives_is_told_of_when_it_is_found() {
 }
 
 #[test]
-fn items_of_stdin_are_told_of_when_they_are_found() {
+fn mistakes_in_items_of_stdin_are_reported_when_they_are_read() {
     let place = Place::with(
         "name: job\nmap:\n  input: '-'\n  filter: 'n > 1'\n  agent_template: { shell: 'echo ${item.n} >> seen' }\n",
     );

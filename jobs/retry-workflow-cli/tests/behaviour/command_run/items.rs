@@ -34,14 +34,14 @@ fn items_that_fail_are_dead_letters_with_exit_code_3() {
 }
 
 #[test]
-fn items_that_are_left_out_are_no_dead_letters() {
+fn skipped_items_are_not_dead_letters() {
     let place = place("{ on_item_failure: skip }", &["bad1", "good"]);
     place.ends(0, &["run", "job.yml"]).says("1 succeeded, 1 skipped, of 2");
     place.ends(0, &["dlq", "list"]).says("no dead letters");
 }
 
 #[test]
-fn items_are_put_back_as_often_as_the_policy_says() {
+fn items_are_requeued_as_often_as_the_policy_allows() {
     let policy = "{ on_item_failure: retry, retry_config: { max_attempts: 3, backoff: { fixed: { delay: 10ms } } } }";
     let place = place(policy, &["bad1", "good"]);
     place.ends(3, &["run", "job.yml"]);
@@ -63,7 +63,7 @@ fn a_job_stops_for_an_item_for_the_first_for_so_many_or_for_a_share() {
 }
 
 #[test]
-fn a_stopped_job_goes_on_with_those_that_have_not_ended() {
+fn a_stopped_job_resumes_with_its_unfinished_items() {
     let (place, _) = stops("{ max_failures: 2 }", "max_failures", "bad1\nbad2\n");
     place.write("repaired", "");
     place.ends(3, &["resume"]).says(" of 5");
@@ -72,7 +72,7 @@ fn a_stopped_job_goes_on_with_those_that_have_not_ended() {
 }
 
 #[test]
-fn handlers_of_the_file_decide_by_their_last_word() {
+fn handlers_of_the_file_decide_by_their_last_line() {
     let place = place(
         "{ on_item_failure: { custom: note } }\nhandlers:\n  note:\n    - shell: './note.sh ${item.id} ${error}'",
         &["bad1", "bad2", "bad3", "good"],
@@ -90,7 +90,7 @@ fn handlers_of_the_file_decide_by_their_last_word() {
 }
 
 #[test]
-fn failures_are_told_at_once_in_groups_or_at_the_end() {
+fn failures_are_reported_immediately_in_groups_or_at_the_end() {
     let told = |policy: &str| {
         let place = place(policy, &["bad1", "bad2", "bad3", "good"]).script(
             "work.sh",
@@ -107,7 +107,7 @@ fn failures_are_told_at_once_in_groups_or_at_the_end() {
 }
 
 #[test]
-fn failures_that_are_told_at_once_are_told_before_the_next_ones_happen() {
+fn failures_reported_immediately_precede_the_next_ones() {
     let place = place("{ error_collection: immediate }", &["bad1", "wait"])
         .script("work.sh", "case $1 in bad*) exit 1; esac; while [ ! -f go ]; do sleep 0.02; done");
     let mut running = place.spawn(&["run", "job.yml"]);
@@ -161,7 +161,7 @@ fn an_empty_list_of_items_is_a_job_that_has_ended() {
 }
 
 #[test]
-fn a_reduce_that_fails_stops_the_job_and_is_gone_on_with() {
+fn a_failing_reduce_stops_the_job_and_can_be_resumed() {
     let place = place("{}", &["a"]);
     let reduce = "reduce:\n  - shell: 'echo 1 >> reduced'\n  - shell: 'echo 2 >> reduced; [ -f repaired ]'\n";
     place.write("job.yml", &format!("{}{reduce}", place.read("job.yml")));

@@ -23,7 +23,7 @@ fn place(work: &str) -> Place {
 }
 
 #[test]
-fn a_killed_job_goes_on_with_what_had_not_ended() {
+fn a_killed_job_resumes_its_unfinished_items() {
     let place = place("echo $1 >> begun; sleep 0.05; echo $1 >> ended");
     let running = place.spawn(&["run", "job.yml", "--lease", "300ms"]);
     until("some have ended", || place.read("ended").lines().count() >= 4);
@@ -77,7 +77,7 @@ fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
 }
 
 #[test]
-fn a_job_that_is_killed_in_the_midst_of_its_reduce_repeats_no_step_that_has_ended() {
+fn a_job_killed_during_reduce_repeats_no_finished_step() {
     let place =
         place("echo $1 >> log").script("second.sh", &format!("{KILLS}\necho two >> reduced"));
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
@@ -125,7 +125,7 @@ fn a_second_process_may_join_while_the_first_one_works() {
 
 /// As on a machine that sleeps: the first process is stopped for longer than its leases last.
 #[test]
-fn a_process_that_wakes_up_ends_the_commands_whose_items_it_has_lost() {
+fn a_suspended_process_ends_commands_of_lost_items_on_wake_up() {
     let ids: Vec<_> = (0..5).map(|id| format!("item-{id}")).collect();
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
     let workflow = "\

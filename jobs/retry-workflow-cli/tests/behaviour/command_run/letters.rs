@@ -17,7 +17,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
+fn a_failed_import_is_diagnosed_fixed_and_completed() {
     let place = place();
     place.ends(3, &["run", "job.yml"]).says("2 succeeded, 3 dead letters, of 5");
     let stats = place.ends(0, &["dlq", "stats"]);
@@ -38,7 +38,7 @@ fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
 }
 
 #[test]
-fn only_those_that_are_meant_are_taken_back() {
+fn only_selected_letters_are_re_driven() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     place.write("repaired", "");
@@ -53,7 +53,7 @@ fn only_those_that_are_meant_are_taken_back() {
 }
 
 #[test]
-fn no_more_are_begun_in_a_second_than_were_asked_for() {
+fn re_driven_letters_keep_to_the_requested_rate() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     place.write("repaired", "");
@@ -63,7 +63,7 @@ fn no_more_are_begun_in_a_second_than_were_asked_for() {
 }
 
 #[test]
-fn those_that_are_taken_back_for_later_wait_for_resume() {
+fn letters_re_driven_for_later_wait_for_resume() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     place.write("repaired", "");
@@ -80,7 +80,7 @@ fn those_that_are_taken_back_for_later_wait_for_resume() {
 }
 
 #[test]
-fn a_process_that_works_takes_up_what_another_one_has_taken_back() {
+fn a_running_process_works_on_letters_that_another_re_drives() {
     let place = place().script(
         "import.sh",
         "echo $1 >> log\ncase $1 in ada*) [ -f repaired ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.02; done;; esac",
@@ -97,7 +97,7 @@ fn a_process_that_works_takes_up_what_another_one_has_taken_back() {
 }
 
 #[test]
-fn what_keeps_them_from_being_run_is_said_before_they_are_taken_back() {
+fn obstacles_are_reported_before_letters_are_re_driven() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     let workflow = place.read("job.yml");
@@ -112,7 +112,7 @@ fn what_keeps_them_from_being_run_is_said_before_they_are_taken_back() {
 }
 
 #[test]
-fn a_reduce_that_failed_is_taken_back_as_part_of_its_job() {
+fn a_failed_reduce_is_re_driven_with_its_job() {
     let place = place();
     let workflow = place.read("job.yml").replace("echo ${map", "[ -f repaired ] && echo ${map");
     place.write("job.yml", &workflow);
@@ -192,7 +192,7 @@ fn the_rate_and_the_bound_hold_for_all_jobs_that_are_taken_back() {
 }
 
 #[test]
-fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
+fn a_file_with_an_unfinished_job_starts_a_new_job_with_a_hint() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'echo x >> log; [ -f repaired ]'\n");
     let first = place.ends(1, &["run", "job.yml"]);
     assert!(!first.err.contains("has not ended"), "{first:#?}");
@@ -209,7 +209,7 @@ fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
 }
 
 #[test]
-fn those_that_are_taken_back_during_reduce_or_at_the_end_are_run_by_the_same_process() {
+fn letters_re_driven_during_reduce_are_run_by_the_same_process() {
     for store in stores() {
         let place = place().on(store);
         let text = place
@@ -242,7 +242,7 @@ fn those_that_are_taken_back_during_reduce_or_at_the_end_are_run_by_the_same_pro
 }
 
 #[test]
-fn a_stop_that_comes_during_reduce_leaves_those_that_are_taken_back_to_resume() {
+fn a_stop_during_reduce_leaves_re_driven_letters_to_resume() {
     let place = place();
     let text = place
         .read("job.yml")

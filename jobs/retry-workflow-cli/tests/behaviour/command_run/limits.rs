@@ -35,7 +35,7 @@ fn all_items_together_keep_to_the_rate() {
 }
 
 #[test]
-fn each_host_keeps_to_its_rate_and_no_more_items_of_one_run_at_a_time() {
+fn each_host_keeps_to_its_rate_and_concurrency() {
     let place = place(
         "  rate: { per: '${item.host}', limit: 2/s }\n  concurrency: { per: '${item.host}', limit: 1 }",
     );

@@ -10,7 +10,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn every_command_writes_an_object_a_line_and_nothing_else() {
+fn every_command_writes_only_one_json_object_a_line() {
     let place = place();
     let alone = |arguments: &[&str], code: i32| {
         let ran = place.ends(code, &[arguments, &["--json"]].concat());

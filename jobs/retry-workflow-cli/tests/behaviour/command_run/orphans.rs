@@ -115,7 +115,7 @@ fn they_end_if_the_process_that_was_started_is_killed() {
 }
 
 #[test]
-fn they_end_if_the_one_that_works_is_killed_and_so_does_the_other() {
+fn commands_end_if_the_worker_or_the_supervisor_is_killed() {
     let place = place("");
     let running = place.spawn(&["run", "job.yml"]);
     all_beat(&place);
@@ -149,7 +149,7 @@ fn a_signal_to_the_whole_group_is_one_request() {
 }
 
 #[test]
-fn what_is_adopted_and_has_ended_is_not_kept() {
+fn adopted_processes_are_reaped() {
     let place = Place::with(
         "name: job\ncommands:\n  - shell: 'for i in 1 2 3 4 5 6 7 8; do (setsid sleep 0.1 &) ; done; echo x > begun'\n  - shell: 'while [ ! -e over ]; do sleep 0.02; done'\n",
     );
@@ -170,7 +170,7 @@ fn what_is_adopted_and_has_ended_is_not_kept() {
 }
 
 #[test]
-fn what_a_step_leaves_behind_when_it_succeeds_stays() {
+fn background_processes_of_a_successful_step_keep_running() {
     let place = place("").script("work.sh", "setsid ./beat.sh session >/dev/null 2>&1 & exit 0");
     place.ends(0, &["run", "job.yml"]);
     let before = place.read("session").len();

@@ -14,7 +14,7 @@ fn place(body: &str) -> Place {
 }
 
 #[test]
-fn the_history_of_a_failure_has_what_each_attempt_wrote() {
+fn the_history_has_the_output_of_each_attempt() {
     let place = place(
         "echo x >> tries; echo \"read $(wc -l < tries)\"; printf 'no \\033[2Jluck with %s\\n' $TOKEN >&2; exit 7",
     );
@@ -58,7 +58,7 @@ fn of_a_long_output_the_first_and_the_last_are_kept() {
 }
 
 #[test]
-fn a_failure_says_the_end_of_stdout_where_there_is_no_stderr() {
+fn a_failure_without_stderr_shows_the_end_of_stdout() {
     let place = place("seq 1 900000; echo 'row 13 has no date'; exit 2");
     place.ends(3, &["run", "job.yml"]);
     let item = place.object(&["dlq", "show", "a"]);
@@ -123,7 +123,7 @@ fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
 
 #[test]
 #[cfg(unix)]
-fn what_is_written_beside_a_store_is_as_private_as_the_store() {
+fn files_beside_a_store_are_as_private_as_the_store() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let place = three();
@@ -141,7 +141,7 @@ fn what_is_written_beside_a_store_is_as_private_as_the_store() {
 }
 
 #[test]
-fn what_is_no_joblog_is_left_as_it_is() {
+fn a_file_that_is_not_a_joblog_is_not_changed() {
     let place = three();
     let before = place.read("job.yml");
     place.ends(2, &["run", "job.yml", "--joblog", "job.yml"]).says("job.yml is not a joblog");
@@ -224,7 +224,7 @@ fn place_that_waits() -> Place {
 }
 
 #[test]
-fn the_end_of_what_a_success_has_printed_is_kept() {
+fn the_end_of_the_output_of_a_success_is_stored() {
     let history = |body: &str, flags: &[&str]| {
         let place = place(body);
         place.ends(0, &[&["run", "job.yml"], flags].concat());
@@ -248,7 +248,7 @@ fn the_end_of_what_a_success_has_printed_is_kept() {
 }
 
 #[test]
-fn as_much_of_an_output_is_kept_as_is_asked_for() {
+fn the_stored_length_of_output_is_configurable() {
     let body = "seq 1 9000; seq 1 9000 >&2; exit 3";
     let kept = |size: &[&str]| {
         let place = place(body);
@@ -281,7 +281,7 @@ fn as_much_of_an_output_is_kept_as_is_asked_for() {
 /// Writes to a terminal that has closed fail.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_joblog_that_cannot_be_written_is_told_once_to_those_who_want_quiet_too() {
+fn a_joblog_that_cannot_be_written_is_reported_once_even_if_quiet() {
     for quiet in ["--quiet", "--json"] {
         let place = place("touch begun; while [ ! -f free ]; do sleep 0.02; done; exit 4");
         let (terminal, side) = pty_process::blocking::open().unwrap();

@@ -110,7 +110,7 @@ fn steps_of_commands_reduce_and_tasks_can_be_postponed() {
 }
 
 #[test]
-fn elsewhere_it_is_a_failure() {
+fn postponing_outside_of_item_steps_is_a_failure() {
     let ask = "exec: ['./ask.sh', '60', '9']";
     for (file, code) in [
         (

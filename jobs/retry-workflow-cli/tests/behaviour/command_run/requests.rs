@@ -43,7 +43,7 @@ fn status_shows_a_requested_pause_until_it_is_done() {
 }
 
 #[test]
-fn who_resumes_a_job_at_once_is_not_paused_with_the_one_before() {
+fn a_process_that_resumes_is_not_paused_by_an_earlier_request() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
@@ -54,7 +54,7 @@ fn who_resumes_a_job_at_once_is_not_paused_with_the_one_before() {
 }
 
 #[test]
-fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
+fn a_cancelled_job_skips_its_remaining_items_and_reduce() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
@@ -75,7 +75,7 @@ fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
 }
 
 #[test]
-fn a_job_on_which_nobody_works_is_cancelled_at_once() {
+fn a_job_without_a_worker_is_cancelled_immediately() {
     let place = place("test $1 = a || exit 1");
     place.write(
         "job.yml",

@@ -22,7 +22,7 @@ fn step(command: &str, more: &str) -> Place {
 }
 
 #[test]
-fn a_program_says_how_long_to_wait_whatever_its_exit_code() {
+fn a_program_requests_a_wait_with_any_exit_code() {
     let place = step("exec: ['./ask.sh', '0.3', '74']", "");
     place.ends(1, &["run", "job.yml"]);
     assert!((waits(&place) - 0.3).abs() < 1e-6);
@@ -59,7 +59,7 @@ fn a_longer_wait_than_the_step_allows_ends_its_retries() {
 }
 
 #[test]
-fn a_wait_of_zero_is_no_wait() {
+fn a_requested_wait_of_zero_is_ignored() {
     for said in ["0", "0.0", "1735689600", "'Retry-After: 0'"] {
         let place = step(&format!("exec: ['./ask.sh', \"{said}\"]"), "");
         place.ends(1, &["run", "job.yml"]);
@@ -164,7 +164,7 @@ fn curl_writes_the_headers_of_a_real_answer() {
 }
 
 #[test]
-fn a_file_that_was_replaced_by_something_else_is_no_wait() {
+fn a_replaced_retry_after_file_is_ignored() {
     for replaced in ["mkfifo $F", "mkdir $F", "ln -s /dev/zero $F", "true"] {
         let script = format!("F=\"$RETRY_WORKFLOW_RETRY_AFTER\"; rm \"$F\"; {replaced}; exit 1");
         let place = step("exec: ['./replace.sh']", "").script("replace.sh", &script);

@@ -75,7 +75,7 @@ fn a_run_joins_another_and_each_item_is_run_once() {
 }
 
 #[test]
-fn who_has_nothing_left_waits_for_the_lease_of_another() {
+fn a_process_without_items_waits_for_the_lease_of_another() {
     let place = place(HELD).items(&["a", "b"]);
     let first = begun(&place);
     let mut second = place.spawn(&["run", "job.yml", "--if-running", "join"]);
@@ -86,7 +86,7 @@ fn who_has_nothing_left_waits_for_the_lease_of_another() {
 }
 
 #[test]
-fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
+fn run_continue_resumes_an_unfinished_job_or_starts_one() {
     let place = place(HELD);
     let mut first = begun(&place);
     first.signal("INT");
@@ -103,7 +103,7 @@ fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_job_whose_process_was_killed_does_not_run() {
+fn a_job_whose_process_was_killed_is_not_running() {
     let place = place(HELD);
     let first = begun(&place);
     first.signal("KILL");

@@ -21,7 +21,7 @@ fn nothing_begins_before_its_time_and_all_parts_wait_once() {
 }
 
 #[test]
-fn what_has_not_begun_in_time_is_skipped_with_that_reason() {
+fn items_not_started_in_time_are_skipped_with_the_reason() {
     let file = "name: night\nskip_after: 300ms\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template: { shell: 'echo >> ran; sleep 0.5' }\n";
     let place = Place::with(file).items(&["a", "b", "c"]);
     place.ends(5, &["run", "job.yml"]).says("1 succeeded, 2 skipped, of 3");
@@ -82,7 +82,7 @@ fn is_skipped(place: &Place, job: &str) -> u64 {
 }
 
 #[test]
-fn the_next_night_ends_what_is_too_late_and_starts_its_own_job() {
+fn the_next_night_ends_late_items_and_starts_its_own_job() {
     for store in stores() {
         let place = Place::with(NIGHT).on(store).items(&["a", "b", "c", "d", "e"]);
         stopped_last_night(&place);
@@ -160,7 +160,7 @@ fn a_job_with_late_items_satisfies_no_other_one() {
 }
 
 #[test]
-fn a_night_whose_last_steps_were_killed_runs_them_before_it_starts_its_job() {
+fn a_night_runs_the_killed_last_steps_before_it_starts_its_job() {
     let text = "name: night\nmap:\n  input: items.json\n  agent_template: { shell: 'echo ${item.id} >> ran' }\non_finish: { shell: 'echo $RETRY_WORKFLOW_FINISH >> ends; while [ ! -e on ]; do sleep 0.02; done' }\n";
     let place = Place::with(text).items(&["a"]);
     let running = place.spawn(&["run", "job.yml"]);
@@ -235,7 +235,7 @@ fn the_variables_of_the_file_count_and_a_name_that_is_edited_is_read_again() {
 }
 
 #[test]
-fn the_job_of_last_night_is_too_old_for_one_that_wants_a_newer_one() {
+fn the_job_of_last_night_does_not_satisfy_newer_than() {
     for store in stores() {
         let place = export("{ job: import, newer_than: 2s }", "").on(store);
         place.ends(0, &["run", "import.yml"]);

@@ -62,7 +62,7 @@ fn a_limit_that_is_high_enough_stays_as_it_is() {
 }
 
 #[test]
-fn items_for_which_there_are_no_descriptors_are_put_back() {
+fn items_without_file_descriptors_are_requeued() {
     let place = place(100, 150, "exec: ['sleep', '0.1']");
     let ran = ran_after(&place, "ulimit -n 70", "run job.yml");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -107,7 +107,7 @@ fn ran_as_stranger(place: &Place, processes: u32) -> Option<Ran> {
 }
 
 #[test]
-fn items_for_which_there_are_no_processes_are_put_back() {
+fn items_without_processes_are_requeued() {
     let place = place(40, 80, "exec: ['sleep', '0.1']");
     // The limit counts threads as well.
     let Some(ran) = ran_as_stranger(&place, 25) else { return };
@@ -118,7 +118,7 @@ fn items_for_which_there_are_no_processes_are_put_back() {
 }
 
 #[test]
-fn a_command_whose_own_fork_fails_has_failed() {
+fn a_command_whose_own_fork_fails_is_a_failure() {
     let place = place(2, 1, "exec: ['prlimit', '--nproc=1', 'sh', '-c', 'true | true; exit 9']");
     let Some(ran) = ran_as_stranger(&place, 100) else { return };
     assert_eq!((ran.code, warnings(&ran)), (Some(3), 0), "{ran:#?}");
@@ -191,7 +191,7 @@ fn a_reduce_without_the_results_needs_no_folder_for_temporary_files() {
 }
 
 #[test]
-fn a_reduce_whose_results_cannot_be_written_fails_with_a_report_and_starts_over() {
+fn a_reduce_whose_results_cannot_be_written_fails_and_can_be_resumed() {
     for step in [
         "shell: 'cat \"$RETRY_WORKFLOW_RESULTS_FILE\" >> seen'",
         "shell: 'printf %s ${map.results} >> seen'",
@@ -209,7 +209,7 @@ fn a_reduce_whose_results_cannot_be_written_fails_with_a_report_and_starts_over(
 }
 
 #[test]
-fn a_failed_command_without_a_folder_for_temporary_files_is_retried_as_its_policy_says() {
+fn a_failed_command_without_a_temporary_folder_is_retried_by_its_policy() {
     let step = "exec: ['sh', '-c', 'echo x >> seen; [ $(wc -l < seen) = 2 ]']\n      retry_config: { attempts: 2, initial_delay: 1ms }";
     let place = place(1, 1, step);
     let mut command = place.command(&["run", "job.yml"]);

@@ -46,7 +46,7 @@ fn a_terminated_job_does_the_same() {
 }
 
 #[test]
-fn a_job_whose_terminal_goes_away_or_is_to_quit_does_the_same() {
+fn a_job_whose_terminal_closes_or_quits_stops_and_resumes() {
     stops_and_goes_on("QUIT");
     // If the test suite was started with `nohup`, its children ignore the signal as well.
     if ignored(std::process::id()) & 1 == 0 {
@@ -63,7 +63,7 @@ fn ignored(id: u32) -> u64 {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_job_that_was_begun_by_nohup_outlives_its_terminal() {
+fn a_job_started_by_nohup_outlives_its_terminal() {
     let place = place("echo $1 >> log; sleep 0.1");
     let name = env!("CARGO_BIN_EXE_retry-workflow");
     let line = format!("trap '' HUP; exec '{name}' run job.yml");
@@ -86,7 +86,7 @@ fn a_job_that_was_begun_by_nohup_outlives_its_terminal() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_twice_has_asked_once() {
+fn two_hangups_of_a_terminal_count_once() {
     if ignored(std::process::id()) & 1 == 1 {
         return;
     }
@@ -142,7 +142,7 @@ fn a_job_that_only_waits_stops_at_once() {
 }
 
 #[test]
-fn a_job_that_is_stopped_between_its_items_and_its_reduce_goes_on_with_that() {
+fn a_job_stopped_before_its_reduce_resumes_with_it() {
     let place = place("echo $1 >> log; sleep 0.2");
     let running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
     until("all have begun", || place.read("log").lines().count() == 6);

@@ -13,7 +13,7 @@ fn then(on_failure: &str) -> Place {
 }
 
 #[test]
-fn a_failure_ends_the_job_unless_it_says_otherwise() {
+fn a_failure_ends_the_job_unless_configured_otherwise() {
     for stop in ["", "    on_failure: stop", "    retry_config: { attempts: 1, on_failure: stop }"]
     {
         let place = then(stop);
@@ -25,7 +25,7 @@ fn a_failure_ends_the_job_unless_it_says_otherwise() {
 }
 
 #[test]
-fn the_job_goes_on_after_a_failure_that_is_left_as_it_is() {
+fn the_job_continues_after_an_ignored_failure() {
     for go_on in
         ["    on_failure: continue", "    retry_config: { attempts: 1, on_failure: continue }"]
     {
@@ -51,7 +51,7 @@ fn a_fallback_takes_the_place_of_the_command() {
 }
 
 #[test]
-fn steps_that_handle_a_failure_are_told_of_it_and_the_job_ends() {
+fn handlers_of_a_failure_receive_it_and_the_job_ends() {
     let place = then(
         "    on_failure:\n      - shell: 'echo ${error} >> handled'\n        retry_config: { attempts: 2 }\n      - shell: 'echo again >> handled'",
     );
@@ -62,7 +62,7 @@ fn steps_that_handle_a_failure_are_told_of_it_and_the_job_ends() {
 }
 
 #[test]
-fn a_job_of_commands_goes_on_with_the_one_that_failed() {
+fn a_job_of_commands_resumes_at_the_failed_one() {
     let place = Place::with(
         "name: nightly report\ncommands:\n  - shell: 'echo 1 >> log'\n  - shell: 'echo 2 >> log; [ -f repaired ]'\n  - shell: 'echo 3 >> log'\n",
     );
@@ -112,7 +112,7 @@ fn another_agent_may_be_named_with_its_arguments() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_told_with_what_to_do() {
+fn a_missing_agent_is_reported_with_its_cure() {
     let place =
         Place::with("name: job\nagent: { program: no-such-agent }\ncommands:\n  - claude: x\n");
     place.ends(1, &["run", "job.yml"]).says("cannot start `no-such-agent`").says("agent");

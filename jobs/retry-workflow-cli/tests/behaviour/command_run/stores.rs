@@ -52,7 +52,7 @@ fn a_file_of_another_program_is_left_as_it_is() {
 }
 
 #[test]
-fn a_damaged_store_is_told_and_not_written_over() {
+fn a_damaged_store_is_reported_and_not_overwritten() {
     let place = place("");
     place.ends(0, &["run", "job.yml"]);
     std::fs::remove_file(place.path("log")).unwrap();
@@ -65,7 +65,7 @@ fn a_damaged_store_is_told_and_not_written_over() {
 }
 
 #[test]
-fn a_folder_or_a_place_that_is_not_there_is_no_store() {
+fn a_folder_or_a_missing_path_is_refused_as_a_store() {
     let place = place("");
     place.ends(2, &["run", "job.yml", "--store", "."]).says("the store . cannot be used");
     place.ends(2, &["run", "job.yml", "--store", "no/such/folder.db"]).says("no/such/folder.db");
@@ -73,7 +73,7 @@ fn a_folder_or_a_place_that_is_not_there_is_no_store() {
 }
 
 #[test]
-fn a_store_that_is_deleted_under_its_job_ends_it_and_says_so() {
+fn a_store_deleted_during_a_job_ends_it_with_an_error() {
     let work = "echo $1 >> log; [ $1 != c ] || rm -f retry-workflow.db";
     let place = Place::with(
         "name: job\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template:\n    - shell: './work.sh ${item.id}; sleep 0.1'\n",
@@ -87,7 +87,7 @@ fn a_store_that_is_deleted_under_its_job_ends_it_and_says_so() {
 }
 
 #[test]
-fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
+fn a_locked_store_is_waited_for_with_a_notice() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'true'\n");
     place.ends(0, &["run", "job.yml"]);
     let other = rusqlite::Connection::open(place.path("retry-workflow.db")).unwrap();
@@ -104,7 +104,7 @@ fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
 }
 
 #[test]
-fn a_store_may_be_named_with_its_kind_and_hints_repeat_what_they_need() {
+fn a_store_may_be_named_by_address_which_hints_repeat() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'false'\n");
     place.ends(1, &["run", "job.yml", "--store", "sqlite:my jobs.db"]).says("--store 'my jobs.db'");
     place.ends(0, &["status", "--store", "my jobs.db"]).says("job-1");

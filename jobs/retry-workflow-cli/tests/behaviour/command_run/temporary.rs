@@ -76,7 +76,7 @@ fn a_killed_process_leaves_no_file_behind() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_next_process_removes_what_is_left_over_and_nothing_else() {
+fn the_next_process_removes_only_leftover_folders() {
     let place = place();
     let mine = ["retry-workflow-old", "retry-workflow-1.tmp", "retry-workflow-1-x.tmp"];
     for name in mine {

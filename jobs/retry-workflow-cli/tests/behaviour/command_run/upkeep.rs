@@ -41,7 +41,7 @@ pub(super) fn seen(place: &Place, store: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_store_is_checked_and_what_is_wrong_is_exit_code_1() {
+fn a_store_check_that_finds_damage_is_exit_code_1() {
     let place = place();
     place.ends(2, &["store", "check"]).says("there is no store at retry-workflow.db");
     run(&place, "jobs.db");

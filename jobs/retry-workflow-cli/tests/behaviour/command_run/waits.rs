@@ -20,7 +20,7 @@ fn a_fixed_wait_is_a_word_or_a_key_without_a_value() {
 }
 
 #[test]
-fn waits_grow_by_a_factor_by_a_step_or_like_rabbits() {
+fn waits_grow_exponentially_linearly_or_by_fibonacci() {
     waits("{ attempts: 4, initial_delay: 10ms }", &[10, 20, 40, 0]);
     waits("{ attempts: 4, initial_delay: 10ms, max_delay: 15ms }", &[10, 15, 15, 0]);
     waits(
@@ -43,7 +43,7 @@ fn waits_of_ones_own_are_texts_or_seconds_and_nanoseconds() {
 }
 
 #[test]
-fn only_what_matches_is_waited_for() {
+fn only_matching_failures_are_retried() {
     waits("{ attempts: 3, initial_delay: 5ms, retry_on: [network] }", &[0]);
     waits("{ attempts: 3, initial_delay: 5ms, retry_on: [{ pattern: '(?i)BUSY' }] }", &[5, 10, 0]);
 }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_limit_follows_what_runs_and_grows_again() {
+    async fn the_limit_follows_the_running_items_and_recovers() {
         let mut capacity = Capacity::new(40);
         assert!(!capacity.is_limited());
         assert_eq!(capacity.not_begun(16, Instant::now()), Shortage::Limited);

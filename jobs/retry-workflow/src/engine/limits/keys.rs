@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_goes_to_the_next_item_of_its_worker_without_a_question() {
+    async fn a_slot_passes_to_the_next_item_without_a_query() {
         let (store, mut keys) = (MemoryStore::new(), worker("one", &[KeyBound::Concurrency(1)]));
         claim(&mut keys, &store, &[1, 2, 3]);
         assert_eq!(ask(&mut keys, &store, &[1, 2, 3]).await, []);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_reserves_for_a_short_while_and_no_more_than_it_can_start() {
+    fn a_worker_reserves_briefly_and_at_most_its_capacity() {
         let mut pace = pace("100/s");
         assert_eq!(pace.missing(1_000, at(0)), Some(25));
         assert_eq!(pace.missing(4, at(0)), Some(4));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_worker_has_not_used_is_given_back_when_it_leaves() {
+    async fn a_leaving_worker_returns_unused_starts() {
         let (store, mut one) = (MemoryStore::new(), pace("100/s"));
         ask(&store, &mut one, 10).await;
         let first = one.next().unwrap();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_lost_before_others_were_used_is_not_free_again() {
+    async fn lost_starts_before_used_ones_are_not_free_again() {
         let (store, mut pace) = (MemoryStore::new(), pace("100/s"));
         ask(&store, &mut pace, 20).await;
         let first = pace.next().unwrap();
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn workers_share_the_free_starts_and_what_was_lost_last_is_free_again() {
+    async fn workers_share_free_starts_and_the_last_lost_ones_are_free_again() {
         let store = MemoryStore::new();
         let (mut one, mut other) = (pace("1/m"), pace("1/m"));
         ask(&store, &mut one, 1).await;

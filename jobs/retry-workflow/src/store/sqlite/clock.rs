@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_boot_it_goes_on_with_the_wall_and_not_backwards() {
+    fn after_a_boot_the_clock_follows_the_wall_clock_and_never_goes_back() {
         let left = moment(100_000, 500, Some("a"));
         for boot in [Some("b"), None] {
             assert_eq!(clock(Some(left.clone()), moment(100_060, 20, boot), 5), 100_065);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_store_begins_with_the_wall() {
+    fn the_clock_of_a_new_store_starts_at_the_wall_clock() {
         assert_eq!(clock(None, moment(100_000, 500, Some("a")), 7), 100_007);
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::support::{Calls, odd, refused};
 
 #[tokio::test(start_paused = true)]
-async fn what_becomes_of_items_is_the_error_policys_to_say() {
+async fn the_error_policy_decides_what_happens_to_failed_items() {
     let run = |action: OnItemFailure| async move {
         let report = Workflow::new("actions")
             .retry(policy!(attempts = 1))
@@ -124,7 +124,7 @@ async fn a_job_stops_at_its_bounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_job_goes_on_and_counts_anew() {
+async fn a_stopped_job_resumes_with_new_counts() {
     let store = MemoryStore::new();
     let run = |most: u64| {
         Workflow::new("bounds")
@@ -199,7 +199,7 @@ async fn items_that_probe_an_outage_are_not_buried_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_breaker_stops_the_job_if_asked_and_is_remembered() {
+async fn an_open_breaker_stops_the_job_if_configured_and_is_stored() {
     let store = MemoryStore::new();
     let run = |on_open: OnOpen| {
         Workflow::new("remembers")
@@ -304,7 +304,7 @@ fn a_hold_is_read_from_a_file_and_from_older_records() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_are_collected_as_the_policy_asks() {
+async fn failures_are_collected_as_the_policy_configures() {
     let run = |collection: ErrorCollection| async move {
         let batches = Arc::new(Mutex::new(Vec::new()));
         let report = Workflow::new("collected")

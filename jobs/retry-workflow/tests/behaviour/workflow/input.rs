@@ -76,7 +76,7 @@ impl futures_core::Stream for Endless {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_whose_input_was_not_read_to_its_end_does_not_finish_without_it() {
+async fn a_job_with_partly_read_input_does_not_finish() {
     let store = MemoryStore::new();
     let workflow = || Workflow::new("half").store(store.clone());
     let handler = |_: u32, _: retry_workflow::ItemContext| async { Ok::<_, String>(()) };
@@ -90,7 +90,7 @@ async fn a_job_whose_input_was_not_read_to_its_end_does_not_finish_without_it() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_items_in_the_place_of_those_of_a_stopped_job_are_not_lost() {
+async fn other_items_given_to_a_stopped_job_are_not_lost() {
     let store = MemoryStore::new();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let run = |stop: u64, items: Vec<String>| {

@@ -113,7 +113,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_tell_their_causes_once() {
+async fn errors_print_each_cause_once() {
     let policy = retry_workflow::Policy::new().attempts(0);
     let run =
         Workflow::new("none").retry(policy).run([1], |_: u32, _| async { Ok::<_, String>(()) });
@@ -143,7 +143,7 @@ async fn errors_tell_their_causes_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_ids_are_made_of_is_checked() {
+async fn names_used_in_ids_are_validated() {
     let run = |workflow: Workflow| workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
     for (name, why) in [
         (

@@ -87,7 +87,7 @@ async fn retries_keep_to_the_rate_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_rate_is_what_a_job_waits_for_and_a_place_that_comes_late_loses_no_start() {
+async fn a_wait_for_a_slow_rate_is_reported_and_no_start_is_lost() {
     let (store, waits, starts) = (MemoryStore::new(), Waits::default(), Starts::default());
     let limit = rate("1/m");
     let (told, notes) = (waits.clone(), starts.clone());
@@ -156,7 +156,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn workers_that_are_killed_again_and_again_use_the_rate_up() {
+async fn repeatedly_killed_workers_use_the_whole_rate() {
     let (store, starts) = (MemoryStore::new(), Starts::default());
     for _ in 0..9 {
         let four = Duration::from_secs(4);

@@ -46,7 +46,7 @@ async fn waits_are_the_policys_and_leave_the_place_to_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_retry_on_names_is_tried_again() {
+async fn only_failures_in_retry_on_are_retried() {
     let calls = Calls::default();
     let report = Workflow::new("matchers")
         .retry(policy!(attempts = 3))
@@ -165,7 +165,7 @@ async fn the_history_has_a_row_for_each_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_attempt_leaves_for_the_next_is_json_once() {
+async fn a_checkpoint_is_encoded_as_json_once() {
     let store = MemoryStore::new();
     let hour = Duration::from_secs(3600);
     let run = Workflow::new("once")
@@ -223,7 +223,7 @@ impl std::fmt::Display for ApiError {
 impl std::error::Error for ApiError {}
 
 #[tokio::test(start_paused = true)]
-async fn what_an_error_says_about_itself_counts_wherever_it_stands() {
+async fn the_own_class_of_an_error_counts_at_any_depth() {
     let (calls, start) = (Calls::default(), Instant::now());
     let report = Workflow::new("said")
         .retry(policy!(attempts = 3, initial_delay = "10ms"))
@@ -246,7 +246,7 @@ async fn what_an_error_says_about_itself_counts_wherever_it_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_waits_for_as_long_as_a_server_asks_unless_a_bound_is_set() {
+async fn an_item_waits_for_a_servers_retry_after_unless_bounded() {
     const DAY: Duration = Duration::from_secs(86_400);
     let attempts = async |policy: Policy| {
         let start = Instant::now();
@@ -265,7 +265,7 @@ async fn an_item_waits_for_as_long_as_a_server_asks_unless_a_bound_is_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_no_time_gets_the_time_of_the_curve() {
+async fn a_retry_after_of_zero_does_not_shorten_the_backoff() {
     let calls = Calls::default();
     let report = Workflow::new("hasty")
         .retry(policy!(attempts = 3))

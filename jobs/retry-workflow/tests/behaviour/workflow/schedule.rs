@@ -14,7 +14,7 @@ use super::support::{Calls, Waits, refused};
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test(start_paused = true)]
-async fn no_item_begins_before_its_time_and_the_wait_is_told() {
+async fn no_item_starts_before_its_time_and_the_wait_is_reported() {
     let (waits, began) = (Waits::default(), Instant::now());
     let told = waits.clone();
     let report = Workflow::new("later")
@@ -56,7 +56,7 @@ async fn a_resumed_job_counts_from_its_creation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_not_begun_in_time_is_skipped_and_what_has_goes_on() {
+async fn items_not_started_in_time_are_skipped_and_started_ones_continue() {
     let (store, calls) = (MemoryStore::new(), Calls::default());
     let job = || {
         Workflow::new("night")
@@ -126,7 +126,7 @@ async fn a_job_waits_until_another_one_has_succeeded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_of_last_night_does_not_satisfy_one_that_wants_a_newer_one() {
+async fn a_job_of_last_night_does_not_satisfy_newer_than() {
     let store = MemoryStore::new();
     let workflow = |name: &str| Workflow::new(name).store(store.clone());
     let run = async |workflow: Workflow| {

@@ -97,7 +97,7 @@ async fn a_dropped_job_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_stops_waits_for_what_runs() {
+async fn a_stopping_job_waits_for_running_items() {
     let waits = Waits::default();
     let hears = waits.clone();
     let report = Workflow::new("stops")
@@ -127,7 +127,7 @@ async fn an_empty_job_is_a_finished_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_knows_who_works_on_it_until_that_ends() {
+async fn a_job_lists_its_workers_until_they_end() {
     let store = MemoryStore::new();
     let (seen, in_handler) = (Arc::new(Mutex::new(Vec::new())), store.clone());
     let log = Arc::clone(&seen);
@@ -153,7 +153,7 @@ async fn a_job_knows_who_works_on_it_until_that_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_asks_no_other_clock_than_that_of_its_store() {
+async fn a_job_reads_only_the_clock_of_its_store() {
     let then: Timestamp = "2100-01-01".parse().unwrap();
     let begun = Instant::now();
     let store = MemoryStore::with_clock(move || then + begun.elapsed());
@@ -280,7 +280,7 @@ async fn the_end_is_left_to_a_worker_that_is_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_an_end_holds_it_for_as_long_as_it_runs_and_runs_again_if_it_is_dropped() {
+async fn work_after_the_end_holds_the_job_and_runs_again_if_dropped() {
     let store = MemoryStore::new();
     let workflow = Workflow::new("import").store(store.clone());
     let report = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap();

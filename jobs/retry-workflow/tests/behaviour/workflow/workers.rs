@@ -35,7 +35,7 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_worker_waits_for_is_told_with_its_reason() {
+async fn waits_of_a_worker_are_reported_with_their_reason() {
     let run = |store: MemoryStore, policy: ErrorPolicy, takes: fn(u32) -> u64, fails: u32| async move {
         let (waits, calls) = (Waits::default(), Calls::default());
         let hears = waits.clone();
@@ -85,7 +85,7 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_whose_places_are_nearly_full_rests() {
+async fn a_job_with_few_free_slots_does_not_spin() {
     // With a busy loop, this clock would never advance.
     let report = Workflow::new("rests")
         .max_parallel(10)

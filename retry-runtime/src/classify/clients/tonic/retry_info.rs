@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn other_details_ask_for_nothing() {
+    fn other_details_request_no_wait() {
         assert_eq!(in_details(&status("type.googleapis.com/google.rpc.Help", &[8, 7])), None);
         assert_eq!(in_details(&[]), None);
     }

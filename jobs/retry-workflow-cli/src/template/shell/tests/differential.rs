@@ -550,7 +550,7 @@ fn numbered(text: &str) -> Option<String> {
 }
 
 #[test]
-fn a_value_may_stand_where_the_page_says_and_nowhere_else() {
+fn a_value_is_accepted_only_in_the_documented_contexts() {
     for (context, accepted) in CONTEXTS {
         let parts: Vec<_> = context.split('@').collect();
         // In a context that is refused, each place is refused on its own.
@@ -647,7 +647,7 @@ fn each_context_that_is_accepted_gives_one_word_unchanged() {
 /// Values in places that would be refused do leave a mark. Otherwise, the tests above could pass
 /// because nothing ever leaves one.
 #[test]
-fn what_a_shell_parses_leaves_a_mark() {
+fn a_value_that_a_shell_parses_is_detected() {
     if !Path::new("/bin/bash").exists() {
         return;
     }

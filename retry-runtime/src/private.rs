@@ -262,7 +262,7 @@ pub const fn const_panic(message: &'static str) {
     panic!("{}", message);
 }
 
-/// The attempts after one whose arguments `#[instrument]` moves into a future.
+/// The attempts after one that moves arguments.
 #[derive(Debug)]
 pub struct NextAttempt;
 
@@ -285,21 +285,21 @@ where
 {
 }
 
-/// A value that each attempt may move, because that copies it, or borrows it again.
+/// Needs a `T` that an attempt before it may have moved, because that copies it, or borrows it
+/// again.
 #[diagnostic::on_unimplemented(
-    message = "an attempt moves this `{Self}`, and the next attempt needs it",
+    message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
-    note = "for an argument, write its name in `clone(…)`: each attempt gets a clone",
-    note = "for a variable around `retrying!`, write `let body = body.clone();` at the beginning of the attempt",
+    note = "write the name of the argument in `clone(…)`: each attempt gets a clone",
     note = "a value that cannot be cloned, such as a reader or a sender, is created in the body, or passed as a reference; for a field of `self`, take `&self`"
 )]
-pub trait NeededAgain<Kind> {}
+pub trait Needs<T, Kind> {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Copy> NeededAgain<Copied> for T {}
+impl<T: Copy> Needs<T, Copied> for NextAttempt {}
 
 #[diagnostic::do_not_recommend]
-impl<T: ?Sized> NeededAgain<Reborrowed> for &mut T {}
+impl<T: ?Sized> Needs<&mut T, Reborrowed> for NextAttempt {}
 
 /// Marks a value that is `Copy`.
 #[derive(Debug)]
@@ -310,7 +310,11 @@ pub struct Copied;
 pub struct Reborrowed;
 
 /// Requires that an attempt may move the value and leave it to the next one.
-pub const fn needed_again<Kind, T: NeededAgain<Kind>>(_: &T) {}
+pub const fn needed_again<Kind, T>(_: &T)
+where
+    NextAttempt: Needs<T, Kind>,
+{
+}
 
 /// Returns whether a predicate holds. A function, so that the type of a closure's argument is
 /// inferred.

@@ -1,7 +1,9 @@
 //! The values that an attempt certainly moves, judging by its tokens, so that the next attempt has
 //! none: a value passed to a function, iterated over, or moved into a closure or a future.
 //!
-//! A body is not parsed. A name that the body may bind again is left to the borrow checker.
+//! This is for the arguments of a function: a check inside of `retrying!` would change how its
+//! future captures the variables around it. A body is not parsed. A name that the body may bind
+//! again is left to the borrow checker.
 
 use std::slice;
 
@@ -10,7 +12,7 @@ use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use crate::tokens::search::{any_token, is_punct, is_word, mentions};
 
 /// Calls `found` with each variable that `may_move` accepts and the `body` moves, as the body
-/// writes it: `name`, or `name.field`.
+/// writes it: `name`, or `self.field`.
 pub(crate) fn consumed(
     body: &TokenStream,
     may_move: &dyn Fn(&Ident) -> bool,
@@ -47,9 +49,7 @@ fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
         let is_opaque = is_punct(before, '!') || is_punct(before, '#');
         match group.delimiter() {
             Delimiter::Parenthesis if calls(before) => passed(group, found),
-            Delimiter::Brace if is_moved_into(&tokens[..at]) => {
-                captured(group.stream(), found);
-            }
+            Delimiter::Brace if is_moved_into(&tokens[..at]) => captured(group.stream(), found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
                 found(slice::from_ref(&tokens[at - 1]));
@@ -82,9 +82,12 @@ fn calls(before: Option<&TokenTree>) -> bool {
         && !KEYWORDS.contains(&&*name)
 }
 
-/// Returns whether these tokens are `name` or `name.field`.
+/// Returns whether these tokens are `name` or `self.field`. The field of another argument may be
+/// behind an `Arc`, which is a mistake of its own.
 fn is_place(tokens: &[TokenTree]) -> bool {
+    let first = tokens.first();
     tokens.len() % 2 == 1
+        && (tokens.len() == 1 || is_word(first, "self") || is_word(first, "__self"))
         && tokens.iter().enumerate().all(|(at, token)| match token {
             TokenTree::Ident(name) => at % 2 == 0 && name != "await",
             TokenTree::Literal(_) => at % 2 == 0 && at > 0,

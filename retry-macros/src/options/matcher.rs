@@ -175,7 +175,7 @@ fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     }
     let name = grammar::name(input, format_args!("expected a matcher: {}", listed()))?;
     let word = name.to_string();
-    if word == "transient" || CLASSES.contains(&word.as_str()) {
+    if is_kind(&word) {
         if input.peek(token::Paren) {
             let arguments: TokenTree = input.parse()?;
             return Err(syn::Error::new_spanned(
@@ -265,7 +265,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         .map(|segment| segment.ident.to_string())
         .collect();
     let class = segments.last().map(|last| snake_case(last));
-    let class = class.filter(|word| CLASSES.contains(&word.as_str()));
+    let class = class.filter(|word| is_kind(word));
     let message = match &segments[..] {
         [.., ty, _] if ty == "Class" && class.is_some() => {
             format!("a kind of failure is a word here: write `{}`", class.unwrap_or_default())
@@ -303,6 +303,11 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
     syn::Error::new_spanned(whole, message)
+}
+
+/// Returns whether this is the word for a kind of failure.
+fn is_kind(word: &str) -> bool {
+    word == "transient" || CLASSES.contains(&word)
 }
 
 /// `ServerError` and `SERVER_ERROR` as `server_error`.

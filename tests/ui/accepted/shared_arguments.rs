@@ -2,6 +2,7 @@
 #![deny(warnings)]
 #![allow(dead_code, missing_docs)]
 
+use std::future::Future;
 use std::io;
 use std::sync::Arc;
 

@@ -22,9 +22,11 @@ async fn notify(db: Arc<String>) -> io::Result<()> {
     Ok(())
 }
 
-#[retry(attempts = 3)]
-async fn run(job: Job) -> io::Result<()> {
-    send(job.name).await
+impl Job {
+    #[retry(attempts = 3)]
+    async fn run(self) -> io::Result<()> {
+        send(self.name).await
+    }
 }
 
 #[retry(attempts = 3)]

@@ -393,13 +393,17 @@ pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub) {
     let brief =
         |name, seq, want| Ask { lasts: SHORT / 2, forgotten: SHORT, ..ask(name, seq, 0, want) };
     lend(hub, &fleet, &brief("a", 1, 80)).await;
-    // Another member asks all the time, so that the silence of `a` counts.
-    for seq in 1..=5 {
-        lend(hub, &fleet, &brief("b", seq, 0)).await;
+    // Another member asks all the time, so that the silence of `a` counts. On a busy machine, it may
+    // ask too late, and that time does not count.
+    for seq in 1..=100 {
+        let grant = lend(hub, &fleet, &brief("b", seq, 100)).await;
+        assert!(seq > 1 || grant.capacity < 100, "the floor of `a` is kept at first");
+        if grant.capacity == 100 {
+            return;
+        }
         sleep(SHORT / 4).await;
     }
-    let grant = lend(hub, &fleet, &brief("b", 6, 100)).await;
-    assert_eq!(grant.capacity, 100);
+    panic!("`a` is not forgotten");
 }
 
 pub async fn time_without_anybody_forgets_nobody(hub: &impl Hub) {

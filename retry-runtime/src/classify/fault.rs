@@ -11,7 +11,7 @@ use crate::outcome::error::RetryError;
 /// An error that the closure API can classify.
 ///
 /// `Kind` is never named: exactly one fits each error type, and the compiler finds it.
-/// This trait ignores an implementation of [`Classify`], because two kinds for one type
+/// This trait ignores an implementation of [`Classify`](crate::Classify), because two kinds for one type
 /// would be ambiguous; use `Retrier::classified` for that.
 ///
 /// Sealed: it is implemented for every [`Error`], for `anyhow::Error` and anything else that

@@ -479,6 +479,7 @@ fn has_misspelt(node: &Node, keys: &[&str]) -> bool {
         let name = key.name.as_str();
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
         !known
+            && !key.is_ignored()
             && (foreign_key_hint(name, &[]).is_some()
                 || key_of_others(name, &value.scalar().unwrap_or_default(), keys).is_some()
                 || nearest(name, keys.iter().copied()).is_some())

@@ -98,16 +98,21 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         Ok(form) => expand(&args, &checked, function, &arguments, form, errors),
         Err(error) => {
             errors.push(error);
-            with_errors(&args, function, errors)
+            with_errors(&args, args.context.as_ref(), function, errors)
         }
     }
 }
 
 /// The original function together with the errors. The name of its context is bound in it, so that
 /// the compiler does not report it as unknown as well.
-fn with_errors(args: &Args, function: Function, errors: Errors) -> TokenStream {
+fn with_errors(
+    args: &Args,
+    context: Option<&Ident>,
+    function: Function,
+    errors: Errors,
+) -> TokenStream {
     let errors = errors.into_tokens();
-    let context = args.context.as_ref().map(|context| {
+    let context = context.map(|context| {
         let import = policy::import(args);
         quote! {
             let #context = {
@@ -131,20 +136,28 @@ fn expand(
     mut errors: Errors,
 ) -> TokenStream {
     signature::check(args, &function, arguments, &form, &mut errors);
-    signature::unbound_context(args, &function, &mut errors);
+    if let Some(context) = signature::unbound_context(args, &function) {
+        errors.at(&context, "nothing binds `cx` to the attempt's context: add `context = cx`");
+        return with_errors(args, Some(&context), function, errors);
+    }
     let declared = match function.returned(&form) {
         Some(ty) => ty.clone(),
         None if args.has_ok() => syn::parse_quote!(()),
         // The check has reported this; without a type, the loop cannot be built.
-        None => return with_errors(args, function, errors),
+        None => return with_errors(args, args.context.as_ref(), function, errors),
     };
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, arguments, &form, declared);
-    let consumed = match &form {
-        Form::Boxed(boxed) => signature::consumed(args, &function, &boxed.attempt),
-        Form::Async | Form::Sync => signature::consumed(args, &function, &function.body),
+    let attempted = match &form {
+        Form::Boxed(boxed) => &boxed.attempt,
+        Form::Async | Form::Sync => &function.body,
     };
+    let mut checks = expansion.check_span(&function.body);
+    for place in signature::consumed(args, &function, attempted) {
+        let here = SpanRange::of(&place).start();
+        checks.extend(quote_spanned!(here=> __retry::needed_again(&#place);));
+    }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);
     let (attempt, around) = match form {
@@ -164,8 +177,7 @@ fn expand(
             (attempt, Some((boxed, rebound.statements)))
         }
     };
-    let attempt = expansion.check_span(&body, attempt);
-    let code = expansion.code(errors, &consumed, &attempt);
+    let code = expansion.code(errors, &checks, &attempt);
     let code = match around {
         None => code,
         Some((boxed, once)) => {
@@ -271,22 +283,19 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// The attempt, with an error for each argument that `#[instrument]` above this attribute moves
-    /// into the first attempt, unless it is `Copy`.
-    fn check_span(&self, body: &Group, attempt: TokenStream) -> TokenStream {
+    /// An error for each argument that `#[instrument]` above this attribute moves into the first
+    /// attempt, unless it is `Copy`.
+    fn check_span(&self, body: &Group) -> TokenStream {
         let is_left =
             |name: &&Ident| !self.clones.contains(name) && !self.args.carry.contains(name);
         let shared: Vec<&Ident> = self.arguments.iter().filter(is_left).collect();
         let moved = function::instrumented::moved(body, &shared);
-        if moved.is_empty() {
-            return attempt;
-        }
         let checks = moved.iter().map(|name| {
             // The error is where the body names the argument.
             let borrow = Token![&](name.span());
             quote!(__retry::moved_into_span(#borrow #name);)
         });
-        quote!({ #(#checks)* #attempt })
+        checks.collect()
     }
 }
 
@@ -407,14 +416,11 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The errors, the items and the loop around the `attempt`, which moves the `consumed` places.
-    fn code(&self, errors: Errors, consumed: &[TokenStream], attempt: &TokenStream) -> TokenStream {
+    /// The errors, the items, the `checks` of arguments, and the loop around the `attempt`.
+    fn code(&self, errors: Errors, checks: &TokenStream, attempt: &TokenStream) -> TokenStream {
         let mut code = errors.into_tokens();
         code.extend(self.items());
-        for place in consumed {
-            let here = SpanRange::of(place).start();
-            code.extend(quote_spanned!(here=> __retry::needed_again(&#place);));
-        }
+        code.extend(checks.clone());
         code.extend(self.retry_loop(attempt));
         code
     }

@@ -2,7 +2,7 @@
 
 mod by_value;
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use retry_rules::Field;
 use retry_rules::options::Needs;
@@ -73,26 +73,28 @@ pub(crate) fn check(
     }
 }
 
-/// Reports a context that the body uses under the name of the documentation, and no option binds.
-pub(crate) fn unbound_context(args: &Args, function: &Function, errors: &mut Errors) {
+/// Finds a context that the body uses under the name of the documentation, and that nothing binds.
+pub(crate) fn unbound_context(args: &Args, function: &Function) -> Option<Ident> {
     const METHODS: [&str; 5] = ["at_least", "give_up", "is_last", "number", "reset"];
     let body = function.body.stream();
+    let is_context = |tokens: &[TokenTree], at: usize| is_word(tokens.get(at), "cx");
     let is_used = any_token(body.clone(), &|tokens, at| {
-        is_word(tokens.get(at), "cx")
+        is_context(tokens, at)
             && is_punct(tokens.get(at + 1), '.')
             && METHODS.iter().any(|method| is_word(tokens.get(at + 2), method))
     });
-    let is_argument = || by_value::bindings(function).iter().any(|binding| binding.name == "cx");
-    if !is_used || args.context.is_some() || is_argument() {
-        return;
+    if !is_used || args.context.is_some() {
+        return None;
     }
-    if let Some(place) = find(body.clone(), "cx").filter(|_| !function::consumed::binds(body, "cx"))
-    {
-        errors.at(
-            place,
-            "nothing binds `cx` to the attempt's context: add the option `context = cx`",
-        );
+    let is_argument = by_value::bindings(function).iter().any(|binding| binding.name == "cx");
+    // An argument of an inner function.
+    let is_declared = any_token(body.clone(), &|tokens, at| {
+        is_context(tokens, at) && is_punct(tokens.get(at + 1), ':')
+    });
+    if is_argument || is_declared || function::consumed::binds(body.clone(), "cx") {
+        return None;
     }
+    find(body, "cx")
 }
 
 /// Reports a `map_error` that has nothing to map.

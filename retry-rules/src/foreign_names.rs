@@ -103,7 +103,7 @@ pub const RETRY_ADVICE: &[ForeignName] = &[
     ),
     (
         "resetafter resettimeout reset",
-        "remove it, because each call begins with all of its attempts; to begin anew after a \
+        "remove it, because each call begins with all of its attempts; to start again after a \
          session that worked, write `cx.reset()` (`context = cx`)",
     ),
     (

@@ -50,7 +50,7 @@ pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStrea
             expansion.async_attempt(&Captures::default(), &[], &block.body)
         }
     };
-    block.with(&expansion.code(errors, &[], &attempt))
+    block.with(&expansion.code(errors, &TokenStream::new(), &attempt))
 }
 
 fn block_of(errors: Errors) -> TokenStream {

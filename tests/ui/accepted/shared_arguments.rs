@@ -98,3 +98,13 @@ pub async fn block(connection: Lent<'_>, id: Id, names: Vec<u64>) -> io::Result<
     })
     .await
 }
+
+/// An inner function has a context of its own.
+#[retry(attempts = 2)]
+pub async fn inner() -> io::Result<u32> {
+    fn attempt_of(cx: &retry_runtime::Attempt) -> u32 {
+        cx.number()
+    }
+    let of = attempt_of;
+    Ok(u32::try_from(size_of_val(&of)).unwrap_or_default())
+}

@@ -6,4 +6,10 @@ enum Failure {
     Slow,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("slow")
+    }
+}
+
 fn main() {}

@@ -111,7 +111,7 @@ mod tests {
             std::fs::write(path, &made).unwrap();
         }
         let kept = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
-        assert!(kept == made, "{path} is not what is made: set {REWRITE}=1 to write it anew");
+        assert!(kept == made, "{path} is not what is made: set {REWRITE}=1 to write it again");
     }
 
     #[test]

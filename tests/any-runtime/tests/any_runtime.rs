@@ -172,3 +172,18 @@ fn the_wait_of_a_type_that_classifies_itself_is_obeyed_inside_another_error() {
         assert_eq!(fetch().await.unwrap_err().waited(), Duration::from_millis(30));
     });
 }
+
+/// Without the feature `sites`, which this workspace does not enable: a function costs the compiler
+/// about twice as much with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_function_is_not_registered_by_default() {
+    let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // In two parts, so that this test does not contain the name.
+    let has = |array: &str| {
+        let section = ["linkme_RETRY_", array].concat();
+        program.windows(section.len()).any(|bytes| bytes == section.as_bytes())
+    };
+    assert!(has("CLASSIFIERS_0_1"), "the section of classified types, which is always there");
+    assert!(!has("SITES_0_1"));
+}

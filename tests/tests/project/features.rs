@@ -49,3 +49,44 @@ fn only_the_command_keeps_all_digits_of_numbers() {
     let with_it: Vec<_> = packages.iter().filter(has_it).map(|one| &one["name"]).collect();
     assert_eq!(with_it, ["retry-workflow-cli"]);
 }
+
+/// The features of retry-runtime are listed in its documentation, with the default ones marked, and
+/// in the README.
+#[test]
+fn pages_list_the_features_and_mark_the_default_ones() {
+    let metadata = metadata(false);
+    let packages = metadata["packages"].as_array().expect("a list");
+    let runtime = packages.iter().find(|one| one["name"] == "retry-runtime").expect("the crate");
+    let features = runtime["features"].as_object().expect("a map");
+    let defaults: BTreeSet<_> = features["default"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|it| it.as_str())
+        .collect();
+    let all: BTreeSet<_> =
+        features.keys().map(String::as_str).filter(|it| *it != "default").collect();
+    let read = |path: &str| std::fs::read_to_string(crate::root().join(path)).expect("a page");
+    for (path, start) in [
+        ("retry-runtime/src/lib.rs", "//! | feature | default |"),
+        ("retry-runtime/src/guide/costs.md", "| feature | default |"),
+    ] {
+        let page = read(path);
+        let rows = page.lines().skip_while(|line| !line.starts_with(start)).skip(2);
+        let rows = rows
+            .map(|line| line.trim_start_matches("//! "))
+            .take_while(|line| line.starts_with('|'));
+        let (mut listed, mut marked) = (BTreeSet::new(), BTreeSet::new());
+        for row in rows.clone() {
+            let cells: Vec<_> = row.split('|').map(str::trim).collect();
+            let names = cells[1].split('`').skip(1).step_by(2);
+            listed.extend(names.clone());
+            marked.extend(names.filter(|_| cells[2] == "yes"));
+        }
+        assert_eq!((listed, marked), (all.clone(), defaults.clone()), "{path}");
+    }
+    let readme = read("README.md");
+    let (_, line) = readme.split_once("Default features: ").expect("the default features");
+    let (named, _) = line.split_once('.').expect("the end of the sentence");
+    assert_eq!(named.split('`').skip(1).step_by(2).collect::<BTreeSet<_>>(), defaults, "README.md");
+}

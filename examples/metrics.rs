@@ -1,4 +1,4 @@
-//! What the library counts, for a dashboard: in the format that Prometheus scrapes over HTTP.
+//! The library's metrics, for a dashboard: in the format that Prometheus scrapes over HTTP.
 //!
 //! `cargo run --example metrics` makes some calls that fail by script, prints what Prometheus would
 //! read, and ends. With `--serve`, it serves that until its standard input ends: `cargo run

@@ -1,4 +1,4 @@
-//! What every contender calls: ready at once, not inlined, and failing for one id.
+//! The function that every contender calls: ready at once, not inlined, and failing for one id.
 
 use std::future::{Ready, ready};
 use std::hint::black_box;

@@ -6,7 +6,7 @@ use retry_workflow::store::NewItem;
 use retry_workflow_postgres::tokio_postgres::{Client, NoTls, connect};
 use tokio::task::JoinSet;
 
-/// How many work at the same time, each on a connection of its own.
+/// The number of workers at the same time, each on a connection of its own.
 const CLIENTS: usize = 2;
 
 /// The tables; the index is that of what is to be claimed.

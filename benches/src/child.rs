@@ -13,8 +13,8 @@ use crate::scratch;
 /// The argument that makes this program make calls and nothing else.
 pub const MAKE_CALLS: &str = "make-calls";
 
-/// What a child process measures. It prints a line per contender: the name of the finding, the name
-/// of the contender and the number, separated by tabs.
+/// The measurements of a child process. It prints a line per contender: the name of the finding,
+/// the name of the contender and the number, separated by tabs.
 #[derive(Clone, Copy, Debug)]
 pub enum Finding {
     /// Allocations of a call that succeeds at once.

@@ -1,4 +1,4 @@
-//! Which contenders are compared, and how figures are shown.
+//! The contenders that are compared, and the format of figures.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Unit {
 pub struct Contest<'a> {
     /// Our contender.
     pub ours: &'a str,
-    /// Does less and is shown as the lower bound: nobody can be ahead of it.
+    /// Does less and is shown as the lower bound: no contender can be ahead of it.
     pub floor: Option<&'a str>,
     /// Those that do the same.
     pub rivals: &'a [&'a str],

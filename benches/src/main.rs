@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two
-//! (`jobs` takes ten if there is a Postgres server), and `compile` and `build`, which run cargo many
-//! times and take much longer. Figures from different machines or days are not comparable, but the
-//! ratios are, because the entries of a table are measured in alternation.
+//! (`jobs` takes ten if there is a Postgres server), and `compile` and `build`, which run cargo
+//! many times and take much longer. Figures from different machines or days are not comparable, but
+//! the ratios are, because the entries of a table are measured in alternation.
 
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 /// The command line.
 struct Wanted<'a> {
     parts: Vec<&'a str>,
-    /// How many times cargo or a job is run for each figure.
+    /// The number of runs of cargo or a job for each figure.
     runs: usize,
 }
 

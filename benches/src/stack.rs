@@ -36,7 +36,7 @@ pub(crate) fn clock() -> &'static Clock {
     &CLOCK
 }
 
-/// Whether seatbelt retries this.
+/// Returns `true` if seatbelt retries this.
 pub(crate) fn recovery(outcome: &io::Result<u64>) -> RecoveryInfo {
     if outcome.is_ok() { RecoveryInfo::never() } else { RecoveryInfo::retry() }
 }

@@ -10,7 +10,7 @@ const TRIES: u32 = 10_000;
 
 const SHORT: Duration = Duration::from_micros(50);
 
-/// How long `work` takes on average when this many threads do it at once. If other programs have
+/// Returns the average time of `work` when this many threads do it at once. If other programs have
 /// kept the threads apart, they try again.
 ///
 /// # Panics
@@ -23,7 +23,7 @@ pub fn together(threads: usize, work: &(impl Fn() + Sync)) -> Duration {
     sum / u32::try_from(threads).expect("a machine has fewer threads")
 }
 
-/// When one thread worked.
+/// The time in which one thread worked.
 struct Span {
     start: Instant,
     end: Instant,
@@ -55,8 +55,9 @@ fn round(threads: usize, work: &(impl Fn() + Sync)) -> Vec<Span> {
     })
 }
 
-/// Whether all threads worked at the same time for most of the time. Work that is too short for
-/// threads to start together is accepted anyway; it only occurs while batches are being sized.
+/// Returns `true` if all threads worked at the same time for most of the time. Work that is too
+/// short for threads to start together is accepted anyway; it only occurs while batches are being
+/// sized.
 fn are_together(spans: &[Span]) -> bool {
     let first_end = spans.iter().map(|span| span.end).min();
     let last_start = spans.iter().map(|span| span.start).max();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// What happens to a request.
+/// The fate of a request.
 enum Fate {
     Answer,
     Status(&'static str),

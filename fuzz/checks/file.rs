@@ -45,8 +45,8 @@ fn keeps_the_rules_and_comes_back(policy: Policy, text: &str) {
     }
 }
 
-/// Whether the two have the same effect. A policy with a single attempt is written without settings
-/// about waits, which the rules would reject.
+/// Returns `true` if the two have the same effect. A policy with a single attempt is written
+/// without settings about waits, which the rules would reject.
 fn same(one: Policy, other: Policy) -> bool {
     if one.get_attempts() == Attempts::Limited(1) {
         let rest =

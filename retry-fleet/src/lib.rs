@@ -67,8 +67,8 @@
 //! - Being open everywhere is a *lease with an end*: if no member has probed by 10 s after the
 //!   open time, each member decides alone. A member that is cut off decides alone as well.
 //!
-//! What a person has forced on one member (`force_open`, `force_closed`) stays, and does not open
-//! the breaker elsewhere.
+//! A state that a person has forced on one member (`force_open`, `force_closed`) stays, and does
+//! not open the breaker elsewhere.
 //!
 //! # Quotas
 //!

@@ -279,9 +279,9 @@ pub use retry_macros::retry;
 /// # }
 /// # impl std::error::Error for FetchError {}
 ///
-/// assert_eq!(FetchError::Status(503).class(), Class::SERVER_ERROR);
-/// let full = FetchError::Full { wait: Duration::from_secs(7) };
-/// assert_eq!((full.class(), full.retry_after()), (Class::RATE_LIMIT, Some(Duration::from_secs(7))));
+/// assert_eq!(FetchError::Status(503).class(), Class::SERVER_ERROR); let full = FetchError::Full {
+/// wait: Duration::from_secs(7) }; assert_eq!((full.class(), full.retry_after()),
+/// (Class::RATE_LIMIT, Some(Duration::from_secs(7))));
 /// assert!(FetchError::NotFound.class().is_empty());
 ///
 /// // It is found inside other errors.
@@ -339,7 +339,7 @@ pub use retry_macros::Classify;
 /// program is linked; [`classify::register`] does the same at runtime. Each rule takes some
 /// nanoseconds of a failure.
 ///
-/// Where a function returns that very type, instead of wrapping it, the rule is not asked: its type
+/// If a function returns that very type, instead of wrapping it, the rule does not apply: the type
 /// could borrow, so it cannot be compared. The option `classify = queue` of [`retry`](macro@retry)
 /// does it there.
 #[cfg(feature = "macros")]
@@ -353,7 +353,8 @@ pub use retry_macros::classifies;
 /// ```
 /// use retry_runtime::{Policy, policy, retry};
 ///
-/// const HTTP: Policy = policy!(attempts = 5, backoff = exponential(base = 2.0), jitter, budget = "5m");
+/// const HTTP: Policy = policy!(attempts = 5, backoff = exponential(base = 2.0), jitter, budget =
+/// "5m");
 ///
 /// #[retry(policy = HTTP, attempts = 2)]
 /// async fn fetch() -> Result<u32, String> {

@@ -26,7 +26,7 @@ const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// What a body does next.
+/// The next step of a body.
 #[derive(Clone, Debug)]
 enum Step {
     Data(Bytes),
@@ -41,7 +41,7 @@ enum Step {
 struct Scripted {
     steps: VecDeque<Step>,
     sleep: Option<Pin<Box<tokio::time::Sleep>>>,
-    /// How often it was polled.
+    /// The number of times it was polled.
     polls: Rc<Cell<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a gRPC server says about the next attempt, on virtual time.
+//! A gRPC server's wishes for the next attempt, on virtual time.
 #![allow(missing_docs, reason = "tests")]
 
 use std::cell::Cell;

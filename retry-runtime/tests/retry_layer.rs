@@ -41,7 +41,7 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// What a call of [`Shop`] comes to.
+/// The result of a call of [`Shop`].
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Sells,
@@ -54,7 +54,7 @@ enum Deed {
 
 use Deed::{Asks, Fails, FailsLate, Hangs, Says, Sells};
 
-/// What has happened to all clones of a [`Shop`] together.
+/// The events of all clones of a [`Shop`] together.
 #[derive(Debug, Default)]
 struct Books {
     script: Mutex<VecDeque<Deed>>,

@@ -23,8 +23,8 @@ const PACKAGES: [&str; 6] = [
 /// Auto traits on which callers do not rely by name.
 const NOISE: [&str; 5] = ["Freeze", "Unpin", "UnsafeUnpin", "UnwindSafe", "RefUnwindSafe"];
 
-/// Writes what rustdoc knows of all packages as JSON, and returns the folder. It is unstable, but the
-/// toolchain is pinned; only rustdoc itself is told so, because some crates would be compiled anew.
+/// Writes rustdoc's JSON of all packages, and returns the folder. It is unstable, but the toolchain
+/// is pinned; the flag is set for rustdoc alone, because some crates would be compiled again.
 fn rustdoc_json() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     // The folder in which everything is compiled already.

@@ -123,8 +123,8 @@ const HEDGED_LAYER: usize = 8;
 const OPEN_FOR: Duration = Duration::from_millis(20);
 /// At a time; twice as many have to succeed to close the breaker.
 const PROBES: u32 = 3;
-/// The longest hold. The random part of the wait for its end is less than a millisecond, and timers are
-/// of whole milliseconds, so that the times do not depend on it.
+/// The longest hold. The random part of the wait for its end is less than a millisecond, and timers
+/// are of whole milliseconds, so that the times do not depend on it.
 const HOLD: Duration = Duration::from_millis(9);
 
 /// The capacity of the family of hosts, of which there are three times as many.
@@ -132,7 +132,7 @@ const HOSTS: u64 = 8;
 /// The capacity of the bucket that refills with time.
 const REFILLED: u32 = 40;
 
-/// What the calls of one soak share.
+/// State that the calls of one soak share.
 struct World {
     breaker: CircuitBreaker,
     quota: RetryQuota,
@@ -141,10 +141,10 @@ struct World {
     /// Also refilled with time, so its level cannot be predicted, except that it is full in the
     /// end.
     refilled: RetryQuota,
-    /// What the quota must hold, according to the calls themselves.
+    /// The tokens that the quota must hold, according to the calls themselves.
     ledger: Ledger,
-    /// Pays for calls with hedges. All its retries cost the same: a group may fail by an error and by
-    /// a timeout at once.
+    /// Pays for calls with hedges. All its retries cost the same: a group may fail by an error and
+    /// by a timeout at once.
     hedge_quota: RetryQuota,
     hedge_ledger: Ledger,
     /// The number of running bodies.
@@ -399,13 +399,13 @@ struct Call<'w> {
     world: &'w World,
     of: usize,
     random: Mutex<Random>,
-    /// Whether its attempts never end by themselves.
+    /// `true` if its attempts never end by themselves.
     is_mute: bool,
     /// Attempts whose body has begun.
     begun: AtomicU32,
-    /// How often `on_retry` was called.
+    /// The number of times `on_retry` was called.
     retries: AtomicU32,
-    /// What the last retry took from the quota.
+    /// The tokens that the last retry took from the quota.
     cost: AtomicU32,
 }
 
@@ -520,7 +520,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// Whether its last retry has been decided, but has not begun.
+    /// `true` if its last retry has been decided, but has not begun.
     fn is_waiting(&self) -> bool {
         let retries = self.retries.load(SeqCst);
         retries > 0 && self.begun.load(SeqCst) == retries
@@ -782,7 +782,7 @@ impl Counts {
     }
 }
 
-/// What a listener has received.
+/// The events that a listener has received.
 #[derive(Default)]
 struct Recorded {
     tallies: [Tally; NAMES.len()],

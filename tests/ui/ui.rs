@@ -1,4 +1,4 @@
-//! What the compiler tells those who made a mistake, word for word.
+//! The compiler's messages about mistakes, word for word.
 //!
 //! After a change of a message: `TRYBUILD=overwrite cargo test -p retry-tests-ui`,
 //! and then read what was written, as the person who made the mistake.
@@ -16,7 +16,7 @@ fn mistakes() {
 }
 
 /// Some constants are evaluated where code is generated, which a check does not do. trybuild would
-/// build the runtime anew for them; as examples they use what the tests have built. They are valid
+/// build the runtime again for them; as examples they use what the tests have built. They are valid
 /// unless the environment asks for the mistake.
 #[test]
 fn mistakes_that_a_check_does_not_meet() {

@@ -96,10 +96,10 @@ async fn workflow(store: impl IntoStore, items: u64, at_a_time: usize) -> Durati
     end - start
 }
 
-/// How many items count as the start and the end of a job.
+/// The number of items that count as the start and the end of a job.
 const END: u64 = 100_000;
 
-/// When the first items had been handled, and when only the last ones were left.
+/// The times when the first items had been handled, and when only the last ones were left.
 #[derive(Debug, Default)]
 struct Ends {
     handled: AtomicU64,

@@ -17,7 +17,7 @@ const FAILURES_THAT_OPEN: u64 = 1_000;
 
 const OPEN_FOR: Duration = Duration::from_hours(1);
 
-/// How an admitted call ends.
+/// The end of an admitted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The call succeeded.

@@ -46,7 +46,7 @@ fn breaker(name: &'static str, config: BreakerConfig) -> Breaker {
     })
 }
 
-/// Whether the call was admitted.
+/// Returns `true` if the call was admitted.
 #[inline]
 fn call(breaker: &CircuitBreaker, outcome: Outcome) -> bool {
     match (breaker.try_acquire(), outcome) {

@@ -13,7 +13,7 @@ use super::{Breaker, OPEN_FOR, Outcome};
 use crate::names::SEATBELT;
 use crate::stack::clock;
 
-/// How a call ends; the last is a rejection.
+/// The end of a call; the last is a rejection.
 type Ended = Result<(), bool>;
 
 pub(super) fn by_rate() -> Breaker {

@@ -1,4 +1,4 @@
-//! What a careful programmer writes: delays, and an event for whoever is on call.
+//! The loop of a careful programmer: delays, and an event for the person on call.
 
 use std::io;
 

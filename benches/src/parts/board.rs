@@ -15,7 +15,7 @@ use crate::report::{Report, Section};
 use crate::scratch::target_folder;
 use crate::table::Table;
 
-/// How many times a page is requested, unless that exceeds the time limit.
+/// The number of requests of a page, unless that exceeds the time limit.
 const ASKED: usize = 200;
 const AT_MOST: Duration = Duration::from_secs(10);
 
@@ -73,7 +73,7 @@ impl Board {
         Self { process, address, connection }
     }
 
-    /// How long a response takes, and its size in bytes on the wire.
+    /// The time of a response, and its size in bytes on the wire.
     fn ask(&mut self, page: &str) -> (Duration, usize) {
         if page == EVENTS {
             // This response never ends, so each gets its own connection.

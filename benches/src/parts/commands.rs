@@ -64,7 +64,7 @@ impl Racer {
         command
     }
 
-    /// Whether it is installed.
+    /// Returns `true` if it is installed.
     fn is_there(self) -> bool {
         let mut command = match self {
             Self::Ours | Self::OursWithJoblog => return true,

@@ -22,7 +22,7 @@ struct Run {
     touched: Touched,
 }
 
-/// What a server has done per item.
+/// The work of a server per item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     round_trips: f64,
@@ -50,7 +50,7 @@ impl Racer {
         Self { program: "jobs-peers", what, items, at_a_time }
     }
 
-    /// Whether it is run several times for a median; a long run is reliable by itself.
+    /// `true` if it is run several times for a median; a long run is reliable by itself.
     const fn is_repeated(self) -> bool {
         self.items < 1_000_000
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retry_runtime::{Class, Classify, Interrupted, classify};
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApiError {
     /// No connection, or a lost one.
@@ -29,7 +29,7 @@ impl ApiError {
         Self::Status { code, retry_after: None }
     }
 
-    /// Whether the server rejected the caller's credentials.
+    /// Returns `true` if the server rejected the caller's credentials.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Status { code: 401, .. })

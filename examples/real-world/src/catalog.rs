@@ -9,7 +9,7 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// Why a commit failed.
+/// The reason why a commit failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommitError {
     /// Another commit came first.
@@ -23,7 +23,7 @@ pub enum CommitError {
 /// The retry properties of tables.
 #[derive(Clone, Debug)]
 pub struct Properties {
-    /// How often a commit is repeated.
+    /// The number of times that a commit is repeated.
     pub num_retries: u8,
     /// The first wait.
     pub min_wait: Duration,

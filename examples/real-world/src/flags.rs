@@ -15,7 +15,7 @@ use crate::remote::Remote;
 pub struct Flags {
     /// The service to call.
     pub remote: Remote<bool, ApiError>,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     pub timeout: Option<Duration>,
     /// The last known answers.
     pub known: Mutex<HashMap<String, bool>>,

@@ -1,4 +1,4 @@
-//! A reconnect loop: a listener that goes on for ever, whatever happens to its connection, unless
+//! A reconnect loop: a listener that goes on forever, whatever happens to its connection, unless
 //! permission is denied. `&mut self` holds the connection.
 
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use crate::remote::Remote;
 pub struct Listener {
     /// The database.
     pub remote: Remote<String, ErrorKind>,
-    /// Whether there is a connection that is listening.
+    /// `true` if there is a connection that is listening.
     pub is_connected: bool,
 }
 

@@ -25,7 +25,7 @@ impl Prompt {
 pub struct LlmClient {
     /// The service to call.
     pub remote: Remote<String, ApiError>,
-    /// How it retries.
+    /// The retries of its requests.
     pub policy: Policy,
 }
 

@@ -1,5 +1,5 @@
-//! Where the attribute cannot be used: a closure given by the user of a client decides what is
-//! retried. The client holds a `Retrier`, created once; the equivalent loop by hand is that in
+//! A place where the attribute cannot be used: a closure of the client's user decides which errors
+//! are retried. The client holds a `Retrier`, created once; the equivalent loop by hand is that in
 //! `object_store`.
 
 use retry_runtime::retrier::ForError;

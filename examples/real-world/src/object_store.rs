@@ -7,10 +7,10 @@ use retry_runtime::retry;
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// How a client retries, as its user configures it.
+/// The retries of a client, as its user configures them.
 #[derive(Clone, Debug)]
 pub struct RetryConfig {
-    /// How often a request is repeated.
+    /// The number of times that a request is repeated.
     pub max_retries: usize,
     /// The time after which no attempt begins.
     pub retry_timeout: Duration,
@@ -27,7 +27,7 @@ pub struct RetryConfig {
 pub struct ObjectStore {
     /// The service to call.
     pub remote: Remote<String, ApiError>,
-    /// How it retries.
+    /// The retries of its requests.
     pub retry: RetryConfig,
 }
 

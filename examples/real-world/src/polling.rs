@@ -27,7 +27,7 @@ impl Export {
 pub struct Exports {
     /// The service to call.
     pub remote: Remote<Export, ApiError>,
-    /// How long to wait between requests.
+    /// The time between requests.
     pub interval: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What the functions call instead of a network client: it answers by script.
+//! The functions call this instead of a network client: it answers by script.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ struct State<T, E> {
     log: Vec<(u128, String)>,
 }
 
-/// What happens to a request.
+/// The fate of a request.
 #[derive(Clone, Debug)]
 pub enum Answer<T, E> {
     /// It succeeds.
@@ -94,7 +94,7 @@ impl<T, E> Remote<T, E> {
 
 #[cfg(test)]
 impl<T, E> Remote<T, E> {
-    /// When each request was made, in milliseconds since the start.
+    /// The times of the requests, in milliseconds since the start.
     pub(crate) fn times(&self) -> Vec<u128> {
         self.log().into_iter().map(|(at, _)| at).collect()
     }

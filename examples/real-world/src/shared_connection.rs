@@ -15,9 +15,9 @@ use crate::remote::Remote;
 pub struct Cache {
     /// The service to call.
     pub remote: Arc<Remote<String, ErrorKind>>,
-    /// Whether it is connected.
+    /// `true` if it is connected.
     pub connection: Arc<Mutex<Option<Connected>>>,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     pub timeout: Option<Duration>,
 }
 

@@ -5,7 +5,7 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// Why a statement failed.
+/// The reason why a statement failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DbError {
     /// It conflicted with another transaction.

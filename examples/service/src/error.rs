@@ -1,4 +1,4 @@
-//! What can go wrong, and what of it is worth another attempt.
+//! The errors of the service, and which of them are worth another attempt.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

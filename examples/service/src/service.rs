@@ -1,4 +1,4 @@
-//! What the service does, and the routes that lead there.
+//! The work of the service, and its routes.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What Prometheus scrapes from the service. Its recorder counts for the whole process, so this test
-//! has one to itself.
+//! The metrics that Prometheus scrapes from the service. Its recorder counts for the whole process,
+//! so this test has one to itself.
 
 mod scene;
 

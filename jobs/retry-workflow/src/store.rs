@@ -110,9 +110,9 @@ pub type Change = Box<dyn FnMut(&mut [Option<String>]) -> StoreResult<()> + Send
 /// Each method is one transaction: it is atomic, and durable when its future resolves. Times and
 /// durations are stored in whole microseconds.
 ///
-/// What works on a store takes a `&dyn Store`, and what keeps one an [`IntoStore`]: a store, or an
-/// `Arc<dyn Store>` that is shared already. A clone of one of the stores in these crates is another
-/// handle to it.
+/// Functions that work on a store take a `&dyn Store`, and those that keep one an [`IntoStore`]: a
+/// store, or an `Arc<dyn Store>` that is shared already. A clone of one of the stores in these
+/// crates is another handle to it.
 ///
 /// Jobs use it by themselves; programs call it to see what is in there:
 ///

@@ -193,7 +193,7 @@ async fn a_member_that_calls_rarely_decides_alone_after_the_lease() {
         }
     }
     until(SEC, || count(&nodes, State::Open) == 2).await;
-    // 5 s open, then 10 s in which nobody calls.
+    // 5 s open, then 10 s without a call.
     sleep(16 * SEC).await;
     nodes[0].breaker.try_acquire().expect("its own probe").success();
 }

@@ -1,4 +1,4 @@
-//! Who is a member, and which members count.
+//! Membership: the members of a fleet, and the ones that count.
 
 use std::sync::{Arc, Mutex};
 

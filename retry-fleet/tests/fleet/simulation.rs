@@ -57,7 +57,7 @@ impl Process {
         Self { breaker, wire, fleet, calling, moves }
     }
 
-    /// How long after `since` it first reached this state.
+    /// The time from `since` until it first reached this state.
     fn first(&self, state: State, since: Instant) -> Option<Duration> {
         let moves = self.moves.lock().unwrap();
         let found = moves.iter().find(|(at, to)| *at >= since && *to == state);

@@ -19,9 +19,9 @@ pub(crate) const SEC: Duration = Duration::from_secs(1);
 pub(crate) struct Wire {
     hub: Arc<Mutex<MemoryHub>>,
     is_cut: Arc<AtomicBool>,
-    /// Whether the hub refuses to lend.
+    /// `true` if the hub refuses to lend.
     is_refusing: Arc<AtomicBool>,
-    /// How many of the next answers about quotas are lost, after the hub has acted.
+    /// The number of next answers about quotas that are lost, after the hub has acted.
     lost_answers: Arc<AtomicU32>,
     requests: Arc<AtomicU64>,
     /// The round-trip time.
@@ -249,8 +249,8 @@ pub(crate) fn count(nodes: &[Node], state: State) -> usize {
     nodes.iter().filter(|node| node.state() == state).count()
 }
 
-/// Waits until the condition holds, and returns how long that took. It looks each millisecond: a call
-/// takes five, and a breaker may be half-open no longer.
+/// Waits until the condition holds, and returns how long that took. It looks each millisecond: a
+/// call takes five, and a breaker may be half-open no longer.
 pub(crate) async fn until(most: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     let begin = Instant::now();
     while !is_so() {

@@ -18,7 +18,7 @@ use crate::value::runtime::Scope;
 pub(crate) fn retrying(options: TokenStream, attempt: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     if attempt.is_empty() {
-        // What stands last may have been meant as the attempt.
+        // The last item may have been meant as the attempt.
         let place = SpanRange::of(last_item(options));
         errors.push(block::missing(place.start()));
         return block_of(errors);

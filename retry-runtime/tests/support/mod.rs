@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// The status, and what `Retry-After` says.
 pub(crate) type Answer = (u16, Option<&'static str>);
 
-/// What the server was asked, and when.
+/// The requests of the server, and their times.
 #[derive(Debug, Default)]
 pub(crate) struct Log(Mutex<Vec<(Instant, String)>>);
 
@@ -69,5 +69,5 @@ pub(crate) async fn serve(script: impl IntoIterator<Item = Answer>) -> (SocketAd
     (address, log)
 }
 
-/// Where nobody listens; a port that was free a moment ago may be somebody else's by now.
+/// An address without a listener; a port that was free a moment ago may be taken by now.
 pub(crate) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);

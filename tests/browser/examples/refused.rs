@@ -1,4 +1,5 @@
-//! What cannot work in a browser: for it, this does not compile, and `.ci/run` reads what is said.
+//! A program that cannot work in a browser: for it, this does not compile, and `.ci/run` reads the
+//! message.
 
 use std::fmt;
 use std::io;

@@ -56,9 +56,9 @@ pub(crate) async fn all(suite: &mut Suite) {
     modbus::run(suite).await;
 }
 
-/// How long a client waits for what comes: on a busy machine too, or it would be another failure.
+/// The time limit for an answer that comes: on a busy machine too, or it would be another failure.
 const PATIENT: Duration = Duration::from_secs(5);
-/// How long it waits for what does not come.
+/// The time limit for an answer that does not come.
 const IMPATIENT: Duration = Duration::from_millis(50);
 
 /// Nothing listens there.

@@ -1,5 +1,5 @@
-//! What the real attribute does with an error: the first attempt returns it, the second succeeds,
-//! so that success means that it was retried.
+//! The verdict of the real attribute on an error: the first attempt returns it, the second
+//! succeeds, so that success means that it was retried.
 
 use std::error::Error;
 
@@ -10,13 +10,12 @@ use crate::report::{Verdict, Wrapping};
 /// The matchers that are asked.
 #[derive(Clone, Copy)]
 pub enum Words {
-    /// What an experienced engineer would write.
+    /// The decision of an experienced engineer.
     Transient,
     Conflict,
 }
 
-/// What people say when they hand an error on; each is one of the words that must not overrule
-/// the cause.
+/// Words that are usual when an error is passed on; none of them may overrule the cause.
 pub const CONTEXTS: [&str; 14] = [
     "could not connect to the database",
     "request failed",
@@ -122,7 +121,7 @@ pub fn texts(error: &(dyn Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |&link| link.source()).map(ToString::to_string).collect()
 }
 
-/// What the library makes of an error in a wrapping.
+/// The library's verdict on an error in a wrapping.
 pub fn judge<E: Judged>(
     error: E,
     wrapping: Wrapping,

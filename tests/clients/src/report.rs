@@ -1,10 +1,10 @@
-//! What was seen, as it is kept in files, and what is counted in it.
+//! The observations, as they are kept in files, and their totals.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What an experienced engineer would do with a failure.
+/// The decision of an experienced engineer about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Decision {
     /// Try again.
@@ -17,7 +17,7 @@ pub enum Decision {
     Undecided,
 }
 
-/// How the error comes back from the function that is retried.
+/// The form in which the error comes back from the function that is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Wrapping {
     Plain,
@@ -40,7 +40,7 @@ impl Wrapping {
         Self::String,
     ];
 
-    /// Whether it is part of the totals: a `String` has lost its cause, which nobody can find again.
+    /// `true` if it is part of the totals: a `String` has lost its cause, which cannot be found again.
     pub fn counts(self) -> bool {
         !matches!(self, Self::String)
     }
@@ -58,25 +58,25 @@ impl Wrapping {
     }
 }
 
-/// What the attribute did with an error.
+/// The attribute's decision about an error.
 pub struct Verdict {
     pub wrapping: Wrapping,
     pub matched: bool,
-    /// What it waited before the second attempt.
+    /// The wait before the second attempt.
     pub wait: Duration,
     pub class: String,
     pub texts: Vec<String>,
 }
 
-/// What the library made of a failure in a wrapping.
+/// The library's verdict on a failure in a wrapping.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Judgement {
     pub wrapping: Wrapping,
     pub retried: bool,
-    /// What it waited: what the server asked for, if that is known.
+    /// The wait: the one the server asked for, if that is known.
     #[serde(default)]
     pub wait: Duration,
-    /// Whether `[conflict]` matches; asked only of conflicts.
+    /// `true` if `[conflict]` matches; only conflicts are checked for it.
     pub conflict: bool,
     pub class: String,
     pub texts: Vec<String>,
@@ -191,7 +191,7 @@ impl Report {
         self.cases.iter().flat_map(|case| case.judgements.iter().map(move |one| (case, one)))
     }
 
-    /// What is judged wrong, of what counts.
+    /// The wrong verdicts among those that count.
     pub fn wrong(&self) -> impl Iterator<Item = (&Case, &Judgement)> {
         self.judgements().filter(|(case, judgement)| {
             let mut count = Count::default();

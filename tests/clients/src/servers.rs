@@ -1,6 +1,7 @@
 //! The servers that clients are run against: real ones as processes, and small fakes.
 //!
-//! Each listens on a port of loopback, keeps its data in a temporary folder, and ends with its value.
+//! Each listens on a port of loopback, keeps its data in a temporary folder, and ends with its
+//! value.
 
 pub mod grpc;
 pub mod http;
@@ -24,7 +25,7 @@ use retry_tests_support::ports::Port;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// A server of somebody else's, killed when it is dropped.
+/// Another project's server, killed when it is dropped.
 pub struct Process {
     child: Child,
     signal: &'static str,

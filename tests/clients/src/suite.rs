@@ -47,7 +47,7 @@ impl Client<'_> {
         self
     }
 
-    /// A failure, with the decision of an experienced engineer. It is provoked anew for each
+    /// A failure, with the decision of an experienced engineer. It is provoked again for each
     /// judgement, because few errors can be cloned.
     ///
     /// # Panics
@@ -58,7 +58,7 @@ impl Client<'_> {
         decision: Decision,
         provoke: impl AsyncFn() -> E,
     ) {
-        // What hangs is to say where.
+        // A step that hangs reports its place.
         let provoke = async || {
             let soon = tokio::time::timeout(Duration::from_secs(15), provoke()).await;
             soon.unwrap_or_else(|_| panic!("it hangs: {}, {failure}", self.name))
@@ -69,7 +69,7 @@ impl Client<'_> {
         let texts = texts(&provoke().await);
         for wrapping in Wrapping::ALL {
             let verdict = judge(provoke().await, wrapping, context, Words::Transient);
-            // Whether it is also known as a conflict is asked where that is the question.
+            // Conflicts are also checked for being known as conflicts.
             let conflict = match decision {
                 Decision::Conflict => {
                     judge(provoke().await, wrapping, context, Words::Conflict).matched

@@ -155,7 +155,7 @@ async fn each_refusal_uses_up_an_attempt_and_is_none() {
     breaker.try_acquire().unwrap().failure();
     let began = Instant::now();
     let reopen = async {
-        // Each time, it opens anew before the call can probe it.
+        // Each time, it opens again before the call can probe it.
         loop {
             tokio::time::sleep(59 * S).await;
             breaker.follow(RemoteState::Open(61 * S));

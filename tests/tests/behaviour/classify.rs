@@ -1,5 +1,5 @@
-//! `#[derive(Classify)]`, `#[classifies]` and `classify = …`: what kind of failure an error of one's
-//! own, or of somebody else, is.
+//! `#[derive(Classify)]`, `#[classifies]` and `classify = …`: the class of the program's own
+//! errors, and of those of other crates.
 
 use std::error::Error;
 use std::io;
@@ -243,7 +243,7 @@ async fn generic_type_around_an_error_without_classify_is_judged_by_its_chain() 
     }
 }
 
-/// Somebody else's error.
+/// An error of another crate.
 mod queue {
     #[derive(Debug, thiserror::Error)]
     #[error("publishing failed: {0}")]

@@ -303,7 +303,8 @@ fn mistakes_in_policies_are_reported_with_a_cure() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-/// A list of a program may be built from several, so that an entry without effect is no mistake there.
+/// A list of a program may be built from several, so that an entry without effect is no mistake
+/// there.
 #[tokio::test(start_paused = true)]
 async fn a_matcher_that_another_one_covers_has_no_effect_in_a_list_of_a_program() {
     let mut config = RetryConfig::from(Policy::new().attempts(2));
@@ -482,7 +483,7 @@ fn settings_of_a_function_have_no_action_on_failure_and_say_where_it_goes() {
 
 type Lazily = Box<dyn FnOnce() -> RetryConfig + Send>;
 
-/// What holds a configuration, in all the ways that programs keep it.
+/// Holders of a configuration, in all the ways that programs keep it.
 struct Client {
     direct: RetryConfig,
     shared: Arc<RetryConfig>,
@@ -609,7 +610,7 @@ async fn the_attribute_obeys_the_lists_of_a_file() {
     let calls = async |call: fn(&Client, &'static str) -> Result<(), io::Error>, text| {
         client.calls(async { call(&client, text) }).await
     };
-    // What is written in the attribute wins, and `abort_on` always counts.
+    // The attribute's own options win, and `abort_on` always counts.
     assert_eq!(calls(Client::overruled, "HTTP 500").await, 4);
     assert_eq!(calls(Client::overruled, "HTTP 500: refused").await, 1);
     assert_eq!(calls(Client::overruled, "connection reset").await, 1);

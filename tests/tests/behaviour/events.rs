@@ -1,4 +1,4 @@
-//! What a call reports through `tracing`, under the target `retry`.
+//! Events of a call through `tracing`, under the target `retry`.
 
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Class, Policy, QuotaConfig, Retrier, RetryError, RetryQuota,

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{Calls, Failure, millis, secs};
 
-/// What each call of a service does: how long it takes, and what it answers.
+/// The calls of a service: how long each takes, and its answer.
 #[derive(Debug)]
 struct Service {
     script: Vec<(Duration, Result<u32, Failure>)>,

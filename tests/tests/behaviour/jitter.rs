@@ -1,4 +1,4 @@
-//! `jitter`: waits are spread within the cap, and drawn anew each time.
+//! `jitter`: waits are spread within the cap, and drawn for each one.
 //!
 //! The timer sleeps in whole milliseconds, so waits are read from the events, which contain them as
 //! drawn.

@@ -1,4 +1,4 @@
-//! What an annotated function does, option by option, on virtual time.
+//! The behaviour of an annotated function, option by option, on virtual time.
 //!
 //! A single program, to link only once.
 

@@ -16,7 +16,7 @@ use tokio::time::advance;
 
 use crate::support::{Calls, Failure, millis, secs};
 
-/// What was measured since the last snapshot: kind, name, labels and value per line, sorted.
+/// The measurements since the last snapshot: kind, name, labels and value per line, sorted.
 fn measured(recorder: &Snapshotter) -> Vec<String> {
     let measured = recorder.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
         let labels: Vec<_> =
@@ -289,7 +289,7 @@ async fn each_has_a_description_and_the_waits_a_unit() {
     );
 }
 
-/// What was measured about jobs, with the labels of the job shortened.
+/// The measurements of jobs, with the labels of the job shortened.
 fn measured_of_jobs(recorder: &Snapshotter) -> Vec<String> {
     let lines = measured(recorder).into_iter().filter(|line| line.contains(" retry_job_"));
     lines.map(|line| line.replace("workflow=orders,job_id=orders-1", "…")).collect()

@@ -80,7 +80,7 @@ impl Server {
         Ok(())
     }
 
-    /// How many calls have reached it while it worked.
+    /// The number of calls that have reached it while it worked.
     fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! What users of other libraries rely on about when a call stops and how long it waits: the stop
-//! and wait conditions of tenacity, the retry strategies of Polly, backon's options and the
+//! The end of a call and its waits, as users of other libraries rely on them: the stop and wait
+//! conditions of tenacity, the retry strategies of Polly, backon's options and the
 //! policies of `tower::retry`.
 
 use std::cell::Cell;

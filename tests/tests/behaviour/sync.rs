@@ -113,7 +113,7 @@ async fn a_call_that_does_not_wait_does_not_warn() {
 #[tokio::test]
 async fn looking_for_the_thread_costs_the_task_nothing() {
     // The check takes units of the task's budget, and has to return them: otherwise, the next await
-    // would yield, or wait for ever.
+    // would yield, or wait forever.
     let _ = Retrier::new(SOON).name("a look").run_sync(|| Err::<(), _>("down"));
     assert!(tokio::task::coop::has_budget_remaining());
 }

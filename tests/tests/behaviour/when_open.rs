@@ -245,7 +245,7 @@ fn a_thread_that_waits_is_woken() {
 
 #[test]
 fn of_many_threads_none_is_forgotten() {
-    // Who is forgotten waits for a minute, until a probe would have had to report.
+    // A forgotten call waits for a minute, until a probe would have had to report.
     let began = std::time::Instant::now();
     for _ in 0..50 {
         let (breaker, probe) = probing(ONE.success_threshold(u32::MAX));

@@ -15,7 +15,7 @@ const LOOKS: [u64; 7] = [5, 14, 18, 23, 33, 44, 58];
 
 type Labels = &'static [(&'static str, &'static str)];
 
-/// Which alert fires, with which labels, and at which of the [`LOOKS`].
+/// The alert that fires, with its labels and the [`LOOKS`] at which it does.
 pub(super) const FIRES: &[(&str, Labels, &[u64])] = &[
     ("RetryOutage", &[("name", "grafana.stock")], &[14, 18, 23]),
     // Retries that are denied help as little as those that fail.

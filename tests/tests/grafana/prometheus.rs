@@ -15,10 +15,10 @@ use super::folder;
 use super::scenario::scraped;
 use super::scrape::{EVERY, Series};
 
-/// How long a minute of the scenario takes.
+/// The length of a minute of the scenario.
 const MINUTE: Duration = Duration::from_millis(400);
 
-/// How long something in the scenario takes here.
+/// The length here of a time in the scenario.
 fn scaled(time: Duration) -> Duration {
     time * u32::try_from(MINUTE.as_millis()).unwrap() / 60_000
 }
@@ -35,7 +35,7 @@ fn scaled_alerts() -> String {
     scaled.into_owned()
 }
 
-/// What is exported at a scrape, counted from 0.
+/// The metrics that are exported at a scrape, counted from 0.
 fn page(scrape: usize) -> String {
     let mut page = String::new();
     for (Series { name, labels }, values) in &scraped().series {
@@ -56,7 +56,7 @@ fn export(listener: &TcpListener) {
         let since = began.get_or_insert_with(Instant::now).elapsed();
         let scrape = since.as_micros() / scaled(EVERY).as_micros();
         let page = page(usize::try_from(scrape).unwrap());
-        // If the scrape was given up, nobody misses the answer.
+        // If the scrape was given up, the answer is not missed.
         let _ = write!(
             socket,
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\nconnection: close\r\n\

@@ -17,7 +17,7 @@ const SCRAPED_FROM: [&str; 2] = ["instance", "job"];
 const FILLED_IN: [(&str, &str); 4] =
     [("$__rate_interval", "5m"), ("$name", ".*"), ("$breaker", ".*"), ("$workflow", ".*")];
 
-/// What a query refers to.
+/// The metrics and labels that a query refers to.
 #[derive(Default)]
 struct Asked<'a> {
     selectors: Vec<&'a VectorSelector>,
@@ -53,7 +53,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What is wrong with a query, or with the labels under which its results are shown.
+/// The faults of a query, or of the labels under which its results are shown.
 fn mistakes(query: &str, shown: &[String]) -> Vec<String> {
     let filled = FILLED_IN.iter().fold(query.to_owned(), |text, (name, to)| text.replace(name, to));
     let parsed = match expr(filled.trim()) {

@@ -12,7 +12,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Why Grafana's types refuse a dashboard, if they do.
+/// The reason why Grafana's types refuse a dashboard, if they do.
 fn refused(dashboard: &Value) -> Result<(), String> {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.add_resource("dashboard.json", read(SCHEMA)).unwrap();

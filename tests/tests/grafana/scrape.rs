@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How often Prometheus scrapes.
+/// The interval at which Prometheus scrapes.
 pub(super) const EVERY: Duration = Duration::from_secs(30);
 
 /// A series: its name, and its labels.

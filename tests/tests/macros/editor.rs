@@ -1,6 +1,6 @@
-//! What an editor completes and explains inside `#[retry( … )]`: the macro asks for each word, no
-//! word is missing, and the texts agree with the documentation. That all the words resolve is shown
-//! by `fixtures/editor`, which has to compile.
+//! Completions and explanations of an editor inside `#[retry( … )]`: the macro asks for each word,
+//! no word is missing, and the texts agree with the documentation. That all the words resolve is
+//! shown by `fixtures/editor`, which has to compile.
 
 use crate::macros::*;
 use proc_macro2::TokenStream;
@@ -93,7 +93,7 @@ fn mirror() -> BTreeMap<String, String> {
     let file: syn::File = syn::parse_str(MIRROR).expect("it compiles");
     let mut all = BTreeMap::new();
     collect(&file.items, "", &mut all);
-    // What comes from the tables has the words of its kind.
+    // Items from the tables have the words of their kind.
     let (words, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) =
         all.into_iter().partition(|(path, _)| path.split("::").next() == Some("words"));
     let policy = POLICY.iter().map(|option| option.docs).zip(POLICY_KINDS);
@@ -391,7 +391,8 @@ fn options_are_explained_in_the_words_of_the_table() {
     }
 }
 
-/// The documentation of the first documented item of this name in a source file, up to its examples.
+/// The documentation of the first documented item of this name in a source file, up to its
+/// examples.
 fn documented(file: &str, name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let text = std::fs::read_to_string(&path).expect("a source file");

@@ -192,7 +192,7 @@ fn expand(args: TokenStream, item: TokenStream) {
     expand_on(args, item);
 }
 
-/// What needs no item.
+/// Options that need no item.
 fn expand_options(args: TokenStream) {
     let _ = ide::imports(&args);
     let _ = expand::policy::policy(args);
@@ -346,7 +346,7 @@ fn a_derive_never_panics() {
         "fn f() {}",
         "",
     ];
-    // Where a shape has one place for a word, or none, all others would be the same again.
+    // If a shape has one place for a word, or none, all others would be the same again.
     let places = |shape: &str, place: &str| if shape.contains(place) { words.len() } else { 1 };
     for shape in shapes {
         for first in &words[..places(shape, "@")] {

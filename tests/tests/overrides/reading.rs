@@ -367,7 +367,7 @@ fn nothing_stands_against_fewer_attempts_for_all() {
                 assert_eq!(policy.get_attempts().to_string(), attempts, "{}", site.name());
             }
         }
-        // What is set in new overrides is checked separately.
+        // The values that new overrides set are checked separately.
         assert_eq!(
             wrong([("billing.pay", "backoff", "custom(1s, 2s, 3s)")]),
             "`billing.pay`: there are more custom delays than waits, so the extra ones are never \

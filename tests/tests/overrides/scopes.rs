@@ -40,7 +40,7 @@ fn a_scope_applies_over_the_process_and_the_outer_scope() {
 #[test]
 fn a_scope_in_conflict_with_others_applies_alone() {
     alone(async {
-        // Each of them ends on its own; together they would retry for ever, without a wait.
+        // Each of them ends on its own; together they would retry forever, without a wait.
         yaml("billing.fetch: { backoff: fixed, initial_delay: 0s, jitter: none }").apply();
         let unlimited = yaml("billing.fetch: { attempts: unlimited, budget: 10s }");
         let error = with_overrides(&unlimited, fetch()).await.unwrap_err();

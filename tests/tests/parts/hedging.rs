@@ -1,5 +1,5 @@
-//! Hedged attempts beside a naive model: random calls that take a while and then succeed, fail or fail
-//! for good, through the attribute and through a retrier. And what they take is given back.
+//! Hedged attempts beside a naive model: random calls that take a while and then succeed, fail or
+//! fail for good, through the attribute and through a retrier. And what they take is given back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 const WAIT: Duration = Duration::from_millis(70);
 
-/// How a call of the service ends.
+/// The end of a call of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
     Success,
@@ -25,7 +25,7 @@ enum Answer {
     Corrupt,
 }
 
-/// What a call of the service comes to, in the order of the calls.
+/// The results of the service's calls, in their order.
 #[derive(Clone, Copy, Debug)]
 struct Scripted {
     takes: Duration,
@@ -64,8 +64,8 @@ fn hedges() -> impl Strategy<Value = Hedges> {
     })
 }
 
-/// How a call of the function ended: with the answer of which call of the service, when, and after
-/// how many of them.
+/// The end of a call of the function: the call of the service whose answer it has, the time, and
+/// the number of calls of the service.
 #[derive(Debug, PartialEq)]
 struct Ended {
     answer: Answer,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 const DEFAULT: Policy = Policy::new();
 
-/// The pool of custom delays: each distinct list is kept for ever.
+/// The pool of custom delays: each distinct list is kept forever.
 const DELAYS: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -159,7 +159,7 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         .prop_filter("it keeps the rules", |policy| policy.validate().is_ok())
 }
 
-/// How a call with this policy ends if everything fails, and when its attempts were made.
+/// The end of a call with this policy if everything fails, and the times of its attempts.
 fn drive(policy: Policy) -> (RetryError<&'static str>, Vec<Instant>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

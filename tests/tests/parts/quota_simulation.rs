@@ -18,7 +18,7 @@ const TROUBLE: [Duration; 2] = [Duration::from_mins(1), Duration::from_mins(5)];
 #[derive(Clone, Copy)]
 struct Caller {
     attempts: u32,
-    /// How many of a hundred attempts fail during the trouble.
+    /// The number of failures among a hundred attempts during the trouble.
     failing: u32,
     quota: bool,
 }

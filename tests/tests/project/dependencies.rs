@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::root;
 
-/// How cargo names the public registry, whatever the host.
+/// Cargo's name of the public registry, for any host.
 const REGISTRY: &str = "/crates.io-index";
 
 fn read(file: &str) -> String {
@@ -22,7 +22,7 @@ fn allowed(deny: &str) -> Vec<&str> {
     entries.map(|line| line.trim_end_matches(',').trim_matches('"')).collect()
 }
 
-/// Whether the allowed licences satisfy an SPDX expression.
+/// Returns `true` if the allowed licences satisfy an SPDX expression.
 fn is_met(expression: &str, allowed: &[&str]) -> bool {
     /// `OR` has the lowest precedence, then `AND`; `/` is what people wrote for `OR` before SPDX.
     fn either<'a>(
@@ -71,8 +71,8 @@ fn is_met(expression: &str, allowed: &[&str]) -> bool {
     either(&mut words, allowed) && words.next().is_none()
 }
 
-/// What cargo knows of this workspace: of everything, or, if it cannot fetch what other platforms and
-/// features need, of what is built here.
+/// Cargo's metadata of this workspace: of everything, or, if it cannot fetch the dependencies of
+/// other platforms and features, of the crates that are built here.
 pub(crate) fn metadata(everything: bool) -> serde_json::Value {
     let metadata = |arguments: &[&str]| {
         Command::new(env!("CARGO"))

@@ -17,7 +17,7 @@ pub(super) struct Page {
     /// Mistakes, each with its line.
     mistakes: Vec<(usize, String)>,
     links: Vec<(usize, String)>,
-    /// What is written as code, in a line or in a block.
+    /// Code in a page, in a line or in a block.
     pub(super) codes: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
     /// The line and the number of columns of each table.
@@ -145,7 +145,7 @@ fn tables_are_tables() {
     assert_none(&mistakes);
 }
 
-/// Nobody reads more than that: the guide has the rest.
+/// Readers do not read more than that: the guide has the rest.
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::dependencies::metadata;
 
-/// What an error of these crates is by its type.
+/// The errors of these crates, known by their types.
 const CLIENTS: [&str; 7] =
     ["hyper-util", "lettre", "redis", "sqlx-0_8", "sqlx-0_9", "tokio-postgres", "tungstenite"];
 
@@ -35,8 +35,8 @@ fn every_feature_that_brings_no_client_is_tested_by_default() {
     assert_eq!(untested, elsewhere);
 }
 
-/// A feature of a dependency is on for all crates of a program: with this one, a number that is read
-/// through `flatten`, `untagged` or a tag is a map. A library must not do that to its users.
+/// A feature of a dependency is on for all crates of a program: with this one, a number that is
+/// read through `flatten`, `untagged` or a tag is a map. A library must not do that to its users.
 #[test]
 fn only_the_command_keeps_all_digits_of_numbers() {
     let metadata = metadata(false);

@@ -62,7 +62,7 @@ impl Project {
         }
     }
 
-    /// Whether a path from the root, or the end of one, is there.
+    /// Returns `true` if a path from the root, or the end of one, exists.
     fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let end = format!("/{path}");
@@ -79,7 +79,7 @@ impl Project {
         steps.into_iter().find(|step| !self.steps.contains(*step))
     }
 
-    /// What a command of cargo names that is not there.
+    /// The targets of a cargo command that do not exist.
     fn missing<'a>(&self, command: &'a str) -> Option<&'a str> {
         let mut words = command.split_whitespace();
         let mut package = None;
@@ -124,7 +124,7 @@ fn value<'a>(manifest: &'a str, section: &str, key: &str) -> Option<&'a str> {
     line.split('"').nth(1)
 }
 
-/// Whether it reads as a path of the project.
+/// Returns `true` if it reads as a path of the project.
 fn is_path(code: &str) -> bool {
     let is_plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
     let has_ending = [".rs", ".md", ".toml", ".json"].iter().any(|ending| code.ends_with(ending));

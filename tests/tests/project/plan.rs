@@ -1,5 +1,5 @@
-//! The plan of the crates, as docs/ARCHITECTURE.md states it: a file or a folder is a room, every import
-//! leads down, and a floor has few rooms.
+//! The plan of the crates, as docs/ARCHITECTURE.md states it: a file or a folder is a room, every
+//! import leads down, and a floor has few rooms.
 //!
 //! A folder and the file of its name beside it are one room. Between the rooms of a folder, imports
 //! may not lead in a circle: then there is an order in which all of them lead down.
@@ -175,7 +175,7 @@ fn floors(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, Floor> {
         for path in imports(code) {
             let Some(target) = target(&path, at, modules) else { continue };
             let shared = module.iter().zip(&target).take_while(|(one, other)| one == other).count();
-            // From a folder to its own face, or the other way round, nobody leaves the room.
+            // From a folder to its own face, or the other way round, an import stays in the room.
             if shared == module.len() || shared == target.len() {
                 continue;
             }

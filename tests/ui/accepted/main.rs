@@ -1,4 +1,4 @@
-//! What must compile, and without a warning: each file denies those of the compiler
+//! Code that must compile, and without a warning: each file denies those of the compiler
 //! and of clippy. `fixtures/edition-2021` compiles the same files in that edition.
 
 mod cures;

@@ -285,8 +285,8 @@ fn without_docs() -> Result<u32, ApiError> {
     Ok(7)
 }
 
-/// What a generic function adds to its policy is checked where code is generated; `../codegen` has a
-/// mistake of that kind.
+/// Options that a generic function adds to its policy are checked where code is generated;
+/// `../codegen` has a mistake of that kind.
 const LATE: Policy = policy!(attempts = 5, initial_delay = "10s");
 
 struct Generic<const ATTEMPTS: u32>;

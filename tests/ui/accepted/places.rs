@@ -1,4 +1,4 @@
-//! Where an annotated function may stand, and what may stand beside the attribute.
+//! Places of an annotated function, and attributes beside it.
 #![deny(warnings, clippy::pedantic)]
 #![deny(missing_docs, unreachable_pub)]
 

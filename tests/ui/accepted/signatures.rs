@@ -126,7 +126,8 @@ async fn returns_boxed_trait(loud: bool) -> Result<Box<dyn Display + Send>, Erro
     Ok(Box::new('q'))
 }
 
-/// What is called or pinned is `mut` without being changed from one attempt to the next.
+/// An argument that is called or pinned is `mut` without being changed from one attempt to the
+/// next.
 #[retry]
 async fn callables<F, G: for<'a> FnMut(&'a u32) -> u32>(
     mut once_more: impl FnMut() -> u32,
@@ -234,7 +235,7 @@ struct Pool {
     items: Vec<u64>,
 }
 
-/// What is returned borrows from a `&mut` argument that the body only reads.
+/// The result borrows from a `&mut` argument that the body only reads.
 impl Pool {
     #[retry(attempts = 3)]
     async fn lends(&mut self, id: u64) -> Result<&u64, Error> {

@@ -1,4 +1,4 @@
-//! What few write, and nobody should have to rewrite.
+//! Rare code that must compile as it is.
 #![deny(warnings)]
 #![deny(clippy::pedantic)]
 #![forbid(unsafe_code)]
@@ -34,7 +34,7 @@ async fn beside_a_trait_for_everything() -> io::Result<u32> {
     Ok(cx.number())
 }
 
-/// What a reference binds by its pattern stays a reference.
+/// A reference that is bound by its pattern stays a reference.
 #[retry]
 async fn by_pattern((text, count): &mut (String, u32)) -> Result<u32, String> {
     text.push('x');

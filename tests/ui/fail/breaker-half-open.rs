@@ -1,4 +1,4 @@
-//! How a breaker closes again.
+//! The settings of a half-open breaker.
 use retry_runtime::{RetryError, retry};
 
 #[retry(breaker(half_open = slowly))]

@@ -1,4 +1,4 @@
-//! What `hedge` cannot be.
+//! Values that `hedge` cannot have.
 use retry_runtime::{policy, retry};
 
 struct Client;

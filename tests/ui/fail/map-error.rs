@@ -1,4 +1,4 @@
-//! What `map_error` cannot be.
+//! Values that `map_error` cannot have.
 use retry_runtime::{Policy, RetryError, policy, retry};
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What an attempt changes in an argument by value would be left to the next attempt.
+//! A change of an argument by value would be left to the next attempt.
 use retry_runtime::retry;
 
 #[retry]

@@ -1,4 +1,4 @@
-//! What an attempt changes in `self` by value would be left to the next attempt.
+//! A change of `self` by value would be left to the next attempt.
 use retry_runtime::retry;
 
 struct Request {

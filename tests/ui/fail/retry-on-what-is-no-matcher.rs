@@ -1,4 +1,4 @@
-//! What newcomers write behind `retry_on`, each answered at once.
+//! Values that newcomers write behind `retry_on`; each has an error of its own.
 
 use retry_runtime::retry;
 

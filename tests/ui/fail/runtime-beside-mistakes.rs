@@ -1,6 +1,6 @@
 use retry_runtime::{Policy, retry};
 
-// What is a literal is checked beside what only the running program knows.
+// Literals are checked beside values that only the running program knows.
 #[retry(policy = policy, backoff = exponential(base = 1.0), jitter = 1.5)]
 async fn fetch(policy: Policy) -> Result<u32, String> {
     Ok(7)

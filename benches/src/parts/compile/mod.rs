@@ -1,4 +1,4 @@
-//! What 1,000 functions cost the compiler: annotated, or with loops by hand.
+//! The cost of 1,000 functions for the compiler: annotated, or with loops by hand.
 
 mod program;
 mod style;

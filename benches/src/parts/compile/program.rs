@@ -70,7 +70,7 @@ pub async fn f_{number}(client: &Client, {argument}: u64) -> Result<u64, Error> 
     )
 }
 
-/// The compiler generates no code for async functions that nobody polls.
+/// The compiler generates no code for async functions that are never polled.
 fn caller(functions: impl Iterator<Item = usize>) -> String {
     let calls: Vec<String> = functions
         .map(|number| format!("        Box::pin(f_{number}(client, {number})),"))

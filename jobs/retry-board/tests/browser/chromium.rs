@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// Parts of the browser that would each have a process of their own for each window: one for the
-/// next page, and one for what drops down from the field of the address, which nobody sees here.
+/// next page, and one for what drops down from the field of the address, which is not visible here.
 const UNSEEN: &str =
     "--disable-features=SpareRendererForSitePerProcess,WebUIOmniboxPopup,WebUIOmniboxAimPopup";
 
@@ -75,12 +75,13 @@ impl Chromium {
             .args(["--disable-component-update", "--disable-extensions", "--no-proxy-server"])
             // The same rendering on every machine.
             .args(["--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-US"])
-            // Each page lives for seconds: what is done in advance, or to be fast later, is in vain.
+            // Each page lives for seconds: what is done in advance, or to be fast later, is in
+            // vain.
             .args(["--disable-gpu", "--disable-software-rasterizer", "--disable-breakpad"])
             .args(["--js-flags=--no-opt,--no-maglev", UNSEEN])
             .arg(format!("--user-data-dir={}", profile.display()))
             .env("TZ", "Europe/Berlin")
-            // What it keeps beside its profile goes with it.
+            // The files beside its profile are removed with it.
             .env("TMPDIR", &profile)
             // A terminal's Ctrl+C is for the tests.
             .process_group(0)

@@ -99,7 +99,7 @@ fn checkboxes_buttons_and_names_have_room_beside_each_other() {
     assert!(footer.contains("as ada. Sign out"), "{footer}");
 }
 
-/// Looks at pages of a store with a job, a graph, and actions that somebody took.
+/// Looks at pages of a store with a job, a graph, and actions in the audit.
 #[track_caller]
 fn look_at_jobs(pages: &[(&str, &str)]) {
     let Some(mut page) = Page::open() else { return };
@@ -172,7 +172,7 @@ fn an_unsent_choice_survives_live_updates() {
     server.block_on(async { assert!(mail(&Mutex::new(0)).await.is_ok()) });
     page.wait_until("window.heard > 0");
     assert_eq!(page.eval("document.querySelector('#override-name').value"), chosen);
-    // What is sent is for that function, and says so before anything changes.
+    // The form is for that function, and says so before anything changes.
     page.click("#override-value");
     page.type_text("2");
     page.press("Enter");

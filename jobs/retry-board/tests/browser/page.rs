@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::chromium::Chromium;
 use crate::devtools::DevTools;
 
-/// How long to wait for something to happen.
+/// The time limit of a condition that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The screenshots of the documentation.
@@ -23,7 +23,7 @@ const DOCUMENTED: [&str; 5] = [
     "policies-wide-light",
 ];
 
-/// Whether pages are to be drawn for people: a test needs no picture of them, and most of them are
+/// `true` if pages are to be drawn for people: a test needs no picture of them, and most of them are
 /// not looked at.
 pub(crate) fn are_pictures_wanted() -> bool {
     std::env::var_os("RETRY_TEST_PICTURES").is_some()
@@ -292,7 +292,7 @@ impl Page {
         must(self.tools.call("Emulation.setEmulatedMedia", media));
     }
 
-    /// Shows pages in the few colours that somebody has chosen, as a system's contrast themes do.
+    /// Shows pages in the few colours of a system's contrast theme.
     pub(crate) fn force_colours(&mut self, is_dark: bool) {
         let colours = if is_dark { "dark" } else { "light" };
         let media = json!({ "features": [
@@ -345,8 +345,8 @@ impl Page {
         keep(Path::new(env!("CARGO_TARGET_TMPDIR")).join("board"))
     }
 
-    /// What went wrong in the page since the last call: exceptions, console errors, and what the
-    /// browser blocked or could not load.
+    /// The faults of the page since the last call: exceptions, console errors, and requests that
+    /// the browser blocked or could not load.
     pub(crate) fn troubles(&mut self) -> Vec<String> {
         // This response arrives after all earlier events.
         self.eval("0");

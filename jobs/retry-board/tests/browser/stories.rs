@@ -1,4 +1,4 @@
-//! What people do on the board, from the first look to the end: with a mouse, and without.
+//! The work of people on the board, from the first look to the end: with a mouse, and without.
 
 use std::time::Duration;
 

@@ -318,7 +318,7 @@ async fn rows_are_selected_and_acted_on_at_once() {
     let page = get(&app, "/dead-letters?job=import-1").await;
     page.says("name=\"pick\" value=\"3\"").says("name=\"pick\" value=\"6\"");
     assert!(!get(&app, "/dead-letters").await.text.contains("pick"), "ids are those of a job");
-    // Where nothing is selected, nothing is meant.
+    // An action without a selection changes nothing.
     get(&app, "/re-drive?job=import-1&picked=1").await.says("0 dead letters");
     get(&app, "/purge?job=import-1&picked=1&pick=3&pick=6").await.says("2 dead letters");
 

@@ -1,4 +1,4 @@
-//! What this process retries, and the form that changes it.
+//! The policies of this process, and the form that changes them.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who may ask, under which host name, and what a stranger gets.
+//! The requests that are admitted, by host name and by user, and the answer that a stranger gets.
 
 use axum::http::{Method, StatusCode};
 use retry_board::{Board, Token};

@@ -97,7 +97,7 @@ async fn the_audit_log_has_each_action_once_with_user_target_and_count() {
     let (app, _) = team().await;
     let re_drive = json!({ "job": "import-1", "item": "3", "rate": "10/s" });
     assert_eq!(post(&app, "/api/re-drive", ADA, &re_drive).await.1["retried"], 1);
-    // A dry run, a refusal and somebody who reads change nothing.
+    // A dry run, a refusal and a reader change nothing.
     post(&app, "/api/re-drive", ADA, &json!({ "job": "import-1", "dry_run": true })).await;
     post(&app, "/api/purge", ADA, &json!({ "job": "import-1", "confirm": "purge 9" })).await;
     post(&app, "/api/purge", BOB, &json!({ "job": "import-1", "confirm": "purge 1" })).await;

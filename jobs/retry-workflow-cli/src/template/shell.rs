@@ -8,8 +8,8 @@
 //! or where `dash` and `bash` may disagree about the quoting, is rejected before anything runs. A
 //! command substitution that contains a value is treated like the value.
 //!
-//! What a script then does with the value through its own variables, functions and files, and what
-//! a program does with its arguments and its input, is the responsibility of the command's author.
+//! The command's author is responsible for everything that a script then does with the value
+//! through its own variables, functions and files, and a program with its arguments and its input.
 
 pub(crate) mod variables;
 mod word;

@@ -90,7 +90,7 @@ fn start(folder: &Path, worker: &str) -> Child {
         .unwrap()
 }
 
-/// How much the workers have written about attempts that began.
+/// The size of the workers' notes about attempts that began.
 fn begun(folder: &Path) -> u64 {
     let written = |job| fs::metadata(folder.join(job)).map_or(0, |log| log.len());
     JOBS.iter().map(written).sum()
@@ -129,8 +129,8 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     assert!(killed > 0, "no kill has hit an attempt");
 }
 
-/// Compares what became of the items of a job with the processes' own log; returns how many attempts
-/// were killed.
+/// Compares what became of the items of a job with the processes' own log; returns how many
+/// attempts were killed.
 async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
     assert_eq!(Job::find(store, job).await.unwrap().unwrap().status, JobStatus::Finished);
     let counts = store.counts(job).await.unwrap();
@@ -191,7 +191,7 @@ async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
 async fn poisoned_worker() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let store = SqliteStore::open(Path::new(&folder).join("store.db")).unwrap();
-    // Where the death of a process can be detected, its leases end with it.
+    // If the death of a process can be detected, its leases end with it.
     let lease = if cfg!(target_os = "linux") { 3_600_000 } else { 300 };
     let run = |job: &'static str| {
         let work = Workflow::new("poison")

@@ -40,7 +40,7 @@ pub(crate) fn orders() -> TempDir {
     folder
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that succeeds.
 #[track_caller]
 pub(crate) fn told(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);

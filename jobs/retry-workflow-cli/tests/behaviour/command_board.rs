@@ -237,7 +237,7 @@ fn a_board_shows_the_store_that_is_in_the_place_of_its_own() {
         write!(stream, "GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         stream.read_exact(&mut [0; 12]).unwrap();
 
-        // Between the two there is none, which the page reports.
+        // Between the two there is no board, which the page reports.
         std::fs::remove_file(&store).unwrap();
         let page = board.ask("GET /jobs", "", "");
         assert!(page.starts_with("HTTP/1.1 503 "), "{page}");
@@ -527,7 +527,7 @@ fn the_header_of_a_user_is_believed_from_the_proxy_only() {
         let board = Board::start(folder.path(), &arguments);
         let session = board.ask("GET /api/jobs/session", "x-forwarded-user: ada\r\n", "");
         assert_eq!(session.contains("\"actions\":true"), proxy == "127.0.0.1", "{session}");
-        // Without the form's token nobody acts; a stranger does not get that far.
+        // Without the form's token no request changes anything; a stranger does not get that far.
         let refused = board.ask("POST /api/re-drive", named, body);
         assert!(refused.starts_with("HTTP/1.1 403 "), "{expected}: {refused}");
         assert_eq!(refused.contains("You may read only"), proxy != "127.0.0.1", "{refused}");

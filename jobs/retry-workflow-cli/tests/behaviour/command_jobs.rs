@@ -138,7 +138,7 @@ fn a_job_that_has_ended_is_watched_no_longer() {
     assert_eq!(once.matches("job       orders-1").count(), 1, "{once}");
 }
 
-/// What another user sees who may read the store, but write nothing in its folder.
+/// The view of another user who may read the store, but write nothing in its folder.
 #[cfg(unix)]
 #[test]
 fn a_read_only_user_can_query_a_store() {

@@ -7,7 +7,7 @@ pub(crate) struct Place {
     pub(crate) name: &'static str,
     /// A file with an unknown key in this place.
     pub(crate) file: &'static str,
-    /// Where the JSON schema has its keys; each key is in at least one of these.
+    /// The places of keys in the JSON schema; each key is in at least one of these.
     pub(crate) schema: &'static [&'static str],
 }
 

@@ -1,5 +1,6 @@
-//! A fleet in ten real processes, with its hub in a Postgres server: a breaker that opens and closes in all of them, one
-//! probe at a time, a bad node, a server outage, members that are killed.
+//! A fleet in ten real processes, with its hub in a Postgres server: a breaker that opens and
+//! closes in all of them, one probe at a time, a bad node, a server outage, members that are
+//! killed.
 //!
 //! The members are this very program: the test [`member`] acts as one if the environment names a
 //! server.
@@ -27,7 +28,7 @@ const MEMBERS: usize = 10;
 const CAPACITY: u32 = 1_000;
 const MILLI: Duration = Duration::from_millis(1);
 const SEC: Duration = Duration::from_secs(1);
-/// How long something may take on a busy machine.
+/// The time limit of an operation on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 static DB: CircuitBreaker =
@@ -208,7 +209,7 @@ impl Watcher {
         let watching = tokio::spawn(async move {
             let sql = "SELECT coalesce(sum(tokens), 0)::int8 FROM retry_fleet.lent";
             loop {
-                // Nobody may have created the table yet.
+                // The table may not exist yet.
                 if let Ok(row) = client.query_one(sql, &[]).await {
                     let lent: i64 = row.get(0);
                     seen.fetch_max(lent.unsigned_abs(), Ordering::SeqCst);

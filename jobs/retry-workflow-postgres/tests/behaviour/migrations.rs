@@ -1,4 +1,4 @@
-//! How a schema becomes a store: by which role, from which layout, and what is left alone.
+//! The creation and migration of a schema: roles, layouts, and tables that are left alone.
 
 use retry_workflow::store::NewItem;
 use retry_workflow::{Store, StoreError, Timestamp};

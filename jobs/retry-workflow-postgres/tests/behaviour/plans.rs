@@ -91,7 +91,7 @@ fn most_rows(plan: &str) -> f64 {
     numbers.fold(0.0, f64::max)
 }
 
-/// What makes the server log the plan of each statement.
+/// Settings that make the server log the plan of each statement.
 const EXPLAINED: [&str; 6] = [
     "fsync=off",
     "shared_preload_libraries=auto_explain",

@@ -18,7 +18,7 @@ use super::fixture::{Place, skip, unprivileged};
 struct Pooler {
     program: Child,
     url: String,
-    /// Whether the pooler makes prepared statements available on each server connection.
+    /// `true` if the pooler makes prepared statements available on each server connection.
     keeps_prepared: bool,
     _port: Port,
 }
@@ -130,7 +130,7 @@ async fn a_pooler_in_transaction_mode_serves_a_job_or_is_refused() {
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     } else {
         // As long as one of the server's connections is enough, it has all statements. It is kept
-        // by somebody else every other time.
+        // by another client every other time.
         let mut ran = run(store.clone()).await;
         for _ in 0..20 {
             if ran.is_err() {

@@ -36,7 +36,7 @@ fn items() -> u32 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
     let Ok(url) = std::env::var(URL) else { return };
-    // Where nobody is killed, the last item comes at once: this file exists.
+    // Without kills, the last item comes at once: this file exists.
     let last = std::env::var_os(LAST).unwrap_or_else(|| "/".into());
     let schema = std::env::var(SCHEMA).unwrap_or_else(|_| "retry".to_owned());
     let options = PostgresStore::options().schema(schema).pool_size(3);
@@ -50,7 +50,8 @@ async fn worker() {
         .run(
             keyed(items_until(items(), last.into()), u32::to_string),
             |item: u32, cx| async move {
-                // With 2,000 items for six kills, and 10,000 for 25, there is always work to interrupt.
+                // With 2,000 items for six kills, and 10,000 for 25, there is always work to
+                // interrupt.
                 tokio::time::sleep(Duration::from_millis(40)).await;
                 if cx.retry_count() < failures(item) {
                     Err(format!("item {item} is not ready"))
@@ -102,7 +103,7 @@ async fn workers_with_different_clocks_share_a_job() {
             .env("KILL_ITEMS", "300")
             .env("LD_PRELOAD", &library)
             .env("FAKETIME", ahead)
-            // Durations are measured with the monotonic clock, which nobody can set.
+            // Durations are measured with the monotonic clock, which cannot be set.
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
             .env("DONT_FAKE_MONOTONIC", "1")
             .spawn()

@@ -12,15 +12,15 @@ use tokio::sync::watch;
 /// The faults that the proxy injects.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// How many of the next responses are lost: their connections are cut after the server has done
-    /// its work.
+    /// The number of next responses that are lost: their connections are cut after the server has
+    /// done its work.
     lost_answers: AtomicUsize,
-    /// How many of the next requests are lost: their connections are cut before the server sees
+    /// The number of next requests that are lost: their connections are cut before the server sees
     /// them.
     lost_questions: AtomicUsize,
-    /// How long responses are held back, in milliseconds.
+    /// The delay of responses, in milliseconds.
     delay: AtomicU64,
-    /// Whether new connections are refused.
+    /// `true` if new connections are refused.
     is_closed: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ impl Proxy {
         self.faults.is_closed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether all requested faults have happened.
+    /// Returns `true` if all requested faults have happened.
     pub(crate) fn is_done(&self) -> bool {
         let left = [&self.faults.lost_answers, &self.faults.lost_questions];
         left.iter().all(|left| left.load(Ordering::Relaxed) == 0)

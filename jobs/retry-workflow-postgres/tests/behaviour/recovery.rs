@@ -459,7 +459,7 @@ async fn a_job_continues_on_a_promoted_standby() {
     assert_eq!(store.cas("k", 0, "said last").await, Ok(true));
     let reads = opens(&standby.0).await;
     assert_eq!(arrives(&reads, "k").await, "said last");
-    // What is settled on a primary before its standby has it dies with the primary.
+    // A result that is settled on a primary, but not yet on its standby, is lost with the primary.
     let crash = tokio::task::spawn_blocking(move || primary.1.crash());
     crash.await.unwrap();
     let failover = tokio::task::spawn_blocking(move || {

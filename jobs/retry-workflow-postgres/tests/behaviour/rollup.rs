@@ -99,7 +99,7 @@ async fn the_shards_of_past_hours_are_folded_into_one() {
     assert!(folded[2..].iter().all(|row| row.0 == 2 && !row.1), "this hour is not over");
     assert_eq!(over_all(&store).await, [(0, 2), (1, 2), (2, 2)]);
     assert!(store.check().await.unwrap().is_sound());
-    // What is left of a past hour is taken out of what was folded.
+    // The rest of a past hour is taken out of the folded rows.
     execute(&place.url, &format!("DELETE FROM {schema}.groups WHERE hour = 0")).await;
     assert_eq!(over_all(&store).await, [(1, 2), (2, 2)]);
     fail(4).await;

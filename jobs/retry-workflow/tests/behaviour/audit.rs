@@ -1,4 +1,4 @@
-//! Who has changed what.
+//! The record of changes, with their authors.
 
 use retry_workflow::audit::Entry;
 use retry_workflow::store::{AttemptOutcome, AttemptRecord};

@@ -16,7 +16,7 @@ fn lines(count: usize) -> String {
     (0..count).map(|id| line(&id.to_string())).collect()
 }
 
-/// What is exported can be imported, and only once.
+/// An export can be imported, and only once.
 async fn goes_round(here: impl Store + Clone, there: impl Store + Clone) {
     let (here, there) = (DeadLetters::new(here), DeadLetters::new(there));
     let text = lines(450);

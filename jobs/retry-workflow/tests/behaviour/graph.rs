@@ -11,7 +11,7 @@ use retry_workflow::{
 };
 use tokio::time::{Instant, sleep};
 
-/// What ran, in order.
+/// The tasks that ran, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -313,7 +313,8 @@ async fn a_task_re_driven_during_a_run_releases_its_dependants() {
     let (report, taken) = tokio::join!(graph, taken_back);
     assert_eq!(taken, 1);
     assert!(report.unwrap().is_success());
-    // That `a` is taken back is seen within a second; what follows does not wait until somebody looks.
+    // The replay of `a` is seen within a second; its followers do not wait until they are looked
+    // at.
     assert_eq!(log.take(), ["b at 12", "d at 60", "c at 61"]);
 }
 

@@ -1,5 +1,5 @@
-//! Random graphs, run again and again with other tasks that fail, by one process or two: what becomes
-//! of each task follows from what it needs, and none waits for anything else.
+//! Random graphs, run again and again with other tasks that fail, by one process or two: what
+//! becomes of each task follows from what it needs, and none waits for anything else.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -72,7 +72,7 @@ async fn run(
     succeeded.clone()
 }
 
-/// How long it takes until all have ended, if each begins with the end of the last one that it needs.
+/// The time until all have ended, if each begins with the end of the last one that it needs.
 fn seconds(plans: &[Plan], done: &BTreeSet<usize>, bad: &BTreeSet<usize>) -> u64 {
     let (mut ends, mut is_good) = (Vec::new(), Vec::new());
     for (at, plan) in plans.iter().enumerate() {
@@ -109,7 +109,7 @@ proptest! {
                     assert!(plans[at].needs.is_subset(&done), "{at} did not wait for its needs");
                     assert!(done.insert(at), "{at} succeeded twice");
                 }
-                // What another process has ended is seen within a second.
+                // Another process's ends are seen within a second.
                 let late = began.elapsed().as_secs() - seconds;
                 assert!(late <= if are_two { plans.len() as u64 } else { 0 }, "{late} s late");
                 for (at, plan) in plans.iter().enumerate() {

@@ -116,7 +116,7 @@ async fn an_incomplete_copy_is_not_a_job_and_the_next_copy_completes_it() {
     fill(&here).await;
     let before = seen(&here).await;
     let job = Job::get(&here, JOB).await.unwrap();
-    // What a copy that was killed has done.
+    // The items that a killed copy has done.
     there.import(before.0[..7].to_vec(), before.0[0].due.unwrap_or(here.now())).await.unwrap();
     assert_eq!(Job::find(&there, JOB).await, Ok(None));
     assert_eq!(job.copy(&here, &there).await, Ok(copied(13, 7)));

@@ -82,12 +82,12 @@ async fn a_dropped_job_releases_its_items_immediately() {
     assert!(with_items > 20, "{with_items}");
 }
 
-/// What became of each item: which worker began it, and which one ended it.
+/// The history of each item: the worker that began it, and the one that ended it.
 #[derive(Default)]
 struct Log {
     begun: BTreeMap<u32, Vec<&'static str>>,
     ended: BTreeMap<u32, Vec<&'static str>>,
-    /// When the first worker's handler of the long item was dropped.
+    /// The time at which the first worker's handler of the long item was dropped.
     dropped: Option<Instant>,
 }
 

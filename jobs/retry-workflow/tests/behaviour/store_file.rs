@@ -233,7 +233,7 @@ async fn a_check_finds_summaries_that_differ_from_the_items() {
     let groups: Vec<_> = groups.map(|one| (&*one.job, one.counted, one.found)).collect();
     assert_eq!(groups, [("letters-1", 9, 2)]);
     assert!(found.iter().any(|one| matches!(one.summary, Some(Summary::Minute(_)))));
-    // The roll-up follows the groups, whoever writes them.
+    // The roll-up follows the groups, independent of the writer.
     let is_over_all = |one: &&Disagreement| matches!(one.summary, Some(Summary::AllJobs { .. }));
     assert_eq!(found.iter().find(is_over_all), None);
     let wrong = "UPDATE groups SET count = 2 WHERE class = 'timeout';

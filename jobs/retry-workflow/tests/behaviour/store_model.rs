@@ -33,7 +33,7 @@ pub(crate) enum Operation {
         max: usize,
         starts: usize,
         lease: u64,
-        /// Whether the time of the claim is odd in microseconds.
+        /// `true` if the time of the claim is odd in microseconds.
         odd: bool,
     },
     ClaimSuspect {
@@ -196,19 +196,19 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it is a suspect, now or once its lease has ended.
+    /// Returns `true` if it is a suspect, now or once its lease has ended.
     fn is_suspect(&self) -> bool {
         let leased = u32::from(self.seen.state == ItemState::Leased);
         self.lost + self.dropped + leased >= SUSPECT_AFTER
     }
 
-    /// Whether it comes before what is new.
+    /// Returns `true` if it comes before new items.
     fn has_begun(&self) -> bool {
         self.seen.attempt > 0 || self.is_deferred
     }
 }
 
-/// What is counted in the minute in which it happens.
+/// The counts by the minute of the event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     Tried(AttemptOutcome),
@@ -626,7 +626,7 @@ impl<S: Store> Stage<S> {
         let lease = Duration::from_secs(lease);
         let expected = model.claim(job, worker, now, selection, now + lease);
         let leases = store.claim(job, worker, now, selection, lease).await.unwrap();
-        // How a store numbers its items and tokens does not matter.
+        // The numbers of items and tokens may differ between stores.
         let without_key = |lease: &Lease| {
             let mut lease = lease.clone();
             lease.key = LeaseKey { item: 0, token: 0 };

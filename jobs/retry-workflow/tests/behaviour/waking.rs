@@ -55,7 +55,7 @@ impl Store for Silent {
     forward!(silent => silent.0);
 }
 
-/// Returns one item, and then waits for ever.
+/// Returns one item, and then waits forever.
 struct Endless(Option<String>);
 
 impl futures_core::Stream for Endless {

@@ -1,7 +1,7 @@
 //! A bucket of which a fleet has lent a share to this process: how much, for how long, and what
 //! remains after that.
 //!
-//! Whether the share has expired is checked when a retry is paid for, never when a call succeeds.
+//! The expiry of the share is checked when a retry is paid for, never when a call succeeds.
 
 use core::time::Duration;
 

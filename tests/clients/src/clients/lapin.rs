@@ -24,7 +24,7 @@ async fn channel(connection: &Connection) -> Channel {
     connection.create_channel().await.expect("a channel")
 }
 
-/// What a broker says that is going down or overloaded, which one in a test has no reason to.
+/// Replies of a broker that is going down or overloaded, which one in a test has no reason to send.
 fn said(kind: AMQPHardError, text: &str) -> Error {
     let said = AMQPError::new(AMQPErrorKind::Hard(kind), text.into());
     ErrorKind::ProtocolError(said).into()

@@ -1,4 +1,4 @@
-//! What the clients of Postgres share: statements, and what the server makes of them.
+//! Parts that the clients of Postgres share: statements, and the server's answers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls};
 use crate::report::Decision::{self, Conflict, Permanent, Transient, Undecided};
 use crate::servers::postgres::Postgres;
 
-/// What fails, and how. The names are such as mislead who reads only words.
+/// Failures of statements. The names mislead a reader of words alone.
 pub(super) const STATEMENTS: [(&str, Decision, &str); 30] = [
     ("text that is not a number", Permanent, "select 'connection refused'::int"),
     ("unique violation of a constraint rate_limit", Permanent, "insert into calls values (1)"),
@@ -86,7 +86,7 @@ pub(super) const STATEMENTS: [(&str, Decision, &str); 30] = [
     ),
 ];
 
-/// What fails while connecting: user, database.
+/// Failures of connections: user, database.
 pub(super) const CONNECTIONS: [(&str, Decision, &str, &str); 5] = [
     ("wrong password of user \"timeout\"", Permanent, "timeout:wrong", "postgres"),
     ("unknown database \"timeout\"", Permanent, "postgres", "timeout"),

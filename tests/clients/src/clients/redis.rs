@@ -13,7 +13,7 @@ use crate::suite::{Suite, error};
 
 judged!(RedisError);
 
-/// What no server says here when it is asked to.
+/// Replies that no server gives here on request.
 const REPLIES: [(&str, Decision, &str); 5] = [
     ("LOADING", Transient, "-LOADING Redis is loading the dataset in memory"),
     ("ASK", Transient, "-ASK 3999 127.0.0.1:6381"),
@@ -26,7 +26,7 @@ const REPLIES: [(&str, Decision, &str); 5] = [
     ),
 ];
 
-/// What a server refuses that is well.
+/// Requests that a healthy server refuses.
 const REFUSALS: [(&str, &[&str]); 10] = [
     ("WRONGTYPE", &["LPUSH", "timeout", "1"]),
     ("not a number", &["INCR", "timeout"]),
@@ -112,7 +112,8 @@ pub(super) async fn run(suite: &mut Suite) {
     for (failure, settings, command) in TROUBLES {
         let server = crate::servers::redis::start(settings).await.expect("as above");
         let url = format!("redis://127.0.0.1:{}", server.port);
-        // The one that may connect to a server of one client, once the one is gone that saw it start.
+        // The one that may connect to a server of one client, once the one is gone that saw it
+        // start.
         let began = Instant::now();
         let _held = loop {
             match connect(&url).await {

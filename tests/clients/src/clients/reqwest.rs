@@ -29,7 +29,7 @@ pub(super) const STATUSES: [(&str, Decision); 17] = [
     ("/501", Undecided),
 ];
 
-/// What goes wrong on the way, and how long the client waits.
+/// Failures on the way, and the client's time limits.
 pub(super) const TROUBLES: [(&str, &str, Decision, Duration); 6] = [
     ("reset in mid-body", "/reset", Transient, PATIENT),
     ("end in mid-body", "/cut", Transient, PATIENT),

@@ -38,7 +38,7 @@ async fn execute_sqlx(file: &Path, sql: &str) -> Result<(), sqlx::Error> {
 
 pub(super) async fn run(suite: &mut Suite) {
     let folder = tempfile::tempdir().expect("a folder");
-    // What is written to, and what somebody else is writing to.
+    // A database that is written to, and one that another connection is writing to.
     let (free, held) = (folder.path().join("free"), folder.path().join("held"));
     for file in [&free, &held] {
         let schema = "create table users (id int, name text); create table calls (rate_limit int \

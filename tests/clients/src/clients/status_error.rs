@@ -1,4 +1,4 @@
-//! What the library's own `check` makes of a response, here of reqwest's.
+//! The result of the library's own `check` for a response, here of reqwest's.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ fn get(trusted: &Http, timeout: Duration, url: &str) -> Result<String, Error> {
     Agent::new_with_config(config.build()).get(url).call()?.body_mut().read_to_string()
 }
 
-/// A blocking call, made where it holds up nobody.
+/// A blocking call, on a thread that it may block.
 fn error_of(trusted: &Http, timeout: Duration, url: &str) -> Error {
     tokio::task::block_in_place(|| error(get(trusted, timeout, url)))
 }

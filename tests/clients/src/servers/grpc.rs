@@ -23,12 +23,12 @@ impl Drop for Grpc {
     }
 }
 
-/// What is answered.
+/// The answer.
 #[derive(Clone, Copy)]
 pub enum Answer {
     /// A status of gRPC, its message, and its details in Base64.
     Status(u8, &'static str, &'static str),
-    /// What a proxy says.
+    /// The answer of a proxy.
     Proxy(u16, &'static str),
     /// Nothing, ever.
     Never,

@@ -27,7 +27,7 @@ impl Drop for Http {
     }
 }
 
-/// What is wrong with the certificate.
+/// The fault of the certificate.
 #[derive(Clone, Copy)]
 pub enum Tls {
     None,
@@ -89,7 +89,7 @@ impl Http {
 
 async fn plain(mut stream: TcpStream) {
     let path = requested(&mut stream).await;
-    // What follows is the client's own.
+    // The rest comes from the client itself.
     match path.split('/').nth(1).unwrap_or_default() {
         "hang" => std::future::pending().await,
         "hangup" => {}

@@ -17,7 +17,7 @@ impl Drop for Modbus {
     }
 }
 
-/// What it does with a request.
+/// The reaction to a request.
 #[derive(Clone, Copy)]
 pub enum Answer {
     /// Refuses it by an exception of this code.

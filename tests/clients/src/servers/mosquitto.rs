@@ -4,7 +4,7 @@ use retry_tests_support::ports::Port;
 
 use super::{Process, folder, program};
 
-/// Starts one that lets nobody in without a password; `None` if it is not installed.
+/// Starts one that requires a password; `None` if it is not installed.
 ///
 /// # Panics
 /// It cannot be started.

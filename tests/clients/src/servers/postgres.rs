@@ -12,7 +12,7 @@ pub struct Postgres {
     process: Process,
 }
 
-/// What the users of the tests are: everybody else is trusted.
+/// The roles of the tests' users: all others are trusted.
 const ACCESS: &str = "host all timeout 127.0.0.1/32 scram-sha-256
 host all refused 127.0.0.1/32 reject
 host all all 127.0.0.1/32 trust

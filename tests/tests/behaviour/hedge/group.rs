@@ -1,5 +1,5 @@
-//! An attempt and its hedges as a group: the outcome that counts, the losers, and the reports to the
-//! breaker. Each by function, block, retrier and layer.
+//! An attempt and its hedges as a group: the outcome that counts, the losers, and the reports to
+//! the breaker. Each by function, block, retrier and layer.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -133,7 +133,8 @@ type Way = fn(&Arc<World>) -> Called<'_>;
 const WAYS: [(&str, Way); 4] =
     [("function", by_function), ("block", by_block), ("retrier", by_retrier), ("layer", by_layer)];
 
-/// Makes a call in every way, each in a new world, and checks the world before the future is dropped.
+/// Makes a call in every way, each in a new world, and checks the world before the future is
+/// dropped.
 async fn every_way(world: impl Fn() -> Arc<World>, check: impl Fn(&str, &World, Outcome)) {
     for (way, call) in WAYS {
         let world = world();
@@ -287,8 +288,8 @@ async fn a_slow_loser_counts_before_the_success_of_the_winner() {
     }
 }
 
-/// Polls a call until it panics. Either the panic unwinds through the owner of the call and drops it,
-/// or the panic is caught around the poll and the call is dropped later.
+/// Polls a call until it panics. Either the panic unwinds through the owner of the call and drops
+/// it, or the panic is caught around the poll and the call is dropped later.
 async fn panicked(call: Called<'_>, unwinds: bool) {
     let mut call = Some(call);
     let panicked = poll_fn(|cx| {
@@ -455,7 +456,7 @@ async fn a_hedge_of_a_request_that_cannot_be_cloned_takes_nothing_from_the_share
     let retrier = Retrier::new(TWICE).opaque().quota(Arc::clone(&quota));
     let has_been_cloned = AtomicBool::new(false);
     let layer = RetryLayer::new(retrier)
-        // The first attempt takes the only clone, so there is none for a hedge.
+        // The first attempt takes the only clone, so a hedge has none.
         .clone_request(move |(): &()| (!has_been_cloned.swap(true, Relaxed)).then_some(()));
     let service = Arc::new(Service::of([(secs(1), Ok(1))]));
     let called = Arc::clone(&service);

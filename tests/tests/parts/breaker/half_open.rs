@@ -24,7 +24,7 @@ async fn recovering(config: BreakerConfig) -> CircuitBreaker {
     breaker
 }
 
-/// How many of `calls`, which all succeed and come within a second, are admitted.
+/// The number of `calls`, all successful and within a second, that are admitted.
 async fn admitted(breaker: &CircuitBreaker, calls: u32) -> u32 {
     let mut admitted = 0;
     for _ in 0..calls {
@@ -107,7 +107,8 @@ async fn a_dropped_call_does_not_lock_a_breaker_that_is_seldom_called() {
 async fn calls_that_are_all_dropped_are_admitted_one_for_each_stage_time() {
     let breaker = recovering(GRADUAL.stage_time(S)).await;
     let mut admitted = 0;
-    // A hundred calls a second, for ten seconds: one in a hundred, and the one that follows a silence.
+    // A hundred calls a second, for ten seconds: one in a hundred, and the one that follows a
+    // silence.
     for _ in 0..1_000 {
         admitted += u32::from(breaker.try_acquire().is_ok());
         advance(S / 100).await;

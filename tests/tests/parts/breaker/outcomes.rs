@@ -1,4 +1,4 @@
-//! What a breaker knows about its calls: the number of each outcome, and which failure opened it.
+//! A breaker's record of its calls: the number of each outcome, and the failure that opened it.
 
 use std::fmt;
 use std::io;

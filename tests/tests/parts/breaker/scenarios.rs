@@ -1,5 +1,5 @@
-//! What users of other breakers rely on, according to their test suites: resilience4j's windows and
-//! transitions, Polly's breaks, gobreaker's generations.
+//! Behaviour that users of other breakers rely on, according to their test suites: resilience4j's
+//! windows and transitions, Polly's breaks, gobreaker's generations.
 
 use std::time::Duration;
 

@@ -4,12 +4,12 @@
 use retry_runtime::{Class, classify};
 use serde_json::Value;
 
-/// Collected by somebody who had not looked at the vocabulary.
+/// Collected by a person who had not looked at the vocabulary.
 const UNSEEN: &str = include_str!("../../../clients/corpus/unseen.json");
 /// Written down by those who work on it.
 const WRITTEN: &str = include_str!("../../../clients/corpus/written.json");
 
-/// How many texts of a kind there are, and how many are judged wrong.
+/// The numbers of texts of a kind, and of those that are judged wrong.
 #[derive(Debug, Default)]
 struct Share {
     all: usize,
@@ -43,7 +43,7 @@ fn shares(corpus: &str, is_asked: impl Fn(usize) -> bool) -> (Share, Share, Vec<
 
 #[test]
 fn unseen_permanent_failures_are_seldom_retried() {
-    // Which ones they are is not shown: they are held back.
+    // Their names are not shown: they are held back.
     let (permanent, passing, _) = shares(UNSEEN, |index| index % 3 == 0);
     assert!(permanent.all >= 100 && passing.all >= 100);
     assert!(permanent.percent() <= 10, "of {permanent:?} are retried");

@@ -1,6 +1,6 @@
 //! The part of the grammar of `sh` that it takes to know how each place is quoted.
 //!
-//! Where `dash` and `bash` might disagree, the lexer gives up and refuses all placeholders from
+//! If `dash` and `bash` might disagree, the lexer gives up and refuses all placeholders from
 //! there on: a rejected file is a nuisance, but a wrong quote is a security hole.
 
 mod commands;

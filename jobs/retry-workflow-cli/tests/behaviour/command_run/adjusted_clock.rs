@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::support::{Place, Running, until};
 
-/// Where systems install it.
+/// The path at which systems install it.
 const FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
 
 /// The library to preload; `None`, with a message, if it is not installed.
@@ -53,13 +53,13 @@ fn command(place: &Place, library: &Path, arguments: &[&str]) -> Command {
         .env("LD_PRELOAD", library)
         .env("FAKETIME_TIMESTAMP_FILE", place.path("wall"))
         .env("FAKETIME_NO_CACHE", "1")
-        // Durations are measured with the monotonic clock, which nobody can set.
+        // Durations are measured with the monotonic clock, which cannot be set.
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         .env("DONT_FAKE_MONOTONIC", "1");
     command
 }
 
-/// How far the clock was changed between the two attempts of the item, in hours.
+/// The change of the clock between the two attempts of the item, in hours.
 fn hours_between(place: &Place) -> i64 {
     let log = place.read("log");
     let times: Vec<i64> = log.lines().map(|line| line.parse().unwrap()).collect();

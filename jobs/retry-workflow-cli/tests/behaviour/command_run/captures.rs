@@ -1,4 +1,4 @@
-//! What steps pass on to later ones: within a process, and when another process continues.
+//! Values that steps pass on to later ones: within a process, and when another process continues.
 
 use super::support::Place;
 

@@ -1,4 +1,4 @@
-//! Where items come from, and what runs before them.
+//! Sources of items, and the commands that run before them.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! What happens to items that fail: each action, each bound, the breaker, and the reports.
+//! Items that fail: each action, each bound, the breaker, and the reports.
 
 use super::support::{Place, Ran};
 

@@ -43,7 +43,7 @@ fn a_killed_job_resumes_its_unfinished_items() {
     let mut lost = 0;
     for id in once {
         let runs = ended.iter().filter(|other| *other == id).count();
-        // What had ended but was not recorded before the kill runs again as well.
+        // An attempt that had ended but was not recorded before the kill runs again as well.
         let most = if recorded.contains(&id) { 1 } else { 2 };
         assert!(runs <= most, "what is recorded is not run again: {id}, {ended:?}");
         let shown = place.object(&["dlq", "show", "job-1", id]);

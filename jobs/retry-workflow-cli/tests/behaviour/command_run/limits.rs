@@ -13,7 +13,7 @@ fn place(limits: &str) -> Place {
     .script("call.sh", "echo $1 $(date +%s%3N) >> starts; sleep 0.1; echo $1 $(date +%s%3N) >> ends; ! [ -f broken ]")
 }
 
-/// When a host was called, or all of them, in order.
+/// The times at which a host was called, or all of them, in order.
 fn times(place: &Place, file: &str, host: &str) -> Vec<i64> {
     let of = |line: &str| {
         let (named, at) = line.split_once(' ').unwrap();

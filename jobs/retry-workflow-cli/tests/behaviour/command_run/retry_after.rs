@@ -1,4 +1,4 @@
-//! How long a server asks to wait, as commands pass it on.
+//! Waits that a server asks for, as commands pass them on.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::support::Place;
 
-/// How long the first attempt of the only step waits, in seconds.
+/// The wait after the first attempt of the only step, in seconds.
 #[track_caller]
 fn waits(place: &Place) -> f64 {
     let items = place.objects(&["items", "show", "step 1"]);
@@ -88,8 +88,8 @@ fn a_script_that_does_not_name_the_file_has_none() {
     assert!((waits(&place) - 0.001).abs() < 1e-6);
 }
 
-/// A job of three items, of which the first is told to wait for 1.5 s and then succeeds. Returns the
-/// items in the order of their attempts, and the time between the first two.
+/// A job of three items, of which the first is told to wait for 1.5 s and then succeeds. Returns
+/// the items in the order of their attempts, and the time between the first two.
 fn three_items(breaker: &str) -> (Vec<String>, Duration) {
     let file = format!(
         "mode: mapreduce\nerror_policy: {{ circuit_breaker: {{ {breaker} }} }}\nmap:\n  input: items.json\n  \

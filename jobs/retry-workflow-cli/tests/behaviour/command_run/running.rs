@@ -177,7 +177,7 @@ fn a_worker_that_is_started_again_after_the_end_of_its_job_reports_that_end() {
     place.ends(0, &reports).says("night has ended: there is nothing to resume");
     assert_eq!(place.object(&reports)["status"]["status"], "finished");
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 9));
-    // A job of another file is none of its business.
+    // A job of another file is left alone.
     place.write("other.yml", &place.read("job.yml"));
     let other = [&["run", "other.yml"], &reports[2..]].concat();
     place.ends(2, &other).says("which belongs to another file");

@@ -1,4 +1,4 @@
-//! What follows a failed command; agents; time limits.
+//! Steps after a failed command; agents; time limits.
 
 use std::time::{Duration, Instant};
 

@@ -36,7 +36,7 @@ fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty, Receiver<()>) 
             let is_new = !has_items(&shown);
             shown.extend_from_slice(&bytes[..read]);
             if is_new && has_items(&shown) {
-                // Nobody is listening any more.
+                // The reader of the output is gone.
                 let _ = tell.send(());
             }
         }

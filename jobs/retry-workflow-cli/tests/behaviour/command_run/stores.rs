@@ -94,7 +94,7 @@ fn a_locked_store_is_waited_for_with_a_notice() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let ran = place.ends(1, &["run", "job.yml", "--busy-timeout", "1s"]);
     ran.says("is locked by another process");
-    // A reader waits for nobody.
+    // A reader does not wait for writers.
     place.ends(0, &["status", "--busy-timeout", "0s"]).says("job-1");
     let mut waiting = place.spawn(&["run", "job.yml"]);
     let told = waiting.line_with("waiting up to 1m (--busy-timeout) for the store ").unwrap();

@@ -90,7 +90,7 @@ impl Place {
             .args(arguments)
             .current_dir(self.folder.path())
             .env_remove("RETRY_WORKFLOW_STORE")
-            // What a killed process leaves behind is removed with the folder.
+            // The files of a killed process are removed with the folder.
             .env("TMPDIR", self.folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -26,7 +26,7 @@ pub(super) fn run(place: &Place, store: &str) {
     place.ends(1, &["run", "job.yml", "--deadline", "3s", "--store", store]);
 }
 
-/// What people see of a job, whichever store it is in.
+/// The view of a job that people get, in each kind of store.
 pub(super) fn seen(place: &Place, store: &str) -> Vec<String> {
     [
         &["status", "job-1"][..],

@@ -1,4 +1,4 @@
-//! What was begun comes before what is new, so that retries, dead letters and limits do not wait
+//! Items that were begun come before new ones, so that retries, dead letters and limits do not wait
 //! for the end of the queue.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What happens to items that fail: each action, the bounds, the breaker, the reports.
+//! Items that fail: each action, the bounds, the breaker, the reports.
 
 use std::collections::BTreeMap;
 use std::fmt;

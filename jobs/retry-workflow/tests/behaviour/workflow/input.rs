@@ -1,4 +1,4 @@
-//! Where items come from, and how a job recognises them on resume.
+//! Sources of items, and their recognition on resume.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::support::{Calls, Waits, refused};
 
-/// When attempts have started.
+/// The times at which attempts have started.
 #[derive(Clone, Default)]
 struct Starts(Arc<Mutex<Vec<Instant>>>);
 
@@ -148,7 +148,7 @@ async fn a_restart_costs_no_start_and_leaves_the_schedule_where_it_is() {
     run_for(&store, "1/h", &starts, hour).await;
     assert_eq!(starts.count(), 2, "an hour after the first");
 
-    // What a quick rate has reserved and not used is given back.
+    // A quick rate returns the starts that it has reserved and not used.
     let (store, starts) = (MemoryStore::new(), Starts::default());
     run_for(&store, "20/s", &starts, Duration::from_millis(120)).await;
     let record = RateRecord::find(&store, "job-1").await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! How items are processed: attempts, waits, histories, checkpoints.
+//! The processing of items: attempts, waits, histories, checkpoints.
 
 use std::collections::BTreeMap;
 use std::io;

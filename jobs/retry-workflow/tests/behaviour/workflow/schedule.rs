@@ -1,4 +1,4 @@
-//! When jobs begin, and what comes too late.
+//! The start of jobs, and starts that come too late.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn no_item_starts_before_its_time_and_the_wait_is_reported() {
     assert!(wait + Duration::from_secs(3) > HOUR, "{wait:?}");
 }
 
-/// What a job waits for, as its store tells everybody.
+/// The reasons why a job waits, as its store reports them.
 async fn told(store: &MemoryStore, job: &str) -> Vec<String> {
     let job = Job::get(store, job).await.unwrap();
     let counts = store.counts(&job.id).await.unwrap();
@@ -86,7 +86,7 @@ async fn items_not_started_in_time_are_skipped_and_started_ones_continue() {
     assert!(!Job::has_succeeded(&store, "night").await.unwrap(), "no other job may begin after it");
     let item = store.item("night-1", "9").await.unwrap().unwrap();
     assert_eq!((item.state, item.attempt, item.history.len()), (ItemState::Skipped, 1, 0));
-    // Whoever re-drives it wants it.
+    // A skipped item that is re-driven runs.
     let letters = DeadLetters::new(store.clone());
     let one = Filter::job("night-1").ids(["9"]).states([ItemState::Skipped]);
     assert_eq!(letters.retry(&[one], Redrive::new()).await.unwrap(), 1);

@@ -14,7 +14,7 @@ pub(super) fn odd(n: u32) -> Result<(), String> {
     if n.is_multiple_of(2) { Ok(()) } else { Err(format!("{n} is odd")) }
 }
 
-/// How many times each item was handled.
+/// The number of times that each item was handled.
 #[derive(Clone, Default)]
 pub(super) struct Calls(pub(super) Arc<Mutex<BTreeMap<u32, u32>>>);
 
@@ -32,7 +32,7 @@ impl Calls {
     }
 }
 
-/// What the workers of a job have waited for, without repetitions.
+/// The reasons for which the workers of a job have waited, without repetitions.
 #[derive(Clone, Default)]
 pub(super) struct Waits(Arc<Mutex<Vec<WaitReason>>>);
 

@@ -31,6 +31,10 @@
 //! All of them, through `Clone`. A layer cannot know whether it is harmless to send a request
 //! twice: [`RetryLayer::clone_request`] determines which requests are sent only once.
 //!
+//! A request that is not `Clone`, such as one with a streamed body, needs
+//! [`RetryLayer::clone_request`]. Without it, the service has no `Service` methods, and rustc reports
+//! E0599: "the method `call` exists … but its trait bounds were not satisfied".
+//!
 //! # Which responses are failures
 //! None, until the layer is configured: a "503 Service Unavailable" is an `Ok` to tower.
 //! [`RetryLayer::classify_response`] turns responses into failures, which the matchers then judge;

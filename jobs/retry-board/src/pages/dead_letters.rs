@@ -80,7 +80,7 @@ fn actions(context: &RequestContext, letters: &Letters) -> Markup {
 fn filter_form(filter: &FilterFields) -> Markup {
     let field = |name: &'static str, label: &str, hint: &str, value: Option<&str>| {
         html! {
-            div.field {
+            div.field.long[name == "text"] {
                 label for=(format!("filter-{name}")) { (label) }
                 input id=(format!("filter-{name}")) name=(name) value=(value.unwrap_or_default()) placeholder=(hint) autocomplete="off";
             }
@@ -93,7 +93,6 @@ fn filter_form(filter: &FilterFields) -> Markup {
             (field("signature", "Signature", "id or text", filter.signature.as_deref()))
             (field("since", "Since", "2h ago", filter.since.as_deref()))
             (field("until", "Until", "2026-11-21", filter.until.as_deref()))
-            (field("text", "Text", "in the message, or item.id = 7", filter.text.as_deref()))
             div.field {
                 label for="filter-state" { "State" }
                 select #filter-state name="state" {
@@ -103,6 +102,7 @@ fn filter_form(filter: &FilterFields) -> Markup {
                     }
                 }
             }
+            (field("text", "Text", "in the message, or item.id = 7", filter.text.as_deref()))
             div.field.buttons {
                 button { "Filter" }
                 @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }

@@ -148,7 +148,7 @@ fn breaker_row(breaker: &BreakerLine) -> Markup {
             td.number data-label="Consecutive" { (number(breaker.consecutive_failures.map(u64::from))) }
             td.number data-label="Failures" { (number(breaker.failures)) }
             td.number data-label="Rejected" { (number(breaker.rejected)) }
-            td.wide.message data-label="Opened by" { (breaker.opened_by.as_deref().map(line).unwrap_or_default()) }
+            td.wide.message data-label="Opened by" { (breaker.opened_by.as_deref().map_or("–".into(), line)) }
         }
     }
 }
@@ -223,7 +223,7 @@ fn overrides(
                         label for="override-key" { "Key" }
                         select #override-key name="key" { @for one in KEYS.iter() { option value=(one) selected[*one == key] { (one) } } }
                     }
-                    div.field {
+                    div.field.long {
                         label for="override-value" { "Value" }
                         input #override-value name="value" value=(written(|form| &form.value)) placeholder="2, 500ms, linear(increment = 2s)" autocomplete="off" required
                             aria-invalid=[refused.map(|_| "true")] aria-describedby=[refused.map(|_| "override-error")];

@@ -318,11 +318,25 @@ impl Page {
         found.map(|text| text.as_str().expect("a text").to_owned()).collect()
     }
 
-    /// Asserts that the page does not scroll sideways.
+    /// The fields that are too narrow for the example in them.
+    pub(crate) fn clipped_placeholders(&mut self) -> Value {
+        self.eval(
+            "[...document.querySelectorAll('input[placeholder]')].filter(field => {
+                const value = field.value;
+                field.value = field.placeholder;
+                const isClipped = field.scrollWidth > field.clientWidth;
+                field.value = value;
+                return isClipped;
+            }).map(field => field.placeholder)",
+        )
+    }
+
+    /// Asserts that the page does not scroll sideways, and that its fields show their examples.
     #[track_caller]
     pub(crate) fn assert_fits(&mut self, name: &str) {
         let wide = self.too_wide();
         assert!(wide.is_empty(), "{name} is too wide\n{}", wide.join("\n"));
+        assert_eq!(self.clipped_placeholders(), json!([]), "{name} has fields that are too narrow");
     }
 
     /// Takes a screenshot of the whole page, and keeps it under this name; also in the

@@ -1,6 +1,7 @@
 //! Draws the pictures of the guide: `cargo run -p retry-examples --example pictures`. Each is an
 //! SVG for light and dark pages, accompanied by the same picture as a URI, with which rustdoc shows
-//! it. A test of the examples fails if a picture is out of date.
+//! it. A page may be dark in a light system, so each picture brings its own ground. A test of the
+//! examples fails if a picture is out of date.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,32 +53,32 @@ fn breaker() -> Picture {
     Picture {
         file: "retry-runtime/src/guide/pictures/breaker.svg",
         title: "The states of a circuit breaker: closed, open, half-open",
-        size: (720, 300),
+        size: (460, 290),
         nodes: vec![
-            node((130, 70), (180, 64), "good", &["closed", "calls go through"]),
-            node((590, 70), (180, 64), "bad", &["open", "calls are rejected at once"]),
-            node((360, 240), (180, 64), "wait", &["half-open", "a few probes go through"]),
+            node((86, 80), (150, 64), "good", &["closed", "calls go through"]),
+            node((374, 80), (150, 64), "bad", &["open", "calls are rejected"]),
+            node((230, 240), (150, 64), "wait", &["half-open", "a few probes"]),
         ],
         arrows: vec![
             arrow(
-                &[(220, 60), (498, 60)],
-                (360, 30),
+                &[(161, 70), (297, 70)],
+                (230, 26),
                 "middle",
-                &["failures in a row, or their rate"],
+                &["failures in a row,", "or their rate"],
             ),
             arrow(
-                &[(590, 104), (590, 240), (452, 240)],
-                (600, 200),
-                "start",
+                &[(374, 112), (374, 240), (307, 240)],
+                (366, 170),
+                "end",
                 &["the open time", "has passed"],
             ),
             arrow(
-                &[(268, 240), (130, 240), (130, 104)],
-                (120, 200),
-                "end",
+                &[(155, 240), (86, 240), (86, 114)],
+                (94, 170),
+                "start",
                 &["enough probes", "succeed"],
             ),
-            arrow(&[(400, 206), (400, 130), (498, 82)], (408, 150), "start", &["a probe fails"]),
+            arrow(&[(230, 208), (230, 130), (297, 94)], (222, 128), "end", &["a probe fails"]),
         ],
     }
 }
@@ -86,50 +87,50 @@ fn decisions() -> Picture {
     const QUESTIONS: [(&str, &str); 8] = [
         ("Is the failure retryable?", "not_retryable"),
         ("Are there attempts left?", "attempts"),
-        ("Is the wait of the server short enough?", "retry_after"),
-        ("Does the next wait fit into the budget?", "budget"),
-        ("Does it end before the deadline?", "deadline, max_elapsed"),
-        ("Has the quota tokens?", "quota"),
-        ("Does the breaker admit calls?", "circuit_open"),
+        ("Does the server's wait fit?", "retry_after"),
+        ("Does the budget cover it?", "budget"),
+        ("Does it end in time?", "deadline, max_elapsed"),
+        ("Does the quota have tokens?", "quota"),
+        ("Does the breaker admit it?", "circuit_open"),
         ("", ""),
     ];
     const ROWS: [&[(i32, i32)]; 7] = [
-        &[(360, 104), (470, 104)],
-        &[(360, 164), (470, 164)],
-        &[(360, 224), (470, 224)],
-        &[(360, 284), (470, 284)],
-        &[(360, 344), (470, 344)],
-        &[(360, 404), (470, 404)],
-        &[(360, 464), (470, 464)],
+        &[(270, 104), (304, 104)],
+        &[(270, 164), (304, 164)],
+        &[(270, 224), (304, 224)],
+        &[(270, 284), (304, 284)],
+        &[(270, 344), (304, 344)],
+        &[(270, 404), (304, 404)],
+        &[(270, 464), (304, 464)],
     ];
     const DOWN: [&[(i32, i32)]; 8] = [
-        &[(190, 62), (190, 84)],
-        &[(190, 124), (190, 144)],
-        &[(190, 184), (190, 204)],
-        &[(190, 244), (190, 264)],
-        &[(190, 304), (190, 324)],
-        &[(190, 364), (190, 384)],
-        &[(190, 424), (190, 444)],
-        &[(190, 484), (190, 504)],
+        &[(138, 62), (138, 84)],
+        &[(138, 124), (138, 144)],
+        &[(138, 184), (138, 204)],
+        &[(138, 244), (138, 264)],
+        &[(138, 304), (138, 324)],
+        &[(138, 364), (138, 384)],
+        &[(138, 424), (138, 444)],
+        &[(138, 484), (138, 504)],
     ];
-    let mut nodes = vec![node((190, 40), (330, 40), "bad", &["an attempt fails"])];
+    let mut nodes = vec![node((138, 40), (262, 40), "bad", &["an attempt fails"])];
     let mut arrows = Vec::new();
     for (row, (question, reason)) in QUESTIONS.iter().take(7).enumerate() {
         let y = 104 + 60 * i32::try_from(row).unwrap_or_default();
-        nodes.push(Node { at: (190, y), size: (330, 38), class: "plain", lines: lines(question) });
-        nodes.push(Node { at: (570, y), size: (190, 38), class: "wait", lines: lines(reason) });
-        arrows.push(arrow(ROWS[row], (412, y - 6), "middle", &["no"]));
+        nodes.push(Node { at: (138, y), size: (262, 38), class: "plain", lines: lines(question) });
+        nodes.push(Node { at: (395, y), size: (184, 38), class: "wait", lines: lines(reason) });
+        arrows.push(arrow(ROWS[row], (286, y - 6), "middle", &["no"]));
     }
     for (row, down) in DOWN.iter().enumerate() {
         let words: &[&str] = if row == 0 { &[] } else { &["yes"] };
-        arrows.push(arrow(down, (200, down[0].1 + 15), "start", words));
+        arrows.push(arrow(down, (148, down[0].1 + 15), "start", words));
     }
-    nodes.push(node((190, 524), (330, 40), "good", &["wait, then try again"]));
-    nodes.push(node((570, 40), (190, 40), "plain", &["the call ends, for"]));
+    nodes.push(node((138, 524), (262, 40), "good", &["wait, then try again"]));
+    nodes.push(node((395, 40), (184, 40), "plain", &["the call ends with"]));
     Picture {
         file: "retry-runtime/src/guide/pictures/decisions.svg",
         title: "The questions after a failed attempt, in their order",
-        size: (690, 560),
+        size: (494, 560),
         nodes,
         arrows,
     }
@@ -144,38 +145,49 @@ fn item() -> Picture {
     Picture {
         file: "jobs/retry-workflow/src/guide/pictures/item.svg",
         title: "The life of an item: pending, leased, succeeded, dead or skipped",
-        size: (760, 330),
+        size: (475, 380),
         nodes: vec![
-            node((110, 90), (170, 64), "wait", &["pending", "waits for its time"]),
-            node((380, 90), (170, 64), "plain", &["leased", "a worker has it"]),
-            node((650, 40), (170, 48), "good", &["succeeded"]),
-            node((650, 130), (170, 48), "bad", &["dead", "a dead letter"]),
-            node((650, 220), (170, 48), "plain", &["skipped"]),
+            node((95, 90), (140, 64), "wait", &["pending", "waits for its time"]),
+            node((345, 90), (150, 64), "plain", &["leased", "a worker has it"]),
+            node((70, 290), (110, 52), "plain", &["skipped"]),
+            node((245, 290), (120, 52), "bad", &["dead", "a dead letter"]),
+            node((405, 290), (120, 52), "good", &["succeeded"]),
         ],
         arrows: vec![
-            arrow(&[(195, 78), (293, 78)], (244, 68), "middle", &["claim"]),
+            arrow(&[(165, 78), (268, 78)], (217, 68), "middle", &["claim"]),
             arrow(
-                &[(380, 58), (380, 20), (110, 20), (110, 56)],
-                (245, 14),
+                &[(345, 58), (345, 34), (95, 34), (95, 56)],
+                (220, 24),
                 "middle",
                 &["failed: try again later"],
             ),
             arrow(
-                &[(380, 122), (380, 160), (130, 160), (130, 124)],
-                (255, 178),
+                &[(300, 122), (300, 160), (120, 160), (120, 124)],
+                (210, 178),
                 "middle",
-                &["the worker stopped, or died: again"],
+                &["the worker stopped or died"],
             ),
-            arrow(&[(465, 78), (563, 44)], (505, 46), "middle", &["done"]),
-            arrow(&[(465, 94), (563, 126)], (508, 130), "middle", &["given up"]),
-            arrow(&[(440, 122), (500, 220), (563, 220)], (470, 200), "end", &["left out"]),
-            arrow(&[(650, 154), (650, 194)], (660, 180), "start", &["purge"]),
+            arrow(&[(405, 122), (405, 262)], (397, 200), "end", &["done"]),
             arrow(
-                &[(650, 244), (650, 290), (90, 290), (90, 124)],
-                (370, 310),
+                &[(345, 122), (345, 240), (245, 240), (245, 262)],
+                (295, 234),
                 "middle",
-                &["re-drive, of what is dead or skipped: a new run, the history kept"],
+                &["given up"],
             ),
+            arrow(
+                &[(320, 122), (320, 212), (70, 212), (70, 262)],
+                (195, 206),
+                "middle",
+                &["left out"],
+            ),
+            arrow(&[(185, 290), (127, 290)], (155, 282), "middle", &["purge"]),
+            arrow(
+                &[(70, 316), (70, 346), (10, 346), (10, 90), (23, 90)],
+                (235, 368),
+                "middle",
+                &["re-drive: a new run, the history kept"],
+            ),
+            arrow(&[(245, 316), (245, 346), (10, 346), (10, 90), (23, 90)], (0, 0), "start", &[]),
         ],
     }
 }
@@ -192,12 +204,15 @@ fn svg(picture: &Picture) -> String {
          text {{ font: 14px system-ui, sans-serif; fill: #1f2328; text-anchor: middle }}\n\
          .name {{ font-weight: 600 }} .word {{ fill: #59636e; font-size: 13px }}\n\
          rect {{ stroke: #59636e; fill: #f6f8fa }} .good {{ fill: #dafbe1 }} .bad {{ fill: #ffebe9 }} .wait {{ fill: #fff8c5 }}\n\
+         .paper {{ stroke: none; fill: #ffffff }}\n\
          polyline {{ fill: none; stroke: #59636e; stroke-width: 1.5 }} marker path {{ fill: #59636e }}\n\
-         @media (prefers-color-scheme: dark) {{ text {{ fill: #f0f6fc }} .word {{ fill: #9198a1 }}\n\
+         @media (prefers-color-scheme: dark) {{ text {{ fill: #f0f6fc }} .word {{ fill: #a6aeb8 }}\n\
          rect {{ stroke: #9198a1; fill: #212830 }} .good {{ fill: #12361d }} .bad {{ fill: #4d1b1b }} .wait {{ fill: #3d2f00 }}\n\
+         .paper {{ stroke: none; fill: #0d1117 }}\n\
          polyline {{ stroke: #9198a1 }} marker path {{ fill: #9198a1 }} }}\n</style>\n\
          <defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
-         orient=\"auto\"><path d=\"M0 0 8 4 0 8z\"/></marker></defs>\n",
+         orient=\"auto\"><path d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
+         <rect class=\"paper\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\n",
         escape(picture.title)
     );
     for Arrow { through, words_at, anchor, words } in &picture.arrows {

@@ -3,6 +3,7 @@
 //! Cargo builds the examples of a package before it runs its tests, so they exist; only `--test
 //! run` alone would not build them.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -307,6 +308,50 @@ fn job() {
             "200 succeeded, of 200",
         ],
     );
+}
+
+/// The contrast of two colours such as `#1f2328`, as WCAG 2 defines it.
+fn contrast(one: &str, other: &str) -> f64 {
+    let luminance = |colour: &str| -> f64 {
+        let channel = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    };
+    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn texts_of_the_pictures_are_readable_on_light_and_dark_pages() {
+    assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 0.01);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let svg = root.join("retry-runtime/src/guide/pictures/decisions.svg");
+    let svg = std::fs::read_to_string(svg).unwrap();
+    let (_, style) = svg.split_once("<style>").unwrap();
+    let (style, _) = style.split_once("</style>").unwrap();
+    let (light, dark) = style.split_once("@media").unwrap();
+    for scheme in [light, dark] {
+        // The selector before the last brace, and the colour after it.
+        let fills: BTreeMap<_, _> = scheme
+            .split('}')
+            .filter_map(|rule| {
+                let (selector, rule) = rule.rsplit_once('{')?;
+                let colour = rule.split_once("fill: #")?.1;
+                Some((
+                    selector.split(['{', '\n']).next_back()?.trim(),
+                    format!("#{}", &colour[..6]),
+                ))
+            })
+            .collect();
+        for text in ["text", ".word"] {
+            for ground in [".paper", "rect", ".good", ".bad", ".wait"] {
+                let contrast = contrast(&fills[text], &fills[ground]);
+                assert!(contrast >= 4.5, "{text} on {ground}: {contrast:.2} in {scheme}");
+            }
+        }
+    }
 }
 
 #[test]

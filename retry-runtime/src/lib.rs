@@ -1,27 +1,33 @@
-//! Retries that are checked at compile time.
+//! Retries for functions, with policies that are checked at compile time.
 //!
-//! ```
+//! ```no_run
+//! use std::io;
+//!
 //! use retry_runtime::retry;
-//! # use std::io::Error as ApiError;
-//! # async fn get(id: u64) -> Result<u64, ApiError> { Ok(id) }
+//! use tokio::net::TcpStream;
 //!
-//! #[retry(attempts = 5, jitter, budget = "5m", retry_on = [network, timeout])]
-//! async fn fetch(id: u64) -> Result<u64, ApiError> {
-//!     get(id).await
+//! /// At most 5 calls, 1 s, 2 s, 4 s and 8 s apart, each wait spread by ±30 %.
+//! #[retry(attempts = 5, jitter, retry_on = [network, timeout])]
+//! async fn connect(address: &str) -> io::Result<TcpStream> {
+//!     TcpStream::connect(address).await
 //! }
+//! # #[tokio::main]
+//! # async fn main() -> io::Result<()> { connect("127.0.0.1:1").await.map(|_| ()) }
 //! ```
 //!
-//! A policy that cannot work does not compile. A bare `#[retry]` makes 3 attempts after any
-//! failure, without jitter.
+//! A policy that cannot work does not compile, and the message states what to write instead. A
+//! bare `#[retry]` makes 3 attempts after any failure, without jitter: choose `retry_on` and
+//! `jitter` for a service.
 //!
 //! ```toml
 //! [dependencies]
 //! retry-runtime = "0.1"
-//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] } # for async functions
+//! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] } # for async functions
 //! ```
 //!
-//! The [`guide`] has a page for each task. The repository has [examples], [a whole service],
-//! [tables for migrating] from other libraries, and the [changelog].
+//! The [`guide`] has a page for each task; [`guide::policies`] comes first. The repository has
+//! [examples], [a whole service], [tables for migrating] from other libraries, and the
+//! [changelog].
 //!
 //! # Where to begin
 //!
@@ -31,7 +37,7 @@
 //! | retry a closure, or with a policy that is known at runtime | [`Retrier`] |
 //! | share a policy between functions | [`policy!`], [`Policy`] |
 //! | choose which failures to retry | `retry_on`: [`matchers`], or [`Classify`] for your own error |
-//! | know how a call ended | return [`RetryError`] |
+//! | report how a call ended | return [`RetryError`] |
 //! | stop calling a dependency that does not respond | [`CircuitBreaker`]; [`Breakers`] for one per host |
 //! | bound the load that retries add | [`RetryQuota`] |
 //! | see what is retried | [`on_event`], the features `tracing` and `metrics`; `sites` and `report`, with the feature `sites` |
@@ -40,38 +46,42 @@
 //!
 //! # Features
 //!
-//! | feature | default | what it gives |
-//! | --- | --- | --- |
-//! | `macros` | yes | the attribute and `policy!` |
-//! | `tracing` | yes | events through the `tracing` facade |
-//! | `sites` | | `sites` and `report`: every annotated function of the program, with the outcomes of its calls; enabled by `overrides` and `testing` |
-//! | `pattern` | | `pattern("…")`: regular expressions over an error's text |
-//! | `metrics` | | counters, a histogram and gauges through the `metrics` facade, for Prometheus with `metrics-exporter-prometheus` |
-//! | `serde` | | policies, breakers and quotas from files |
-//! | `overrides` | | `Overrides`: policies changed by name while the program runs |
-//! | `reqwest`, `hyper`, `hyper-util`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | | knows the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
-//! | `reqwest-0_12` | | the same of reqwest 0.12, by the errors of hyper in it; enables `hyper` and `http` |
-//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`, `http::check_body`; enabled by `reqwest` and `tungstenite` |
-//! | `tower` | | `tower::RetryLayer`, for tower services |
-//! | `reqwest-middleware-0_5` | | `reqwest_middleware::RetryMiddleware`, for clients of reqwest-middleware 0.5; enables `reqwest` and `tower` |
-//! | `any-runtime` | | waits and time limits on executors other than tokio's |
-//! | `testing` | | `testing`: a kit for tests of code that retries |
+//! | feature | what it gives |
+//! | --- | --- |
+//! | `macros` (default) | the attribute and `policy!` |
+//! | `tracing` (default) | events through the `tracing` facade |
+//! | `sites` | `sites` and `report`: every annotated function of the program, with the outcomes of its calls; enabled by `overrides` and `testing` |
+//! | `pattern` | `pattern("…")`: regular expressions over an error's text |
+//! | `metrics` | counters, a histogram and gauges through the `metrics` facade, for Prometheus with `metrics-exporter-prometheus` |
+//! | `serde` | policies, breakers and quotas from files |
+//! | `overrides` | `Overrides`: policies changed by name while the program runs |
+//! | `reqwest`, `hyper`, `hyper-util`, `tonic`, `tokio-postgres`, `sqlx-0_8`, `sqlx-0_9`, `redis`, `lettre`, `tungstenite` | recognises the errors of these crates by type; `sqlx-0_9` needs Rust 1.94, as sqlx 0.9 does, and the others 1.85 |
+//! | `reqwest-0_12` | the same for reqwest 0.12, by the errors of hyper inside its own; enables `hyper` and `http` |
+//! | `http` | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`, `http::check_body`; enabled by `reqwest` and `tungstenite` |
+//! | `tower` | `tower::RetryLayer`, for tower services |
+//! | `reqwest-middleware-0_5` | `reqwest_middleware::RetryMiddleware`, for clients of reqwest-middleware 0.5; enables `reqwest` and `tower` |
+//! | `any-runtime` | waits and time limits on executors other than tokio's |
+//! | `testing` | `testing`: a kit for tests of code that retries |
 //!
 //! # Runtime
 //!
-//! Waits and timeouts use tokio's timer: an async function with a policy needs a tokio
-//! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does. With the
-//! feature `any-runtime`, another timer is used where there is none: on smol, on the executor of
-//! `futures`, or on one of your own. Inside tokio nothing changes.
+//! Waits and timeouts use tokio's timer. Outside of a tokio runtime with time enabled, an async
+//! function panics at its first wait, as `tokio::time::sleep` does. With the feature
+//! `any-runtime`, it uses another timer there: on smol, on the executor of `futures`, or on your
+//! own. Inside tokio nothing changes.
 //!
 //! # In a browser
 //!
 //! On `wasm32-unknown-unknown`, waits and time limits use the page's timer and clock, and jitter
 //! its randomness; no feature is needed. A page cannot be stopped, so functions that are not async
-//! are refused by the compiler, and [`Retrier`] has no blocking calls. The linker gathers nothing
-//! there: [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
-//! name; `#[classifies]` is refused ([`classify::register`] does the same); an error with
-//! `#[derive(Classify)]` is known where it is returned, but not inside another error.
+//! are rejected by the compiler, and [`Retrier`] has no blocking calls. The linker collects nothing
+//! there:
+//!
+//! - [`sites`] and [`report`] list no functions, so overrides and a test's `fail` find none by
+//!   name.
+//! - `#[classifies]` is rejected; [`classify::register`] does the same.
+//! - An error with `#[derive(Classify)]` is classified where it is returned, but not inside another
+//!   error.
 //!
 // The manifest has the address of the repository, and no crate is released without one. Pages that
 // are built here lead to the files beside them.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 use super::root;
 
@@ -20,8 +20,9 @@ pub(super) struct Page {
     /// Code in a page, in a line or in a block.
     pub(super) codes: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
-    /// The line and the number of columns of each table.
-    tables: Vec<(usize, usize)>,
+    /// The line of each table, its number of columns, and how many of them contain words: figures
+    /// are aligned to the right.
+    tables: Vec<(usize, usize, usize)>,
 }
 
 impl Page {
@@ -38,7 +39,8 @@ impl Page {
                 Event::End(TagEnd::CodeBlock) => in_code = false,
                 Event::Start(Tag::Table(columns)) => {
                     in_table = true;
-                    page.tables.push((line, columns.len()));
+                    let figures = columns.iter().filter(|one| **one == Alignment::Right);
+                    page.tables.push((line, columns.len(), columns.len() - figures.count()));
                     for (below, row) in text[range].lines().enumerate() {
                         let cells = cells(row);
                         if cells != columns.len() {
@@ -145,11 +147,72 @@ fn tables_are_tables() {
     assert_none(&mistakes);
 }
 
-/// Readers do not read more than that: the guide has the rest.
+/// The guide has the rest.
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
-    assert!(readme.lines().count() <= 220, "{} lines", readme.lines().count());
+    let words = readme.split_whitespace().count();
+    assert!(words <= 1_100, "{words} words");
+}
+
+/// A reader can try the library before following a link.
+#[test]
+fn no_link_of_the_readme_comes_before_the_first_command() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let command = readme.lines().position(|line| line.starts_with("cargo run"));
+    let command = command.expect("a command") + 1;
+    let before = Page::read(&readme).links.into_iter().filter(|(line, _)| *line < command);
+    assert_none(
+        &before.map(|(line, link)| format!("README.md:{line}: {link}")).collect::<Vec<_>>(),
+    );
+}
+
+/// The messages that the README shows below a mistaken policy, each in one line.
+#[test]
+fn messages_in_the_readme_are_those_of_the_compiler() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let (_, block) = readme.split_once("```text\nerror: ").expect("messages");
+    let (block, _) = block.split_once("\n```").expect("their end");
+    let messages = block.replace("\n       ", " ");
+    let messages: Vec<_> = messages.split("\nerror: ").collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    let folder = root().join("tests/ui/fail");
+    let expected: String = fs::read_dir(folder)
+        .expect("the expected messages")
+        .map(|file| file.expect("a file").path())
+        .filter(|file| file.extension().is_some_and(|extension| extension == "stderr"))
+        .map(|file| fs::read_to_string(file).expect("messages"))
+        .collect();
+    let unknown: Vec<_> =
+        messages.iter().filter(|one| !expected.contains(&format!("error: {one}\n"))).collect();
+    assert!(unknown.is_empty(), "the compiler does not write {unknown:#?}");
+}
+
+/// GitHub and rustdoc show about that many characters of a line of code on a screen 1,280 pixels
+/// wide. Output of programs may be wider outside of the README.
+#[test]
+fn code_of_pages_fits_on_a_screen() {
+    let mut mistakes = Vec::new();
+    for (path, _) in pages().iter().filter(|(path, _)| is_read_first(path)) {
+        let text = fs::read_to_string(root().join(path)).expect("a page");
+        let mut block = None;
+        for (line, words) in (1..).zip(text.lines()) {
+            if let Some(kind) = words.strip_prefix("```") {
+                block = if block.is_some() { None } else { Some(kind) };
+            } else if block.is_some_and(|kind| kind != "text" || path.as_os_str() == "README.md") {
+                let length = words.chars().count();
+                if length > 96 && !words.starts_with("# ") {
+                    mistakes.push(format!("{}:{line}: {length} characters", path.display()));
+                }
+            }
+        }
+    }
+    assert_none(&mistakes);
+}
+
+/// The README, and the pages of the library's guide.
+fn is_read_first(page: &Path) -> bool {
+    page.as_os_str() == "README.md" || page.starts_with("retry-runtime/src/guide")
 }
 
 #[test]
@@ -162,21 +225,27 @@ fn the_first_example_of_the_readme_is_the_one_of_the_quickstart() {
     assert_eq!(shown, code);
 }
 
-/// A phone shows three columns whole.
+/// A phone shows three columns of words whole, and two narrow ones of figures beside them.
 #[test]
-fn tables_of_the_readme_fit_on_a_phone() {
-    let tables = &pages()[Path::new("README.md")].tables;
-    let wide = tables.iter().filter(|(_, columns)| *columns > 3);
-    let wide = wide.map(|(line, columns)| format!("README.md:{line}: {columns} columns"));
-    assert_none(&wide.collect::<Vec<_>>());
+fn tables_of_pages_fit_on_a_phone() {
+    let mut mistakes = Vec::new();
+    for (path, page) in pages().iter().filter(|(path, _)| is_read_first(path)) {
+        for (line, columns, words) in &page.tables {
+            if *words > 3 || *columns > 5 {
+                mistakes.push(format!("{}:{line}: {columns} columns", path.display()));
+            }
+        }
+    }
+    assert_none(&mistakes);
 }
 
 #[test]
 fn measured_tables_fit_on_a_screen() {
     let page = &pages()[Path::new("docs/BENCHMARKS.md")];
     assert!(!page.tables.is_empty());
-    let wide = page.tables.iter().filter(|(_, columns)| *columns > MOST_COLUMNS);
-    let wide = wide.map(|(line, columns)| format!("docs/BENCHMARKS.md:{line}: {columns} columns"));
+    let wide = page.tables.iter().filter(|(_, columns, _)| *columns > MOST_COLUMNS);
+    let wide =
+        wide.map(|(line, columns, _)| format!("docs/BENCHMARKS.md:{line}: {columns} columns"));
     assert_none(&wide.collect::<Vec<_>>());
 }
 

@@ -239,6 +239,78 @@ fn tables_of_pages_fit_on_a_phone() {
     assert_none(&mistakes);
 }
 
+/// The rows of the first table below a heading whose first cell is `name`: each cell by the name of
+/// its row.
+fn figures(page: &str, heading: &str, name: &str) -> BTreeMap<String, Vec<String>> {
+    let (_, section) = page.split_once(&format!("{heading}\n")).expect(heading);
+    let rows = section.lines().skip_while(|line| !line.starts_with(&format!("| {name} |")));
+    let cells = |line: &str| {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
+    };
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let mut cells = cells(line);
+            (cells.remove(0), cells)
+        })
+        .collect()
+}
+
+#[test]
+fn figures_of_pages_are_those_of_the_benchmarks() {
+    let read = |page| fs::read_to_string(root().join(page)).expect("a page");
+    let benchmarks = read("docs/BENCHMARKS.md");
+    let costs = figures(&read("retry-runtime/src/guide/costs.md"), "# Costs", "`#[retry]`");
+    let success = "## What does a successful call cost?";
+    let failures = "## What does a call that fails five times cost?";
+    let heap = "## How much memory does a call take while it waits?";
+    let build = "## What does a clean build cost?";
+    let sources = [
+        ("a success", success, "`#[retry]`", 0),
+        ("five failures, waits of zero", failures, "`#[retry]`", 0),
+        ("five failures, four timers", failures, "`#[retry]`", 2),
+        ("heap of a call that waits", heap, "`#[retry]`", 0),
+        ("a clean build", build, "`retry-runtime`", 0),
+    ];
+    // The rows of figures, the one of headings and the one below it.
+    assert_eq!(costs.len(), sources.len() + 2, "{costs:?}");
+    for (row, heading, table, column) in sources {
+        let measured = figures(&benchmarks, heading, table);
+        let rows = ["measured", "÷ loop by hand", "÷ backon", "÷ tokio-retry2"];
+        let expected = rows.map(|name| measured[name][column].clone());
+        assert_eq!(costs[row], expected, "costs.md: {row}");
+    }
+    let readme = read("README.md");
+    let (success, heap) = (&costs["a success"], &costs["heap of a call that waits"]);
+    for figure in [format!("{}, {} of a loop", success[0], success[1]), heap[1].clone()] {
+        assert!(readme.contains(&figure), "README.md does not say {figure}");
+    }
+}
+
+#[test]
+fn figures_of_jobs_are_those_of_the_benchmarks() {
+    let read = |page| fs::read_to_string(root().join(page)).expect("a page");
+    let benchmarks = read("docs/BENCHMARKS.md");
+    let readme = read("jobs/retry-workflow/README.md");
+    let (_, table) = readme.split_once("| items per second | peak memory |\n").expect("a table");
+    let rows: Vec<_> =
+        table.lines().map(str::trim).skip(1).take_while(|line| line.starts_with('|')).collect();
+    let machines = read("jobs/retry-workflow/src/guide/machines.md");
+    let row = machines.lines().find(|line| line.starts_with("| items per second")).expect("a row");
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows.iter().chain([&row]) {
+        for figure in row.split([' ', ';', ')', '|']).map(|word| word.trim_matches(',')) {
+            let is_rate = figure.contains(',') && figure.starts_with(|one: char| one.is_numeric());
+            assert!(!is_rate || benchmarks.contains(figure), "{figure} of {row}");
+        }
+    }
+    for row in rows {
+        let mut cells = row.trim_end_matches('|').rsplit('|').map(str::trim);
+        let (memory, rate) = (cells.next().expect("memory"), cells.next().expect("a rate"));
+        let both = format!("| {rate} | {} |", memory.trim_end_matches(" each"));
+        assert!(benchmarks.contains(&both), "{both} of {row}");
+    }
+}
+
 #[test]
 fn measured_tables_fit_on_a_screen() {
     let page = &pages()[Path::new("docs/BENCHMARKS.md")];

@@ -1,8 +1,8 @@
 //! The kind of failure that an error is: its [`Class`], determined by its type, and by its text
 //! only where no type is known.
 //!
-//! Types of this program that say it themselves, with `#[derive(Classify)]`, are known wherever
-//! they stand, and so are those that a function with `#[classifies]` speaks for.
+//! Types of the program that state their class with `#[derive(Classify)]` are known anywhere in a
+//! chain of sources. The same applies to types that a function with `#[classifies]` classifies.
 //!
 //! A class describes a failure; it does not decide whether it is retried. The policy's `retry_on`
 //! and `abort_on` decide that.

@@ -1,4 +1,4 @@
-//! [`RetryLayer`]: what a [`Retrier`](crate::Retrier) does, for tower services.
+//! [`RetryLayer`]: a [`Retrier`](crate::Retrier) for tower services.
 //!
 //! A layer is created from a retrier with all its settings: policy, matchers, breaker, quota,
 //! listeners. Calls through the layer are calls of that retrier.
@@ -27,22 +27,22 @@
 //! # }
 //! ```
 //!
-//! # Which requests are repeated
-//! All of them, through `Clone`. A layer cannot know whether it is harmless to send a request
+//! # Repeated requests
+//! All requests, through `Clone`. A layer cannot know whether it is harmless to send a request
 //! twice: [`RetryLayer::clone_request`] determines which requests are sent only once.
 //!
 //! A request that is not `Clone`, such as one with a streamed body, needs
 //! [`RetryLayer::clone_request`]. Without it, the service has no `Service` methods, and rustc reports
 //! E0599: "the method `call` exists … but its trait bounds were not satisfied".
 //!
-//! # Which responses are failures
-//! None, until the layer is configured: a "503 Service Unavailable" is an `Ok` to tower.
+//! # Failed responses
+//! No response, until the layer is configured: a "503 Service Unavailable" is an `Ok` to tower.
 //! [`RetryLayer::classify_response`] turns responses into failures, which the matchers then judge;
 //! [`RetryLayer::retry_response`] picks responses to retry, as
 //! [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end, the caller gets
 //! the last response itself.
 //!
-//! # What it costs
+//! # Costs
 //! A call that succeeds at its first attempt clones the service once and the request once, and
 //! makes one allocation, for its future. The request is not cloned for the last attempt that the
 //! policy allows; the service is not cloned for further attempts. Before each further attempt, the

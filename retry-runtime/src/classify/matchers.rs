@@ -1,4 +1,4 @@
-//! Matchers as values: which failures a [`Retrier`](crate::Retrier) or a
+//! Matchers as values: the failures that a [`Retrier`](crate::Retrier) or a
 //! [`RetryConfig`](crate::RetryConfig) retries.
 //!
 //! The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).

@@ -1,4 +1,4 @@
-//! [`RetryMiddleware`]: what a [`Retrier`] does, for clients of reqwest-middleware 0.5.
+//! [`RetryMiddleware`]: a [`Retrier`] for clients of reqwest-middleware 0.5.
 //!
 //! ```
 //! use reqwest_middleware::ClientBuilder;
@@ -14,21 +14,23 @@
 //!     .build();
 //! ```
 //!
-//! # Which requests are repeated
-//! Those whose method is idempotent: `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE` and `TRACE`. A `POST`
-//! or `PATCH`, and a request whose body is a stream, is sent once. A middleware that is created from
-//! a [`RetryLayer`] repeats what that layer [clones](RetryLayer::clone_request).
+//! # Repeated requests
+//! Requests whose method is idempotent: `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE` and `TRACE`. A
+//! `POST` or `PATCH`, and a request whose body is a stream, is sent once. A middleware that is
+//! created from a [`RetryLayer`] repeats the requests that the layer
+//! [clones](RetryLayer::clone_request).
 //!
-//! # Which responses are failures
-//! Those with a status 4xx or 5xx, as a [`StatusError`], which the retrier's matchers judge: with
+//! # Failed responses
+//! Responses with a status 4xx or 5xx, as a [`StatusError`], which the matchers judge: with
 //! `retry_on([transient])`, a 503 is retried and a 404 is not. A retrier without `retry_on` retries
 //! both. `Retry-After` is the wait. At the end, the caller gets the last response itself.
 //!
-//! # What the caller gets
+//! # Errors
 //! The error of the last attempt, untouched. A call that a time limit or a breaker ended before an
 //! attempt failed has an `Error::Middleware` of an [`Interrupted`](crate::Interrupted), which
 //! [`Interrupted::find_in`](crate::Interrupted::find_in) returns.
 //!
+//! # Other middlewares
 //! Each attempt runs the middlewares that were added after this one, with a clone of the request's
 //! extensions as they were left by the attempt before. A hedge runs them at the same time.
 

@@ -17,7 +17,8 @@
 
 /// Creates a module for each page. The links of a page name files, and its last lines define them
 /// for readers of the repository. The definitions in `links.txt` come first, so rustdoc links to
-/// modules.
+/// modules. Rustdoc breaks code anywhere in a narrow table: on a phone, a first column of names
+/// would be a few letters wide.
 macro_rules! pages {
     ($($(#[$about:meta])* $page:ident: $file:literal;)*) => {$(
         $(#[$about])*
@@ -25,6 +26,8 @@ macro_rules! pages {
         #[doc = include_str!("guide/links.txt")]
         #[doc = concat!("[pictures/breaker.svg]: ", include_str!("guide/pictures/breaker.uri"))]
         #[doc = concat!("[pictures/decisions.svg]: ", include_str!("guide/pictures/decisions.uri"))]
+        ///
+        #[doc = "<style>.docblock td:first-child:has(code) { min-width: 9em }</style>"]
         ///
         #[doc = include_str!($file)]
         pub mod $page {}

@@ -75,6 +75,20 @@ struct Finding {
     meaning: Meaning,
 }
 
+impl Finding {
+    fn is_failure(&self) -> bool {
+        step();
+        matches!(self.meaning, Meaning::Failure { .. })
+    }
+}
+
+/// Counts a step of the work on a text in tests, which show that the steps grow linearly with the
+/// text.
+fn step() {
+    #[cfg(test)]
+    tests::STEPS.set(tests::STEPS.get() + 1);
+}
+
 #[derive(Debug)]
 enum Meaning {
     /// A failure that passes. An event, in the text's own words, overrules refusals before it.
@@ -85,28 +99,16 @@ enum Meaning {
     ClientError,
 }
 
-/// Returns the class that follows from the findings.
+/// Returns the class that follows from the findings, which are in the order of their first words.
 fn weigh(findings: &[Finding]) -> Option<Class> {
-    let refusals = || {
-        // "no such host" is a failure of the network, though it begins with "no such".
-        let is_part_of_failure = |refusal: &Finding| {
-            findings.iter().any(|other| {
-                matches!(other.meaning, Meaning::Failure { .. })
-                    && other.from <= refusal.from
-                    && refusal.to <= other.to
-            })
-        };
-        findings.iter().filter(move |finding| match finding.meaning {
-            Meaning::Failure { .. } => false,
-            Meaning::Refusal { .. } => !is_part_of_failure(finding),
-            Meaning::ClientError => true,
-        })
-    };
-    if refusals().any(|refusal| matches!(refusal.meaning, Meaning::Refusal { is_final: true })) {
+    let refusals = refusals(findings);
+    if refusals.iter().any(|refusal| matches!(refusal.meaning, Meaning::Refusal { is_final: true }))
+    {
         return Some(Class::empty());
     }
-    let last_refusal = refusals().map(|refusal| refusal.part).max();
-    let only_status = refusals().all(|refusal| matches!(refusal.meaning, Meaning::ClientError));
+    let last_refusal = refusals.iter().map(|refusal| refusal.part).max();
+    let only_status =
+        refusals.iter().all(|refusal| matches!(refusal.meaning, Meaning::ClientError));
 
     let class = findings.iter().fold(Class::empty(), |class, finding| match finding.meaning {
         Meaning::Failure { class: found, is_event } => {
@@ -123,6 +125,24 @@ fn weigh(findings: &[Finding]) -> Option<Class> {
         None if class.is_empty() => None,
         _ => Some(class.settled()),
     }
+}
+
+/// Returns the refusals that are not part of a failure: "no such host" is a failure of the network,
+/// though it begins with "no such". Looks at each finding once.
+fn refusals(findings: &[Finding]) -> Vec<&Finding> {
+    let mut refusals = Vec::new();
+    // The end of the longest failure so far.
+    let mut failed_to = 0;
+    for at_one_word in findings.chunk_by(|one, other| one.from == other.from) {
+        let failures = at_one_word.iter().filter(|finding| finding.is_failure());
+        failed_to = failures.map(|failure| failure.to).fold(failed_to, usize::max);
+        refusals.extend(at_one_word.iter().filter(|finding| match finding.meaning {
+            Meaning::Failure { .. } => false,
+            Meaning::Refusal { .. } => finding.to > failed_to,
+            Meaning::ClientError => true,
+        }));
+    }
+    refusals
 }
 
 impl Words<'_> {
@@ -207,6 +227,7 @@ impl Words<'_> {
 
     /// Returns the end of the word at `at` if it is `expected`, or of that kind.
     fn token_end(&self, expected: &str, at: usize) -> Option<usize> {
+        step();
         let word = self.list[at];
         let is_found = match expected {
             "#" => word.text.starts_with(|c: char| c.is_ascii_digit()),

@@ -100,7 +100,7 @@ impl Words<'_> {
     fn is_lock_file(&self, at: usize) -> bool {
         let before = self.text[..self.list[at].start].trim_end_matches([' ', ':', '\'', '"', '`']);
         self.list[at].is("file")
-            && before.rsplit_once('.').is_some_and(|(_, extension)| extension == "lock")
+            && before.strip_suffix("lock").is_some_and(|before| before.ends_with('.'))
             && self.list.get(at + 1).is_some_and(|next| next.is("exists"))
     }
 

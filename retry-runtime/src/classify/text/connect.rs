@@ -3,7 +3,7 @@
 //! One rule decides, and it is strict, because a false answer repeats an order. The text is one
 //! line, begins with the failure itself, and says nothing else.
 
-use super::{Finding, Meaning};
+use super::{Finding, Meaning, step};
 use crate::classify::Class;
 use crate::classify::text::words::{Quoted, Words};
 
@@ -31,18 +31,22 @@ const REPORTED: &[&str] = &["upstream", "rpc error", "bad gateway"];
 /// Returns whether the request was certainly not sent, by this text.
 pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
     let begin = words.after_exit_status();
-    let ranges: Vec<_> = (begin..words.list.len())
-        .filter_map(|at| {
-            let ends = CONNECTING.iter().filter_map(|phrase| words.phrase_end(phrase, at));
-            Some((at, ends.max()?))
+    let mut furthest = 0;
+    // For each word, the end of the phrases that begin there or before.
+    let reaches: Vec<_> = (0..words.list.len())
+        .map(|at| {
+            let phrases = CONNECTING.iter().filter(|_| at >= begin);
+            let ends = phrases.filter_map(|phrase| words.phrase_end(phrase, at));
+            furthest = ends.fold(furthest, usize::max);
+            furthest
         })
         .collect();
     let is_covered = |finding: &Finding| {
-        ranges.iter().any(|&(from, to)| from <= finding.from && finding.to <= to)
+        step();
+        finding.to <= reaches[finding.from]
     };
-    let begins =
-        |&(from, _): &(usize, usize)| from == begin && words.list[from].quoted == Quoted::No;
-    ranges.first().is_some_and(begins)
+    let begins = |&reach: &usize| reach > 0 && words.list[begin].quoted == Quoted::No;
+    reaches.get(begin).is_some_and(begins)
         && findings.iter().all(is_covered)
         && !words.text.trim().contains('\n')
         && !denies(words, findings)

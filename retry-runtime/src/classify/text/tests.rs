@@ -1,5 +1,7 @@
 //! Messages of libraries, servers and runtimes, with their classes.
 
+use core::cell::Cell;
+
 use super::phrases::{
     CALLER_REFUSALS, CONFLICT, FAULTS, FINAL_REFUSALS, GATEWAY_TIMEOUT, NETWORK, PHRASES, RATE,
     REFUSALS, SERVER, TIMEOUT, UNAVAILABLE,
@@ -8,6 +10,10 @@ use super::words::LONGEST_TEXT;
 use super::*;
 
 const NONE: Class = Class::empty();
+
+thread_local! {
+    pub(super) static STEPS: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Messages of libraries, servers and runtimes, with their classes.
 #[rustfmt::skip]
@@ -401,4 +407,58 @@ fn phrases_are_found_by_the_letter_that_they_begin_with() {
             word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '@');
         assert!(is_found, "{phrase}");
     }
+}
+
+#[test]
+fn work_grows_linearly_with_a_text() {
+    let steps = |text: &str| {
+        STEPS.set(0);
+        let _ = super::text(text);
+        STEPS.get()
+    };
+    for words in [
+        "connection refused, ",
+        "permission denied, ",
+        "no such host, ",
+        "timed out: ",
+        "HTTP status 404, ",
+        "-32",
+        "a-b+",
+        "timeout_",
+        "error_",
+        "TimeoutError",
+        "'file': File exists ",
+        "moved 1 ",
+    ] {
+        let text = words.repeat(LONGEST_TEXT / words.len());
+        let half = words.repeat(LONGEST_TEXT / words.len() / 2);
+        let (all, half) = (steps(&text), steps(&half));
+        assert!(half > 1_000 && all <= 2 * half + 1_000, "{words}: {half}, then {all}");
+    }
+}
+
+#[test]
+fn refusal_inside_of_a_failure_is_part_of_it() {
+    let mut seen = 0;
+    for (_, one) in CASES {
+        for (_, other) in CASES.iter().step_by(7) {
+            let findings = Words::split(&format!("{one}; {other}")).findings();
+            let is_part = |refusal: &Finding| {
+                let contains = |other: &Finding| {
+                    other.is_failure() && other.from <= refusal.from && refusal.to <= other.to
+                };
+                findings.iter().any(contains)
+            };
+            let expected = findings.iter().filter(|finding| match finding.meaning {
+                Meaning::Failure { .. } => false,
+                Meaning::Refusal { .. } => !is_part(finding),
+                Meaning::ClientError => true,
+            });
+            let places = |finding: &Finding| (finding.from, finding.to);
+            let found: Vec<_> = refusals(&findings).into_iter().map(places).collect();
+            assert_eq!(found, expected.map(places).collect::<Vec<_>>(), "{one}; {other}");
+            seen += found.len();
+        }
+    }
+    assert!(seen > 100, "{seen}");
 }

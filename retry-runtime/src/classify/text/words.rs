@@ -1,6 +1,8 @@
 //! Splits a text into words: identifiers are taken apart, addresses left out. Each word knows in
 //! which part of the text it stands (`a: b: c` has three), and whether it is quoted.
 
+use super::step;
+
 /// Longer than any error message; an HTML page names its status near the top.
 pub(super) const LONGEST_TEXT: usize = 16 * 1024;
 
@@ -53,9 +55,10 @@ impl<'a> Words<'a> {
 
         let mut list = Vec::new();
         let mut at = 0;
+        let mut no_scheme_before = 0;
         while let Some(skipped) = text[at..].find(is_word_char) {
             let start = at + skipped;
-            if let Some(end) = address_end(text, start) {
+            if let Some(end) = address_end(text, start, &mut no_scheme_before) {
                 at = end;
                 continue;
             }
@@ -71,6 +74,7 @@ impl<'a> Words<'a> {
 
     /// The text between this word and the one before it.
     pub(super) fn glue(&self, at: usize) -> &'a str {
+        step();
         let before = if at == 0 { 0 } else { self.list[at - 1].end };
         self.list.get(at).map_or("", |word| &self.text[before..word.start])
     }
@@ -92,11 +96,19 @@ pub(super) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The end of the address that begins at `start`; `None` if none begins there.
-fn address_end(text: &str, start: usize) -> Option<usize> {
+/// The end of the address that begins at `start`; `None` if none begins there. No scheme begins
+/// before `no_scheme_before`: the words of `a-b-c` are followed by the same character.
+fn address_end(text: &str, start: usize, no_scheme_before: &mut usize) -> Option<usize> {
     let rest = &text[start..];
-    let scheme = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-')));
-    let has_scheme = scheme.is_some_and(|end| rest[end..].starts_with("://"));
+    let has_scheme = start >= *no_scheme_before && {
+        let is_of_scheme = |c: char| {
+            step();
+            c.is_ascii_alphanumeric() || matches!(c, '+' | '-')
+        };
+        let scheme = rest.find(|c| !is_of_scheme(c)).unwrap_or(rest.len());
+        *no_scheme_before = start + scheme;
+        rest[scheme..].starts_with("://")
+    };
     let is_path = text[..start].strip_suffix('/').is_some_and(|before| {
         before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || "\"'`(<".contains(c))
     });

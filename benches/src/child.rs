@@ -29,6 +29,8 @@ pub enum Finding {
     FailureWithWaitsTime,
     /// Bytes on the heap per waiting call.
     WaitingBytes,
+    /// Bytes on the heap per key of a family of breakers; the contender is the number of keys.
+    KeyBytes,
 }
 
 impl Finding {

@@ -7,16 +7,18 @@
 //! ```
 //!
 //! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two
-//! (`jobs` takes ten if there is a Postgres server), and `compile` and `build`, which run cargo
-//! many times and take much longer. Figures from different machines or days are not comparable, but
-//! the ratios are, because the entries of a table are measured in alternation.
+//! (`jobs` takes ten if there is a Postgres server), `compile` and `build`, which run cargo many
+//! times and take much longer, and `growth`, which takes ten minutes and 10 GB of disk, or two with
+//! `--quick`, which leaves the largest size out. Figures from different machines or days are not
+//! comparable, but the ratios are, because the entries of a table are measured in alternation.
 
 use std::process::ExitCode;
 
 use retry_benches::report::Report;
 use retry_benches::{child, parts};
 
-const PARTS: [&str; 7] = ["calls", "breakers", "jobs", "board", "commands", "compile", "build"];
+const PARTS: [&str; 8] =
+    ["calls", "breakers", "jobs", "board", "commands", "compile", "build", "growth"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,7 +37,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(argument) => {
-            eprintln!("unknown argument `{argument}`: there are {PARTS:?} and `--runs <number>`");
+            eprintln!(
+                "unknown argument `{argument}`: there are {PARTS:?}, `--runs <number>` and `--quick`"
+            );
             ExitCode::FAILURE
         }
     }
@@ -46,17 +50,21 @@ struct Wanted<'a> {
     parts: Vec<&'a str>,
     /// The number of runs of cargo or a job for each figure.
     runs: usize,
+    /// `true` if the largest size of each growing thing is left out.
+    is_quick: bool,
 }
 
 impl<'a> Wanted<'a> {
     /// Parses the arguments: all parts if none is named. The error is the unknown argument.
     fn read(arguments: &[&'a str]) -> Result<Self, &'a str> {
-        let mut wanted = Self { parts: Vec::new(), runs: 5 };
+        let mut wanted = Self { parts: Vec::new(), runs: 5, is_quick: false };
         let mut arguments = arguments.iter().copied();
         while let Some(argument) = arguments.next() {
             if argument == "--runs" {
                 let runs = arguments.next().and_then(|runs| runs.parse().ok());
                 wanted.runs = runs.filter(|runs| *runs > 0).ok_or(argument)?;
+            } else if argument == "--quick" {
+                wanted.is_quick = true;
             } else if PARTS.contains(&argument) {
                 wanted.parts.push(argument);
             } else {
@@ -80,7 +88,8 @@ impl<'a> Wanted<'a> {
                 "board" => parts::board::run(&mut report),
                 "commands" => parts::commands::run(&mut report, self.runs),
                 "compile" => parts::compile::run(&mut report, self.runs),
-                _ => parts::build::run(&mut report, self.runs),
+                "build" => parts::build::run(&mut report, self.runs),
+                _ => parts::growth::run(&mut report, self.runs, self.is_quick),
             }
         }
         report

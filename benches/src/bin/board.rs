@@ -4,6 +4,9 @@
 //!
 //! The server is a separate process, so that its memory is that of the board alone.
 
+#[path = "../letters.rs"]
+mod letters;
+
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, iter};
@@ -11,24 +14,20 @@ use std::{env, iter};
 use retry_benches::child::make_calls;
 use retry_benches::names::ATTRIBUTE;
 use retry_board::Board;
-use retry_workflow::store::{AttemptOutcome, AttemptRecord, IntoStore};
-use retry_workflow::{
-    Failure, ItemRecord, ItemState, Job, MemoryStore, SqliteStore, Store, Timestamp,
-};
+use retry_workflow::store::IntoStore;
+use retry_workflow::{ItemRecord, Job, MemoryStore, SqliteStore, Store, Timestamp};
 use retry_workflow_postgres::PostgresStore;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-/// The schema on a Postgres server.
-const SCHEMA: &str = "retry_bench_board";
+use self::letters::{SCHEMA, letter, payload};
 
 /// The number of small jobs, and of their items.
 const SMALL_JOBS: u32 = 10_000;
 const SMALL: u32 = 5;
 /// The items of the job of a bad night.
 const LARGE: u32 = 1_000_000 - SMALL_JOBS * SMALL;
-const SIGNATURES: u32 = 200;
 /// The number of jobs with an item that is still waiting.
 const UNFINISHED: u32 = 100;
 const HOUR: Duration = Duration::from_hours(1);
@@ -98,7 +97,7 @@ async fn serve(store: Arc<dyn Store>) {
 /// Creates the jobs with their dead letters, beginning with the one of the bad night.
 async fn fill(store: Arc<dyn Store>) {
     let now = Timestamp::now();
-    let mut items = letters(now);
+    let mut items = all_letters(now);
     loop {
         let batch: Vec<ItemRecord> = items.by_ref().take(BATCH).collect();
         if batch.is_empty() {
@@ -126,7 +125,7 @@ fn name(small: u32) -> String {
 }
 
 /// A night of eight hours, then ten days of other jobs, the last of which have not ended.
-fn letters(now: Timestamp) -> impl Iterator<Item = ItemRecord> {
+fn all_letters(now: Timestamp) -> impl Iterator<Item = ItemRecord> {
     let night = now - 20 * HOUR;
     let of_night = (0..LARGE).map(move |n| letter("night-1", n, n, night + 8 * HOUR / LARGE * n));
     let began = now - 240 * HOUR;
@@ -142,37 +141,4 @@ fn letters(now: Timestamp) -> impl Iterator<Item = ItemRecord> {
 
 fn waiting(job: &str) -> ItemRecord {
     ItemRecord::new(job, "waits", payload(0))
-}
-
-fn payload(n: u32) -> String {
-    format!(r#"{{"order":{n},"text":"{}"}}"#, "x".repeat(170))
-}
-
-/// A dead letter after two attempts; `kind` selects the failure.
-fn letter(job: &str, n: u32, kind: u32, ended: Timestamp) -> ItemRecord {
-    let failure = failure(kind % SIGNATURES, n);
-    let mut item = ItemRecord::new(job, n.to_string(), payload(n));
-    (item.state, item.attempt, item.ended) = (ItemState::Dead, 2, Some(ended));
-    item.history = [1, 2].map(|attempt| attempted(attempt, ended, &failure)).into();
-    item.failure = Some(failure);
-    item
-}
-
-fn attempted(attempt: u32, ended: Timestamp, failure: &Failure) -> AttemptRecord {
-    const TOOK: Duration = Duration::from_millis(120);
-    let started = ended - TOOK * (5 - 2 * attempt);
-    let mut row = AttemptRecord::new("worker", started, AttemptOutcome::Failed);
-    (row.attempt, row.duration) = (attempt, TOOK);
-    row.wait = if attempt == 1 { TOOK } else { Duration::ZERO };
-    row.failure = Some(failure.clone());
-    row
-}
-
-/// Uses letters after `f` in place of digits, because signatures replace numbers.
-fn failure(signature: u32, n: u32) -> Failure {
-    const CLASSES: [&str; 5] = ["network", "timeout", "server_error", "rate_limit", "other"];
-    let letter = |at: u32| char::from_u32('g' as u32 + at).unwrap_or('g');
-    let column: String = [letter(signature / 10 % 20), letter(signature % 10)].iter().collect();
-    let class = CLASSES[signature as usize % CLASSES.len()];
-    Failure::new(class, format!("order {n}: the warehouse has no column {column}, it says"))
 }

@@ -6,9 +6,11 @@ use std::task::{Context, Waker};
 
 use allocation_counter::measure;
 use retry_benches::answer::REFUSED;
+use retry_benches::breakers::ours::family;
 use retry_benches::calls::Successes;
 use retry_benches::child::Finding;
 use retry_benches::failures::{Failures, paused_runtime};
+use retry_benches::parts::growth::KEYS;
 use retry_benches::policies::{at_once, seconds};
 use retry_benches::race::Runner;
 use retry_benches::visit::Visit;
@@ -30,6 +32,14 @@ fn main() {
     count_allocations(Finding::FailureWithWaitsAllocations, failures.runners);
 
     seconds::contenders::each_with_timers(&mut Waiting);
+
+    for (name, keys) in KEYS {
+        let mut held = None;
+        let counted = measure(|| held = Some(family(keys)));
+        let bytes = u64::try_from(counted.bytes_current).expect("more was allocated than freed");
+        Finding::KeyBytes.print(name, as_float(bytes) / as_float(keys as u64));
+        drop(held);
+    }
 }
 
 fn count_allocations(finding: Finding, runners: Vec<Runner>) {

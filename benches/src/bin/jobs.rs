@@ -7,6 +7,8 @@
 mod by_hand;
 #[path = "../chore.rs"]
 mod chore;
+#[path = "../claims.rs"]
+mod claims;
 #[path = "../trips.rs"]
 mod trips;
 
@@ -17,9 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::{
-    AttemptOutcome, AttemptRecord, IntoStore, NewItem, Selection, Settled, Settlement, Synchronous,
-};
+use retry_workflow::store::{IntoStore, NewItem, Synchronous};
 use retry_workflow::{Job, MemoryStore, SqliteStore, Store, Timestamp, Workflow};
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
@@ -28,6 +28,7 @@ use tokio::time::sleep;
 
 use self::by_hand::by_hand;
 use self::chore::{Chore, THREADS, chores, report};
+use self::claims::claim_and_settle;
 use self::trips::Trips;
 
 /// The id of the workflow's first job.
@@ -234,7 +235,6 @@ fn new_items(count: u64) -> impl Iterator<Item = NewItem> {
 /// The time that the store alone takes for the same work: enqueues by thousands, and claims and
 /// settles this many at a time.
 async fn store_alone(store: impl Store, items: u64, at_a_time: usize) -> Duration {
-    const WORKER: &str = "worker";
     let mut payloads = new_items(items);
     let start = Instant::now();
     loop {
@@ -244,23 +244,7 @@ async fn store_alone(store: impl Store, items: u64, at_a_time: usize) -> Duratio
         }
         store.enqueue(JOB, batch, Timestamp::now()).await.expect("a store that works");
     }
-    loop {
-        let now = Timestamp::now();
-        let lease = Duration::from_secs(30);
-        let leases = store
-            .claim(JOB, WORKER, now, Selection::Items { max: at_a_time, starts: at_a_time }, lease)
-            .await;
-        let leases = leases.expect("a store that works");
-        if leases.is_empty() {
-            break;
-        }
-        let settlements = leases.into_iter().map(|lease| {
-            let mut row = AttemptRecord::new(WORKER, now, AttemptOutcome::Succeeded);
-            (row.run, row.attempt) = (lease.run, lease.attempt);
-            Settlement::new(lease.key, Settled::Succeeded(None), vec![row])
-        });
-        store.settle(settlements.collect(), Vec::new(), now).await.expect("a store that works");
-    }
+    while claim_and_settle(&store, JOB, at_a_time).await.is_some() {}
     let spent = start.elapsed();
     assert_eq!(store.counts(JOB).await.expect("a store that works").succeeded, items);
     spent

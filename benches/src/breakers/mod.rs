@@ -2,7 +2,7 @@
 //! open for longer than any measurement.
 
 mod failsafe;
-mod ours;
+pub mod ours;
 mod recloser;
 mod seatbelt;
 mod tower_resilience;

@@ -17,25 +17,42 @@ pub(super) fn by_rate() -> Breaker {
 
 /// The breakers of a family of a hundred hosts, each looked up by name.
 pub(super) fn by_key() -> Breaker {
-    const HOSTS: usize = 100;
+    by_keys(BREAKER_BY_KEY, 100)
+}
 
-    let config = BreakerConfig::new().failure_threshold(5).timeout(OPEN_FOR);
-    let family = Arc::new(
-        Breakers::<String>::try_new("bench", config, HOSTS).expect("settings that keep the rules"),
-    );
-    let hosts: Arc<[String]> = (0..HOSTS).map(|host| format!("host{host}.example.org")).collect();
-    for host in &*hosts {
-        family.of(host.as_str());
-    }
-    Breaker::new(BREAKER_BY_KEY, move || {
+/// The breakers of a family of this many hosts, each looked up by name, in an order in which the
+/// processor cannot guess the next one.
+pub(crate) fn by_keys(name: &'static str, keys: usize) -> Breaker {
+    let hosts: Arc<[String]> = (0..keys).map(host).collect();
+    let family = Arc::new(family(keys));
+    let step = keys / 5 * 3 + 1;
+    Breaker::new(name, move || {
         let family = Arc::clone(&family);
         let hosts = Arc::clone(&hosts);
         let mut next = 0;
         move |outcome| {
-            next = if next + 1 == HOSTS { 0 } else { next + 1 };
+            next += step;
+            if next >= hosts.len() {
+                next -= hosts.len();
+            }
             call(&family.of(hosts[next].as_str()), outcome)
         }
     })
+}
+
+/// A family that holds its largest number of breakers.
+pub fn family(keys: usize) -> Breakers<String> {
+    let config = BreakerConfig::new().failure_threshold(5).timeout(OPEN_FOR);
+    let family = Breakers::new("bench", config, keys);
+    for number in 0..keys {
+        family.of(host(number).as_str());
+    }
+    family
+}
+
+/// The key of this number.
+pub fn host(number: usize) -> String {
+    format!("host{number}.example.org")
 }
 
 fn breaker(name: &'static str, config: BreakerConfig) -> Breaker {

@@ -7,16 +7,17 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
-use super::jobs::{Folder, Thousands, build};
+use super::jobs::{Folder, Thousands, build, server};
 use crate::child;
 use crate::report::{Report, Section};
 use crate::scratch::target_folder;
 use crate::table::Table;
 
-/// The number of requests of a page, unless that exceeds the time limit.
+/// The number of requests of a page.
 const ASKED: usize = 200;
+/// The time limit for the requests of a page.
 const AT_MOST: Duration = Duration::from_secs(10);
 
 /// The limits that every page should stay below.
@@ -50,19 +51,19 @@ const PAGES: [(&str, &str); 21] = [
     ("… from the middle, as JSON", "/api/dead-letters?after=500000"),
     ("the first event of a stream", EVENTS),
 ];
-const SIGNATURE: &str =
+pub(super) const SIGNATURE: &str =
     "/dead-letters?signature=order+%3Cn%3E:+the+warehouse+has+no+column+hi,+it+says";
 const EVENTS: &str = "/live?topic=jobs";
 
 /// A process that serves the board of a store.
-struct Board {
+pub(super) struct Board {
     process: Child,
     address: String,
     connection: BufReader<TcpStream>,
 }
 
 impl Board {
-    fn start(store: &Path) -> Self {
+    pub(super) fn start(store: &Path) -> Self {
         let mut process =
             program("serve", store).stdout(Stdio::piped()).spawn().expect("it was built just now");
         let mut address = String::new();
@@ -88,11 +89,12 @@ impl Board {
         (took, bytes)
     }
 
-    fn ask_often(&mut self, page: &str) -> Asked {
+    /// Requests a page this many times, unless that exceeds the time limit.
+    pub(super) fn ask_often(&mut self, page: &str, asked: usize) -> Asked {
         // The first request warms the caches.
         self.ask(page);
-        let (start, mut times, mut bytes) = (Instant::now(), Vec::with_capacity(ASKED), 0);
-        while times.len() < ASKED && start.elapsed() < AT_MOST {
+        let (start, mut times, mut bytes) = (Instant::now(), Vec::with_capacity(asked), 0);
+        while times.len() < asked && start.elapsed() < AT_MOST {
             let (took, length) = self.ask(page);
             times.push(took);
             bytes = length;
@@ -132,8 +134,8 @@ impl Drop for Board {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asked {
-    median: Duration,
+pub(super) struct Asked {
+    pub(super) median: Duration,
     /// The 99th percentile.
     last: Duration,
     bytes: usize,
@@ -196,7 +198,7 @@ fn serve(name: &str, store: &Path) -> Served {
     let filling = start.elapsed();
     let mut board = Board::start(store);
     let before = board.memory("VmRSS");
-    let pages = PAGES.iter().map(|(_, path)| board.ask_often(path)).collect();
+    let pages = PAGES.iter().map(|(_, path)| board.ask_often(path, ASKED)).collect();
     // Memory that will be freed has been freed by then.
     thread::sleep(Duration::from_secs(2));
     let mut note =
@@ -218,7 +220,8 @@ fn serve(name: &str, store: &Path) -> Served {
     Served { pages, note }
 }
 
-fn forget(server: &Path) {
+/// Drops the schema on a server.
+pub(super) fn forget(server: &Path) {
     let forgotten = program("forget", server).status().expect("it was built just now");
     assert!(forgotten.success(), "the schema is left");
 }
@@ -228,7 +231,7 @@ pub fn run(report: &mut Report) {
     build(&["--features", "board", "--bin", "board"], Path::new("Cargo.toml"));
     let folder = Folder::new("board");
     let mut served = vec![("SQLite", serve("SQLite", &folder.0.join("jobs.db")))];
-    if let Some(server) = env::var_os("RETRY_BENCH_POSTGRES").map(PathBuf::from) {
+    if let Some(server) = server() {
         // An earlier run that was killed may have left a schema behind.
         forget(&server);
         served.push(("Postgres", serve("Postgres", &server)));

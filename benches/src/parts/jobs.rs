@@ -101,13 +101,13 @@ impl Racer {
 }
 
 /// A value in a child's output.
-fn told<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn told<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = printed.lines().filter_map(|line| line.split_once('\t'));
     pairs.find(|(found, _)| *found == name).map(|(_, told)| told)
 }
 
 /// The server to use, if one is named.
-fn server() -> Option<PathBuf> {
+pub(super) fn server() -> Option<PathBuf> {
     env::var_os("RETRY_BENCH_POSTGRES").map(PathBuf::from)
 }
 

@@ -4,6 +4,7 @@ pub mod breakers;
 pub mod build;
 pub mod calls;
 pub mod compile;
+pub mod growth;
 pub mod jobs;
 pub mod board;
 pub mod commands;

@@ -1,7 +1,7 @@
 //! The cost of 1,000 functions for the compiler: annotated, or with loops by hand.
 
-mod program;
-mod style;
+pub(super) mod program;
+pub(super) mod style;
 
 use crate::contest::{Contest, Unit};
 use crate::names::{ATTRIBUTE, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRY_IF};
@@ -14,11 +14,17 @@ const CONTEST: Contest<'static> = Contest {
     rivals: &[BY_HAND, BY_HAND_MUTE, BACKON_MACROS, RETRY_IF],
 };
 
+const FUNCTIONS: usize = 1_000;
+
 /// Adds the section to the report, with the fastest of `runs` alternating runs.
 pub fn run(report: &mut Report, runs: usize) {
     let crates: Vec<_> = style::all()
         .into_iter()
-        .map(|style| (style.name.to_owned(), program::write(&style)))
+        .map(|style| {
+            let program = style.program();
+            program::write(&program, &style, FUNCTIONS);
+            (style.name.to_owned(), program)
+        })
         .collect();
     let mut measures = Vec::new();
     for command in ["check", "build"] {

@@ -1,12 +1,12 @@
-//! The program to compile: 20 modules of 50 functions, each of which makes one call with a client,
-//! and all of which are called.
+//! The program to compile: modules of 50 functions, each of which makes one call with a client, and
+//! all of which are called.
 
 use std::fmt::Write as _;
 
 use super::style::Style;
 use crate::scratch::Crate;
 
-const MODULES: usize = 20;
+/// The number of functions in a module.
 const FUNCTIONS: usize = 50;
 const ARGUMENTS: [&str; 5] = ["id", "order", "customer", "account", "page"];
 
@@ -32,18 +32,16 @@ impl Client {
 }
 ";
 
-/// Writes the program in this style.
-pub(super) fn write(style: &Style) -> Crate {
-    let program = Crate::new(style.folder, &style.dependencies);
+/// Writes this many functions in this style, in place of those of an earlier call.
+pub(in crate::parts) fn write(program: &Crate, style: &Style, functions: usize) {
     let mut library = String::new();
-    for number in 0..MODULES {
+    for number in 0..functions / FUNCTIONS {
         program.write(&format!("src/m_{number}.rs"), &module(style, number));
         let _ = writeln!(library, "pub mod m_{number};");
     }
     library.push_str(LIBRARY);
     library.push_str(style.once);
     program.write("src/lib.rs", &library);
-    program
 }
 
 fn module(style: &Style, number: usize) -> String {

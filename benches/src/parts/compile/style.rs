@@ -3,24 +3,31 @@
 
 use crate::manifest::{ours, requirement};
 use crate::names::{ATTRIBUTE, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRY_IF};
-use crate::scratch::{TOKIO, TRACING};
+use crate::scratch::{Crate, TOKIO, TRACING};
 
 /// A way to write functions. In `body`, `ARGUMENT` stands for the name of the argument.
-pub(super) struct Style {
-    pub(super) name: &'static str,
-    pub(super) folder: &'static str,
-    pub(super) dependencies: Vec<String>,
+pub(in crate::parts) struct Style {
+    pub(in crate::parts) name: &'static str,
+    pub(in crate::parts) folder: &'static str,
+    pub(in crate::parts) dependencies: Vec<String>,
     /// Code that the crate contains once.
-    pub(super) once: &'static str,
+    pub(in crate::parts) once: &'static str,
     /// The imports of each module, in addition to the client and the error.
-    pub(super) imports: &'static str,
-    pub(super) attribute: &'static str,
-    pub(super) body: &'static str,
+    pub(in crate::parts) imports: &'static str,
+    pub(in crate::parts) attribute: &'static str,
+    pub(in crate::parts) body: &'static str,
+}
+
+impl Style {
+    /// Creates a crate for functions of this style.
+    pub(in crate::parts) fn program(&self) -> Crate {
+        Crate::new(self.folder, &self.dependencies)
+    }
 }
 
 const ONE_CALL: &str = "client.get(ARGUMENT).await";
 
-pub(super) fn all() -> Vec<Style> {
+pub(in crate::parts) fn all() -> Vec<Style> {
     vec![attribute(), bare(), by_hand(), by_hand_mute(), backon_macros(), retry_if()]
 }
 

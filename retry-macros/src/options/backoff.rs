@@ -153,7 +153,11 @@ pub(crate) fn read(
     };
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
-        let message = grammar::unknown("backoff", &word, meant(&word, &NAMES), listed);
+        // `ExponentialBackoff`, a type of many libraries.
+        let lower = word.to_lowercase();
+        let inside = || NAMES.into_iter().find(|name| lower.contains(name));
+        let meant = meant(&word, &NAMES).or_else(inside);
+        let message = grammar::unknown("backoff", &word, meant, listed);
         return Err(error(name, message));
     }
     let arguments = if input.peek(token::Paren) {

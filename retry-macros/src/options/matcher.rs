@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::matchers::{CLASSES, COVERED, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, LitInt, LitStr, Pat, Path, Token, token};
+use syn::{Expr, ExprCall, ExprLit, Ident, Lit, LitInt, LitStr, Pat, Path, Token, token};
 
 use crate::tokens::errors::{Errors, error};
 use crate::tokens::grammar::{self, meant, skip_to_comma, up_to_comma};
@@ -130,19 +130,8 @@ fn until_comma(input: ParseStream) -> TokenStream {
 
 fn matcher(input: ParseStream, option: &Ident) -> syn::Result<Matcher> {
     if let Ok(number) = input.fork().parse::<LitInt>() {
-        let status = number.base10_parse().unwrap_or_default();
-        let whole = until_comma(input);
-        let message = match left_out(status) {
-            Some(status) => format!(
-                "a status is not a matcher; `retry_on = [transient]` leaves out {status} anyway, and \
-                 `when(…)` with a function of the error tests for one"
-            ),
-            None => format!(
-                "a status is not a matcher: write `{}`, or `when(…)` with a function of the error",
-                of_status(status).unwrap_or("transient")
-            ),
-        };
-        return Err(syn::Error::new_spanned(whole, message));
+        let message = of_a_status(number.base10_parse().unwrap_or_default());
+        return Err(syn::Error::new_spanned(until_comma(input), message));
     }
     if input.peek(Token![!]) {
         let ahead = input.fork();
@@ -267,6 +256,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let class = segments.last().map(|last| snake_case(last));
     let class = class.filter(|word| is_kind(word));
     let message = match &segments[..] {
+        [] if status_in(&whole).is_some() => of_a_status(status_in(&whole).unwrap_or_default()),
         [.., ty, _] if ty == "Class" && class.is_some() => {
             format!("a kind of failure is a word here: write `{}`", class.unwrap_or_default())
         }
@@ -303,6 +293,29 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
     syn::Error::new_spanned(whole, message)
+}
+
+/// The error for an HTTP status.
+fn of_a_status(status: u16) -> String {
+    match left_out(status) {
+        Some(status) => format!(
+            "a status is not a matcher; `retry_on = [transient]` leaves out {status} anyway, and \
+             `when(…)` with a function of the error tests for one"
+        ),
+        None => format!(
+            "a status is not a matcher: write `{}`, or `when(…)` with a function of the error",
+            of_status(status).unwrap_or("transient")
+        ),
+    }
+}
+
+/// The status in `status(503)`.
+fn status_in(tokens: &TokenStream) -> Option<u16> {
+    let call: ExprCall = syn::parse2(tokens.clone()).ok()?;
+    let Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) = call.args.first() else {
+        return None;
+    };
+    number.base10_parse().ok().filter(|status| (100..600).contains(status))
 }
 
 /// Returns whether this is the word for a kind of failure.

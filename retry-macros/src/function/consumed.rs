@@ -1,5 +1,5 @@
 //! The values that an attempt certainly moves, judging by its tokens, so that the next attempt has
-//! none: a value passed to a function, iterated over, or moved into a closure or a future.
+//! none: a value passed to a function, put into a struct, iterated over, awaited, or moved into a closure or a future.
 //!
 //! This is for the arguments of a function: a check inside of `retrying!` would change how its
 //! future captures the variables around it. A body is not parsed. A name that the body may bind
@@ -44,12 +44,21 @@ pub(crate) fn consumed(
 fn each(tokens: TokenStream, found: &mut dyn FnMut(&[TokenTree])) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
+        // `receiver.await`
+        if let [before @ .., name @ TokenTree::Ident(_)] = &tokens[..at] {
+            let is_awaited = is_punct(Some(token), '.') && is_word(tokens.get(at + 1), "await");
+            let is_member = [':', '.'].iter().any(|mark| is_punct(before.last(), *mark));
+            if is_awaited && !is_member {
+                found(slice::from_ref(name));
+            }
+        }
         let TokenTree::Group(group) = token else { continue };
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
         let is_opaque = is_punct(before, '!') || is_punct(before, '#');
         match group.delimiter() {
             Delimiter::Parenthesis if calls(before) => passed(group, found),
             Delimiter::Brace if is_moved_into(&tokens[..at]) => captured(group.stream(), found),
+            Delimiter::Brace if begins_with_a_capital(before) => fields(group, found),
             // `for item in items { … }`
             Delimiter::Brace if at > 1 && is_word(tokens.get(at - 2), "in") => {
                 found(slice::from_ref(&tokens[at - 1]));
@@ -69,6 +78,27 @@ fn passed(arguments: &Group, found: &mut dyn FnMut(&[TokenTree])) {
         let items = inside.split(|token| is_punct(Some(token), ','));
         items.filter(|item| is_place(item)).for_each(found);
     }
+}
+
+/// Calls `found` with each variable that is a field of this struct, or the value of this block.
+fn fields(inside: &Group, found: &mut dyn FnMut(&[TokenTree])) {
+    let inside: Vec<TokenTree> = inside.stream().into_iter().collect();
+    for item in inside.split(|token| is_punct(Some(token), ',')) {
+        match item {
+            [value @ TokenTree::Ident(_)] => found(slice::from_ref(value)),
+            [TokenTree::Ident(_), colon, value @ TokenTree::Ident(_)]
+                if is_punct(Some(colon), ':') =>
+            {
+                found(slice::from_ref(value));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether this is the name of a type.
+fn begins_with_a_capital(before: Option<&TokenTree>) -> bool {
+    matches!(before, Some(TokenTree::Ident(name)) if name.to_string().starts_with(char::is_uppercase))
 }
 
 /// Returns whether a parenthesis after this token contains the arguments of a function. A tuple

@@ -4,8 +4,11 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code)]
 
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
 
@@ -116,4 +119,44 @@ const N: u32 = 4;
 #[retry(attempts = N)]
 async fn one_letter() -> Result<u32, String> {
     Ok(7)
+}
+
+/// A future that is `Copy`, so that each attempt has one.
+#[derive(Clone, Copy)]
+struct Answer;
+
+impl Future for Answer {
+    type Output = io::Result<u32>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<u32>> {
+        Poll::Ready(Ok(7))
+    }
+}
+
+#[retry]
+async fn awaits_an_argument_that_is_copied(answer: Answer) -> io::Result<u32> {
+    answer.await
+}
+
+#[retry]
+async fn awaits_what_has_the_name_of_an_argument(answer: u32) -> io::Result<u32> {
+    let answer = async { Ok(answer) };
+    answer.await
+}
+
+struct Page<'a> {
+    text: String,
+    log: &'a mut Vec<u32>,
+    size: usize,
+}
+
+/// The pattern binds the name of an argument again, and the struct gets copies and borrows.
+#[retry]
+async fn takes_a_struct_apart(text: &str, log: &mut Vec<u32>, size: usize) -> io::Result<usize> {
+    let page = Page { text: text.to_owned(), log, size };
+    page.log.push(1);
+    match page {
+        Page { text, size, .. } if size > 0 => Ok(text.len()),
+        Page { text, .. } => Ok(text.len() + size),
+    }
 }

@@ -28,6 +28,7 @@ mod bound;
 
 mod invalid_keys;
 mod draft;
+mod named_fields;
 mod map_only;
 
 mod config_keys;

@@ -135,7 +135,8 @@ pub const HEDGE_ADVICE: &[ForeignName] = &[
 /// Settings of circuit breakers in failsafe, Polly, resilience4j and seatbelt.
 pub const BREAKER: &[ForeignName] = &[
     (
-        "threshold failures consecutivefailures maxfailures errorthreshold requestvolumethreshold",
+        "threshold failures consecutivefailures maxfailures failurecount errorthreshold \
+         requestvolumethreshold",
         "failure_threshold",
     ),
     ("failureratethreshold errorthresholdpercentage failurepercentage", "failure_rate = 0.5"),
@@ -147,7 +148,7 @@ pub const BREAKER: &[ForeignName] = &[
     ("slowcallratethreshold", "slow_rate = 0.5"),
     (
         "resettimeout opentimeout wait breakduration openwait openduration durationofbreak openfor \
-         waitdurationinopenstate sleepwindow",
+         waitdurationinopenstate sleepwindow cooldown resetafter recoverytimeout",
         "timeout",
     ),
     ("growth multiplier", "timeout_growth"),
@@ -157,6 +158,18 @@ pub const BREAKER: &[ForeignName] = &[
         "half_open_requests",
     ),
     ("successes consecutivesuccesses", "success_threshold"),
+];
+
+/// Settings of retry quotas in the AWS SDKs, Finagle, gRPC and linkerd.
+pub const QUOTA: &[ForeignName] = &[
+    ("maxtokens tokens size bucketsize max limit burst maxcapacity", "capacity"),
+    (
+        "refill refillrate rate persecond tokenspersecond minretriespersec minretriespersecond",
+        "refill_per_sec",
+    ),
+    ("cost tokencost", "retry_cost"),
+    ("refund tokenratio", "success_refund"),
+    ("ratio retryratio percentcanretry budgetpercent", "share"),
 ];
 
 /// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
@@ -339,14 +352,16 @@ mod tests {
     #[test]
     fn no_name_stands_for_two_settings() {
         let retry = RETRY.iter().chain(RETRY_ADVICE);
-        for table in [retry.collect::<Vec<_>>(), BREAKER.iter().collect()] {
+        for table in [retry.collect::<Vec<_>>(), BREAKER.iter().collect(), QUOTA.iter().collect()] {
             let mut names: Vec<_> = table.iter().flat_map(|(names, _)| names.split(' ')).collect();
             let all = names.len();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all);
         }
-        for (names, _) in [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, WORKFLOW, VALUES].concat() {
+        for (names, _) in
+            [RETRY, RETRY_ADVICE, HEDGE_ADVICE, BREAKER, QUOTA, WORKFLOW, VALUES].concat()
+        {
             assert!(names.split(' ').all(|name| name == plain(name)), "{names}");
         }
     }

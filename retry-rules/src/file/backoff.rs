@@ -15,8 +15,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
 use super::map_only::from_map;
+use super::named_fields::unknown_key;
 use crate::policy::backoff::Backoff;
-use crate::suggest::unknown_word;
+use crate::suggest::{unknown_choice, unknown_word};
 
 /// The curves; the settings of each, with all their names; and those that it requires.
 #[doc(hidden)]
@@ -97,7 +98,7 @@ impl Inside {
                 let delays = self.delays.ok_or_else(|| E::custom(Missing::Delays))?;
                 Backoff::custom(delays.into_iter().map(Duration::from).collect::<Vec<_>>())
             }
-            other => return Err(E::unknown_variant(other, NAMES)),
+            other => return Err(unknown_choice(other, NAMES)),
         };
         Ok(BackoffKey { backoff, initial: self.initial.map(Duration::from) })
     }
@@ -118,7 +119,7 @@ fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey
             "type" => {
                 let word = map.next_value::<String>()?;
                 if !NAMES.contains(&word.as_str()) {
-                    return Err(A::Error::unknown_variant(&word, NAMES));
+                    return Err(unknown_choice(&word, NAMES));
                 }
                 name = Some(word);
             }
@@ -126,7 +127,7 @@ fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey
             "increment" => inside.increment = Some(map.next_value()?),
             "base" | "multiplier" => inside.base = Some(map.next_value()?),
             "delays" => inside.delays = Some(map.next_value()?),
-            other => return Err(A::Error::unknown_field(other, TYPED)),
+            other => return Err(unknown_key(other, TYPED, A::Error::unknown_field(other, TYPED))),
         }
         key = map.next_key()?;
     }
@@ -192,7 +193,7 @@ impl<'de> Deserialize<'de> for BackoffKey {
                     return typed(name, map);
                 }
                 if !NAMES.contains(&name.as_str()) {
-                    return Err(A::Error::unknown_variant(&name, NAMES));
+                    return Err(unknown_choice(&name, NAMES));
                 }
                 let key = map
                     .next_value::<Option<BackoffSettings>>()?

@@ -4,9 +4,10 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use super::named_fields::NamedFields;
 
 /// Reads a `T` from a map only. `what` describes what was expected.
 ///
@@ -30,7 +31,7 @@ where
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(map))
+            T::deserialize(NamedFields(map))
         }
     }
 

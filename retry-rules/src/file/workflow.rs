@@ -10,6 +10,7 @@ use super::command::CommandKeys;
 use super::invalid_keys::InvalidKeys;
 use super::known_keys::{Keys, from_known_keys};
 use super::map_only::{from_map, style};
+use super::named_fields::unknown_key;
 use crate::policy::Policy;
 use crate::rules::messages::Style;
 use crate::rules::options::POLICY;
@@ -51,7 +52,7 @@ struct InWorkflow;
 impl Keys for InWorkflow {
     fn key<E: Error>(self, word: &str) -> Result<&'static str, E> {
         let known = KEYS.iter().find(|key| **key == word);
-        known.copied().ok_or_else(|| E::unknown_field(word, &KEYS))
+        known.copied().ok_or_else(|| unknown_key(word, &KEYS, E::unknown_field(word, &KEYS)))
     }
 }
 

@@ -278,7 +278,10 @@ mod file {
                         Err(_) if word.contains(' ') => Err(E::custom(format!(
                             "to match the text of a failure, write `pattern: {word:?}`"
                         ))),
-                        Err(_) => Err(unknown_word(word, &WORDS.map(|(word, _)| word), &self)),
+                        Err(_) => {
+                            let words = WORDS.iter().map(|(word, _)| *word).chain(["pattern"]);
+                            Err(unknown_word(word, &words.collect::<Vec<_>>(), &self))
+                        }
                     }
                 }
 

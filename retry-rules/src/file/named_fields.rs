@@ -1,0 +1,188 @@
+//! [`NamedFields`]: a map whose unknown keys are reported with the key that was meant.
+
+use core::fmt;
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::String;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserializer, forward_to_deserialize_any};
+
+use crate::foreign_names::{BREAKER, QUOTA, RETRY, counts_retries, cures, in_file};
+use crate::suggest::nearest;
+
+/// A map that is read as a struct, which names its fields.
+pub(super) struct NamedFields<A>(pub(super) A);
+
+impl<'de, A: MapAccess<'de>> Deserializer<'de> for NamedFields<A> {
+    type Error = A::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, A::Error> {
+        visitor.visit_map(self.0)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        visitor.visit_map(Entries { map: self.0, fields })
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        MapAccessDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Entries<A> {
+    map: A,
+    fields: &'static [&'static str],
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        self.map.next_key_seed(Key { seed, fields: self.fields })
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+struct Key<S> {
+    seed: S,
+    fields: &'static [&'static str],
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Key<S> {
+    type Value = S::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a setting")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<S::Value, E> {
+        let Self { seed, fields } = self;
+        seed.deserialize(word.into_deserializer()).map_err(|error| {
+            if fields.contains(&word) { error } else { unknown_key(word, fields, error) }
+        })
+    }
+}
+
+/// Returns the setting to write for a `key` of a file that is not one of the `known` ones: as in
+/// other libraries, or misspelt.
+fn key_meant(key: &str, known: &[&str]) -> Option<String> {
+    let is_known = |cure: &String| known.contains(&cure.split(':').next().unwrap_or_default());
+    let foreign = [RETRY, BREAKER, QUOTA].into_iter().flat_map(|table| cures(key, "", table));
+    let foreign = foreign.map(|cure| in_file(&cure)).find(is_known);
+    foreign.or_else(|| nearest(key, known.iter().copied()).map(str::to_owned))
+}
+
+/// Adds the key that was meant to the `error` about an unknown one. An error that is in words of its
+/// reader stays as it is.
+pub(super) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E) -> E {
+    let text = format!("{error}");
+    let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
+        return error;
+    };
+    match key_meant(key, known) {
+        Some(meant) if meant == "attempts" && counts_retries(key) => E::custom(format!(
+            "unknown field `{key}`: `attempts` counts all calls, including the first, so it is one \
+             more than the number of retries; {rest}"
+        )),
+        Some(meant) => E::custom(format!("unknown field `{key}`: did you mean `{meant}`? {rest}")),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString as _;
+
+    use crate::{BreakerConfig, Policy, QuotaConfig};
+
+    #[track_caller]
+    fn assert_meant<T: serde::de::DeserializeOwned>(file: &str, message: &str) {
+        let error = serde_json::from_str::<T>(file).err().expect("an unknown key").to_string();
+        assert!(error.starts_with(message), "{error}");
+        assert!(error.contains("expected one of `"), "{error}");
+    }
+
+    #[test]
+    fn unknown_key_is_reported_with_the_one_that_was_meant() {
+        assert_meant::<Policy>(
+            r#"{ "attemts": 5 }"#,
+            "unknown field `attemts`: did you mean `attempts`?",
+        );
+        assert_meant::<Policy>(
+            r#"{ "max_interval": "5s" }"#,
+            "unknown field `max_interval`: did you mean `max_delay`?",
+        );
+        assert_meant::<Policy>(
+            r#"{ "multiplier": 2.0 }"#,
+            "unknown field `multiplier`: did you mean `backoff: { exponential: { base: 2.0 } }`?",
+        );
+        assert_meant::<Policy>(
+            r#"{ "backoff": { "exponential": { "bas": 2.0 } } }"#,
+            "unknown field `bas`: did you mean `base`?",
+        );
+        assert_meant::<Policy>(
+            r#"{ "backoff": { "type": "linear", "incremnt": "1s" } }"#,
+            "unknown field `incremnt`: did you mean `increment`?",
+        );
+        assert_meant::<BreakerConfig>(
+            r#"{ "reset_timeout": "30s" }"#,
+            "unknown field `reset_timeout`: did you mean `timeout`?",
+        );
+        assert_meant::<QuotaConfig>(
+            r#"{ "max_tokens": 100 }"#,
+            "unknown field `max_tokens`: did you mean `capacity`?",
+        );
+    }
+
+    #[test]
+    fn key_that_counts_retries_says_so() {
+        assert_meant::<Policy>(
+            r#"{ "max_retries": 3 }"#,
+            "unknown field `max_retries`: `attempts` counts all calls, including the first",
+        );
+    }
+
+    #[test]
+    fn unknown_curve_is_reported_with_the_one_that_was_meant() {
+        assert_meant::<Policy>(
+            r#"{ "backoff": { "exponental": { "base": 2.0 } } }"#,
+            "unknown variant `exponental`: did you mean `exponential`?",
+        );
+    }
+
+    #[test]
+    fn key_that_is_like_no_other_lists_them() {
+        assert_meant::<Policy>(r#"{ "zzz": 1 }"#, "unknown field `zzz`, expected one of");
+    }
+}

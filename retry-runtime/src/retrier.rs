@@ -57,7 +57,7 @@ use core::fmt;
 use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
-pub use self::operation::{Operation, WithState};
+pub use self::operation::{AttemptFuture, Operation, WithState};
 pub use self::run::Run;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub use self::run::blocking::Blocking;

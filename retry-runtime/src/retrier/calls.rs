@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::Retrier;
 use super::decider::Decider;
-use super::operation::WithState;
+use super::operation::{AttemptFuture, WithState};
 use super::run::Run;
 use super::values::Values;
+use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;
 
 impl<D, V> Retrier<D, V> {
@@ -29,15 +30,18 @@ impl<D, V> Retrier<D, V> {
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>
+    pub fn run<T, E, Kind, Op, Fut, FutKind>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, Fut::Operation, Fut::Attempt, T, E, V>
     where
         D: Decider<E, Kind>,
         V: Values<T>,
         // rustc quotes these lines, with their comments, if an operation is not as they say.
-        Op: FnMut() -> Fut,                 // `|| fetch(&url)`
-        Fut: Future<Output = Result<T, E>>, // if it is not async: `run_sync(|| …)`
+        Op: FnMut() -> Fut, // `|| fetch(&url)`
+        Fut: Future<Output = Result<T, E>> + AttemptFuture<Op, FutKind>, // not async: `run_sync(|| …)`
     {
-        self.prepare(operation)
+        Fut::call(self.prepare(operation), Seal)
     }
 
     /// Calls `operation` like [`run`](Self::run), with state that it takes by value and returns

@@ -412,7 +412,7 @@ async fn a_panic_is_a_failure_for_the_breaker_of_a_retrier() {
             tokio::task::yield_now().await;
             panic!("of the operation");
         };
-        retrier.run::<(), Failure, _, _, _>(panic).await
+        retrier.run::<(), Failure, _, _, _, _>(panic).await
     });
     assert!(task.await.unwrap_err().is_panic());
     assert_eq!(breaker.state(), State::Open);

@@ -6,6 +6,7 @@ mod hostile_names;
 mod no_prelude;
 mod options;
 mod places;
+mod retriers;
 mod send;
 mod shared_arguments;
 mod signatures;

@@ -252,6 +252,15 @@ async fn a_service_that_breaks_before_a_retry_is_not_used_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_policy_alone_retries_every_error() {
+    let shop = Shop::with([Fails("busy"), Fails("gone"), Sells]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Policy::new()).layer(shop);
+    buy(&mut shop, &books).await.unwrap();
+    assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_makes_no_further_attempt() {
     static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new().capacity(10));
     let shop = Shop::with([Fails("busy"); 3]);

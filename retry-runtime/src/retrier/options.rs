@@ -58,6 +58,13 @@ impl Retrier {
     }
 }
 
+/// A retrier that retries every failure with the policy.
+impl From<Policy> for Retrier {
+    fn from(policy: Policy) -> Self {
+        Self::new(policy)
+    }
+}
+
 impl<V> Retrier<Readable, V> {
     /// Uses the class and the wait that the error itself states, through its
     /// [`Classify`](crate::Classify). (The attribute does so automatically.)

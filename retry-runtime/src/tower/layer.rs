@@ -45,7 +45,7 @@ pub struct RetryLayer<D = Readable, Kind = (), R = AllSucceed, C = ByClone> {
 
 impl<D, Kind, R> RetryLayer<D, Kind, R> {
     /// Creates a layer that retries errors as `retrier` does, and the responses that it
-    /// [picks](Retrier::retry_on_value).
+    /// [picks](Retrier::retry_on_value). A [`Policy`](crate::Policy) alone retries every error.
     ///
     /// ```
     /// # use retry_runtime::tower::RetryLayer;
@@ -58,8 +58,8 @@ impl<D, Kind, R> RetryLayer<D, Kind, R> {
     /// assert_eq!(service.oneshot(6).await.unwrap(), 7);
     /// # }
     /// ```
-    pub fn new(retrier: Retrier<D, R>) -> Self {
-        Self { retrier, requests: ByClone, kind: PhantomData }
+    pub fn new(retrier: impl Into<Retrier<D, R>>) -> Self {
+        Self { retrier: retrier.into(), requests: ByClone, kind: PhantomData }
     }
 }
 

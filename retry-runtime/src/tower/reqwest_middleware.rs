@@ -95,10 +95,10 @@ impl Requests<Request> for IfIdempotent {
 
 impl<D, Kind> RetryMiddleware<D, Kind> {
     /// Creates a middleware that retries errors and responses as `retrier` does, of requests with an
-    /// idempotent method.
-    pub fn new(retrier: Retrier<D>) -> Self {
+    /// idempotent method. A [`Policy`](crate::Policy) alone retries every error.
+    pub fn new(retrier: impl Into<Retrier<D>>) -> Self {
         let classify: fn(&Response) -> Option<StatusError> = StatusError::of;
-        RetryLayer::new(retrier).classify_response(classify).repeating(IfIdempotent).into()
+        RetryLayer::new(retrier.into()).classify_response(classify).repeating(IfIdempotent).into()
     }
 }
 

@@ -182,6 +182,17 @@ impl Interrupted {
             _ => None,
         }
     }
+
+    /// Returns the kind of an `io::Error` with this reason.
+    const fn io_kind(&self) -> std::io::ErrorKind {
+        match self {
+            Self::Timeout { .. } | Self::Deadline { .. } => std::io::ErrorKind::TimedOut,
+            // Not `ErrorKind::Interrupted`, which asks to be tried again.
+            Self::CircuitOpen { .. } | Self::Held { .. } | Self::Cancelled | Self::Value => {
+                std::io::ErrorKind::Other
+            }
+        }
+    }
 }
 
 impl fmt::Display for Interrupted {
@@ -213,17 +224,7 @@ impl Error for Interrupted {}
 
 impl From<Interrupted> for std::io::Error {
     fn from(interrupted: Interrupted) -> Self {
-        let kind = match interrupted {
-            Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => {
-                std::io::ErrorKind::TimedOut
-            }
-            // Not `ErrorKind::Interrupted`, which asks to be tried again.
-            Interrupted::CircuitOpen { .. }
-            | Interrupted::Held { .. }
-            | Interrupted::Cancelled
-            | Interrupted::Value => std::io::ErrorKind::Other,
-        };
-        Self::new(kind, interrupted)
+        Self::new(interrupted.io_kind(), interrupted)
     }
 }
 
@@ -571,6 +572,29 @@ impl<E> From<Interrupted> for RetryError<E> {
         };
         let ended = Ended::without_attempt(reason, interrupted.held_for());
         Self::new(AttemptError::Interrupted(interrupted), ended)
+    }
+}
+
+/// An error of the last error's kind, with the `RetryError` inside.
+///
+/// ```
+/// use std::io;
+/// use retry_runtime::{Policy, Retrier, RetryError};
+///
+/// let retrier = Retrier::new(Policy::new().attempts(1));
+/// let given_up = retrier.run_sync(|| Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)));
+/// let error = io::Error::from(given_up.unwrap_err());
+/// assert_eq!(error.kind(), io::ErrorKind::NotFound);
+/// let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<RetryError<io::Error>>());
+/// assert_eq!(inside.unwrap().attempts(), 1);
+/// ```
+impl From<RetryError<std::io::Error>> for std::io::Error {
+    fn from(error: RetryError<std::io::Error>) -> Self {
+        let kind = match &error.0.last {
+            AttemptError::Error(last) => last.kind(),
+            AttemptError::Interrupted(interrupted) => interrupted.io_kind(),
+        };
+        Self::new(kind, error)
     }
 }
 

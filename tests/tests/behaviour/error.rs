@@ -5,7 +5,8 @@ use std::io;
 
 use retry_runtime::matchers::network;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Interrupted, Missing, Policy, Reason, Retrier, RetryError, retry,
+    BreakerConfig, CircuitBreaker, Class, Interrupted, Missing, Policy, Reason, Retrier,
+    RetryError, classify, retry,
 };
 use tokio::time::sleep;
 
@@ -170,6 +171,31 @@ async fn its_source_is_the_last_error() {
         .unwrap_err();
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
     assert_eq!(source.kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_an_io_error_it_keeps_the_kind_and_itself() {
+    async fn load() -> io::Result<u32> {
+        let retrier = Retrier::new(Policy::new()).retry_on([network]);
+        Ok(retrier.run(|| async { Err(io::Error::from(io::ErrorKind::ConnectionReset)) }).await?)
+    }
+
+    let error = load().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert!(classify::error(&error).contains(Class::NETWORK));
+    let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<RetryError<io::Error>>());
+    assert_eq!(inside.unwrap().attempts(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_an_io_error_it_keeps_the_reason_without_an_attempt() {
+    static DB: CircuitBreaker = CircuitBreaker::new("io", BreakerConfig::new());
+    DB.force_open();
+    let retrier = Retrier::new(Policy::new()).breaker(&DB);
+    let rejected = retrier.run(|| async { Ok::<_, io::Error>(7) }).await.unwrap_err();
+    let error = io::Error::from(rejected);
+    assert_eq!(error.kind(), io::ErrorKind::Other);
+    assert!(matches!(Interrupted::find_in(&error), Some(Interrupted::CircuitOpen { .. })));
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,6 +29,7 @@ mod policy;
 mod breaker;
 mod quota;
 mod rules;
+mod foreign_methods;
 #[doc(hidden)]
 pub mod history;
 #[cfg(feature = "humantime")]

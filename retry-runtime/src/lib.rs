@@ -262,6 +262,43 @@ pub use site::stats::Stats;
 #[cfg(feature = "overrides")]
 pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
 
+// Wrong paths. rustc quotes these lines, with their comments, for an import of one.
+#[cfg(any())]
+// write `Policy::new().backoff(Backoff::DEFAULT)`, or `#[retry(backoff = exponential)]`
+pub use Backoff as ExponentialBackoff;
+#[cfg(any())]
+// write `Policy::new().backoff(Backoff::DEFAULT)`, or `#[retry(backoff = exponential)]`
+pub use Backoff as ExponentialBuilder;
+#[cfg(any())] // write `retry_runtime::BreakerConfig`
+pub use BreakerConfig as CircuitBreakerConfig;
+#[cfg(any())] // write `retry_runtime::Breakers`
+pub use Breakers as CircuitBreakers;
+#[cfg(any())] // write `retry_runtime::Policy`
+pub use Policy as RetryPolicy;
+#[cfg(any())] // write `retry_runtime::RetryError`
+pub use RetryError as Error;
+#[cfg(any())]
+// write `retry_runtime::reqwest_middleware::RetryMiddleware`, with the feature `reqwest-middleware-0_5`
+pub use reqwest_middleware::RetryMiddleware;
+#[cfg(any())] // write `retry_runtime::tower::RetryLayer`, with the feature `tower`
+pub use tower::RetryLayer;
+#[cfg(any())] // everything is at the root: write `retry_runtime::retry`
+pub mod macros {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::{Policy, retry}`
+pub mod prelude {}
+#[cfg(any())] // `retry` is the attribute, and everything is at the root: write `retry_runtime::Retrier`
+pub mod retry {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::Backoff`
+pub mod backoff {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::Policy`
+pub mod policy {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::RetryError`
+pub mod error {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::CircuitBreaker`
+pub mod breaker {}
+#[cfg(any())] // everything is at the root: write `retry_runtime::CircuitBreaker`
+pub mod circuit_breaker {}
+
 #[cfg(feature = "macros")]
 #[doc = include_str!("attribute.md")]
 pub use retry_macros::retry;

@@ -8,6 +8,7 @@ mod table;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
+use core::ops::Index;
 
 use retry_rules::{BreakerConfig, Invalid};
 
@@ -78,7 +79,7 @@ impl<K> Breakers<K> {
     /// # Panics
     /// If the settings break a rule; while compiling, for a `static`.
     #[track_caller]
-    pub const fn new(name: &'static str, config: BreakerConfig, capacity: usize) -> Self {
+    pub const fn new(name: &'static str, config: BreakerConfig, capacity: usize /* the most keys */) -> Self {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }
@@ -263,4 +264,30 @@ impl<K> fmt::Debug for Breakers<K> {
             .field("config", &self.config)
             .finish_non_exhaustive()
     }
+}
+
+/// Does not exist: a breaker is created on first use, and an index returns a reference.
+#[doc(hidden)]
+impl<K, Q> Index<Q> for Breakers<K>
+where
+    for<'a> Self: NoIndex<'a>,
+{
+    type Output = CircuitBreaker;
+
+    fn index(&self, _: Q) -> &CircuitBreaker {
+        unreachable!("no family has an index")
+    }
+}
+
+/// An index of a family, which no type has.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the breaker of a key is returned by `of`: write `HOSTS.of(host)`",
+    label = "a family of breakers has no index"
+)]
+pub trait NoIndex<'a> {}
+
+retry_rules::foreign_methods! {
+    [K] &Breakers<K>: get(key) entry(key) breaker(key) for_key(key) get_or_create(key) =>
+        "the breaker of a key is returned by `of`: write `HOSTS.of(host)`";
 }

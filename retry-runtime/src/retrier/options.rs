@@ -36,7 +36,7 @@ impl Retrier {
     /// assert!(retrier.validate().unwrap_err().to_string().contains("at least 1"));
     /// assert_eq!(*retrier.policy(), Policy::new().attempts(1));
     /// ```
-    pub const fn new(policy: Policy) -> Self {
+    pub const fn new(policy: Policy /* such as `Policy::new().attempts(5)` */) -> Self {
         Self {
             common: Common { settings: RetrierSettings::new(policy), values: AllSucceed },
             decider: Readable,
@@ -511,4 +511,11 @@ impl<D, V> Retrier<D, V> {
         self.common.settings.policy = self.common.settings.policy.attempts(1);
         self
     }
+}
+
+retry_rules::foreign_methods! {
+    [] Retrier::builder => "a retrier is created from a policy: write `Retrier::new(Policy::new().attempts(5))`";
+    [D, V] Retrier<D, V>: attempts(n) max_attempts(n) retries(n) max_retries(n) backoff(n) initial_delay(n)
+        delay(n) max_delay(n) jitter(n) budget(n) deadline(n) max_elapsed(n) timeout(n) hedge(n) =>
+        "this is set on the policy: write `Retrier::new(Policy::new().attempts(5))`";
 }

@@ -197,3 +197,12 @@ impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<D, Kind, R
         f.debug_struct("RetryLayer").field("retrier", &self.retrier).finish_non_exhaustive()
     }
 }
+
+retry_rules::foreign_methods! {
+    [D, Kind, R, C] &RetryLayer<D, Kind, R, C>: retry_on(n) abort_on(n) when(n) retry_after(n) on_retry(n)
+        classify(n) breaker(n) quota(n) name(n) =>
+        "this is set on the retrier: write `RetryLayer::new(Retrier::new(policy).retry_on([network]))`";
+    [D, Kind, R, C] &RetryLayer<D, Kind, R, C>: attempts(n) max_attempts(n) backoff(n) initial_delay(n) jitter(n)
+        timeout(n) =>
+        "this is set on the policy: write `RetryLayer::new(Policy::new().attempts(5))`";
+}

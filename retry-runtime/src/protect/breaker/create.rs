@@ -39,7 +39,7 @@ impl CircuitBreaker {
     /// # DB.state();
     /// ```
     #[track_caller]
-    pub const fn new(name: &'static str, config: BreakerConfig) -> Self {
+    pub const fn new(name: &'static str, config: BreakerConfig /* such as `BreakerConfig::new()` */) -> Self {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }
@@ -117,4 +117,13 @@ impl CircuitBreaker {
         }
     }
     }
+}
+
+retry_rules::foreign_methods! {
+    [] CircuitBreaker::builder =>
+        "a breaker is created from its name and its settings: write `CircuitBreaker::new(\"db\", BreakerConfig::new().failure_threshold(5))`";
+    [] &CircuitBreaker: execute(f) run(f) protect(f) =>
+        "a breaker calls a function with `DB.call(|| …)`, and an async one with `DB.call_async(|| …).await`";
+    [] &CircuitBreaker: is_call_permitted() can_execute() allow_request() record_success() record_failure() on_success() on_failure() =>
+        "a call is admitted by `DB.try_acquire()`, which returns a permit: `permit.success()` or `permit.failure()` reports the outcome";
 }

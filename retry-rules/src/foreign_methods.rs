@@ -1,0 +1,110 @@
+//! Methods of other libraries. A call of one is a compile error that says what to write instead.
+
+use crate::{BreakerConfig, Policy, QuotaConfig};
+
+/// Declares methods that a type does not have, and the message about a call of one:
+/// `[generics] Type: name(argument) => "message";`, or `[generics] Type::name => "message";` for one
+/// that creates it.
+///
+/// Their bound never holds, so that the compiler reports the message. The type that they return
+/// does not exist either, so that the rest of a chain adds no errors. Documentation and completion
+/// leave them out.
+///
+/// With `&Type`, they return any type. This is for a type whose methods are called through a
+/// reference, or before its parameters are known: the compiler then has the message only of a bound
+/// that it checks after it has chosen the method.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! foreign_methods {
+    () => {};
+    ([$($generics:tt)*] $Type:ident::$name:ident => $message:literal; $($rest:tt)*) => {
+        $crate::foreign_methods! {
+            @impl [$($generics)*] $Type, $message,
+            #[doc(hidden)]
+            pub const fn $name() -> <Self as Known<'static>>::Value
+            where
+                for<'a> Self: Known<'a>,
+            {
+                loop {}
+            }
+        }
+        $crate::foreign_methods! { $($rest)* }
+    };
+    (
+        [$($generics:tt)*] &$Type:ty: $($name:ident($($argument:ident)?))* => $message:literal;
+        $($rest:tt)*
+    ) => {
+        $crate::foreign_methods! {
+            @impl [$($generics)*] $Type, $message,
+            $(
+                #[doc(hidden)]
+                #[allow(unused_variables)]
+                pub const fn $name<Returned>(&self, $($argument: impl Sized)?) -> Returned
+                where
+                    for<'a> Self: Known<'a>,
+                {
+                    loop {}
+                }
+            )*
+        }
+        $crate::foreign_methods! { $($rest)* }
+    };
+    (
+        [$($generics:tt)*] $Type:ty: $($name:ident($($argument:ident)?))* => $message:literal;
+        $($rest:tt)*
+    ) => {
+        $crate::foreign_methods! {
+            @impl [$($generics)*] $Type, $message,
+            $(
+                #[doc(hidden)]
+                #[allow(unused_variables)]
+                pub const fn $name(
+                    &self,
+                    $($argument: impl Sized)?
+                ) -> <Self as Known<'static>>::Value
+                where
+                    for<'a> Self: Known<'a>,
+                {
+                    loop {}
+                }
+            )*
+        }
+        $crate::foreign_methods! { $($rest)* }
+    };
+    (@impl [$($generics:tt)*] $Type:ty, $message:literal, $($methods:item)*) => {
+        const _: () = {
+            #[diagnostic::on_unimplemented(message = $message, label = "no such method here")]
+            pub trait Known<'a> {
+                type Value;
+            }
+
+            impl<$($generics)*> $Type {
+                $($methods)*
+            }
+        };
+    };
+}
+
+foreign_methods! {
+    [] Policy: retry_on(n) abort_on(n) retry_if(n) when(n) on_retry(n) breaker(n) quota(n) =>
+        "a policy has numbers and durations only: write `Retrier::new(policy).retry_on([network])`, or `#[retry(policy = HTTP, retry_on = [network])]`";
+    [] Policy: exponential(n) linear(n) fibonacci() fixed(n) constant(n) custom(n) =>
+        "the curve of the waits is a `Backoff`: write `.backoff(Backoff::DEFAULT)` for doubled waits, or `.backoff(Backoff::Fixed)` for equal ones, beside `.initial_delay(…)`";
+    [] Policy: delay(n) min_delay(n) base_delay(n) interval(n) initial_interval(n) =>
+        "the first wait is set with `.initial_delay(Duration::from_secs(1))`, the longest one with `.max_delay(…)`";
+    [] BreakerConfig: max_failures(n) failures(n) failure_count(n) consecutive_failures(n) =>
+        "the number of failures that open the breaker is set with `.failure_threshold(5)`";
+    [] BreakerConfig: open_for(n) open_duration(n) wait_duration(n) cooldown(n) break_duration(n) sleep_window(n) reset_after(n) =>
+        "the time for which the breaker stays open is set with `.timeout(Duration::from_secs(30))`";
+    [] BreakerConfig: window(n) window_size(n) sliding_window(n) sliding_window_size(n) =>
+        "the window of a failure rate is set with `.window_calls(100)` or `.window_time(Duration::from_secs(10))`";
+    [] Policy::builder => "a policy is built by its own methods: write `Policy::new().attempts(5)`";
+    [] BreakerConfig::builder =>
+        "the settings are built by their own methods: write `BreakerConfig::new().failure_threshold(5)`";
+    [] QuotaConfig::builder =>
+        "the settings are built by their own methods: write `QuotaConfig::new().capacity(500)`";
+    [] QuotaConfig: max_tokens(n) tokens(n) size(n) max(n) limit(n) burst(n) =>
+        "the number of tokens is set with `.capacity(500)`";
+    [] QuotaConfig: refill(n) refill_rate(n) rate(n) per_second(n) tokens_per_second(n) =>
+        "the tokens that return each second are set with `.refill_per_sec(10.0)`";
+}

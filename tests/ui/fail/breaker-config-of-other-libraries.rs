@@ -1,0 +1,8 @@
+use std::time::Duration;
+
+use retry_runtime::{BreakerConfig, CircuitBreaker};
+
+static DB: CircuitBreaker =
+    CircuitBreaker::new("db", BreakerConfig::new().cooldown(Duration::from_secs(30)));
+
+fn main() {}

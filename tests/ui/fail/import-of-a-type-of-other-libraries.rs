@@ -1,0 +1,7 @@
+use retry_runtime::ExponentialBackoff;
+
+fn backoff() -> ExponentialBackoff {
+    ExponentialBackoff
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use retry_runtime::Retrier;
+
+fn retrier() -> Retrier {
+    Retrier::builder().attempts(5).build()
+}
+
+fn main() {}

@@ -28,7 +28,6 @@ mod bound;
 
 mod invalid_keys;
 mod draft;
-mod named_fields;
 mod map_only;
 
 mod config_keys;

@@ -57,8 +57,9 @@ use core::fmt;
 use self::settings::{Common, RetrierSettings};
 
 pub use self::decider::{Classified, Decider, ForError, Opaque, Readable};
-pub use self::operation::{AttemptFuture, Operation, WithState};
+pub use self::operation::{Operation, WithState};
 pub use self::run::Run;
+pub use self::run::attempt_future::AttemptFuture;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub use self::run::blocking::Blocking;
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};

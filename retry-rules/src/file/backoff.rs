@@ -14,8 +14,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
-use super::map_only::from_map;
-use super::named_fields::unknown_key;
+use super::map_only::{from_map, unknown_key};
 use crate::policy::backoff::Backoff;
 use crate::suggest::{unknown_choice, unknown_word};
 

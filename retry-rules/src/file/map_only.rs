@@ -1,13 +1,16 @@
 //! Accepts settings only as a map. Derived serde code would also read a sequence, field by field:
 //! `[7, "fixed"]` would be a policy.
 
+mod named_fields;
+
 use core::fmt;
 use core::marker::PhantomData;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::named_fields::NamedFields;
+use self::named_fields::NamedFields;
+pub(super) use self::named_fields::unknown_key;
 
 /// Reads a `T` from a map only. `what` describes what was expected.
 ///

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Retrier;
 use super::decider::Decider;
-use super::operation::{AttemptFuture, WithState};
+use super::operation::WithState;
 use super::run::Run;
+use super::run::attempt_future::AttemptFuture;
 use super::values::Values;
 use crate::base::sealed::Seal;
 use crate::call::attempt::Attempt;

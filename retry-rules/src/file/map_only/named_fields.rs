@@ -105,7 +105,7 @@ fn key_meant(key: &str, known: &[&str]) -> Option<String> {
 
 /// Adds the key that was meant to the `error` about an unknown one. An error that is in words of its
 /// reader stays as it is.
-pub(super) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E) -> E {
+pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E) -> E {
     let text = format!("{error}");
     let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
         return error;

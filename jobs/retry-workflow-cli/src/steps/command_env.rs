@@ -188,14 +188,10 @@ impl Run {
         let CommandValues { variables: own, files, hint, .. } = values;
         let Environment { mut variables, masks } = workspace.environment.clone();
         variables.extend(own);
-        let retry_after = self.retry_after_file(&workspace.notices)?;
-        let path = match &retry_after {
-            Some(file) => Some(file.path()),
-            // The script names the file, and some programs do not run without one.
-            None if self.names_retry_after() => Some(Path::new("/dev/null")),
-            None => None,
-        };
-        variables.extend(path.map(|path| (RETRY_AFTER.to_owned(), path.into())));
+        let retry_after = retry_after_file(&workspace.notices)?;
+        // Some programs do not run without a file.
+        let path = retry_after.as_ref().map_or(Path::new("/dev/null"), ValueFile::path);
+        variables.push((RETRY_AFTER.to_owned(), path.into()));
         let invocation = Invocation {
             program,
             args,
@@ -217,31 +213,24 @@ impl Run {
         self.placeholders().any(|placeholder| placeholder.meaning == Meaning::Results)
             || matches!(self, Self::Shell(script) if script.text.contains(RESULTS_FILE))
     }
+}
 
-    /// Returns whether this is a script with the name of the file that a wait is written to.
-    fn names_retry_after(&self) -> bool {
-        matches!(self, Self::Shell(script) if script.text.contains(RETRY_AFTER))
-    }
-
-    /// Creates the file that the command may write a wait to. Few commands do, so that the others
-    /// run without it if its folder cannot be created.
-    fn retry_after_file(&self, notices: &Notices) -> Result<Option<ValueFile>, StepError> {
-        if !matches!(self, Self::Exec(..)) && !self.names_retry_after() {
-            return Ok(None);
+/// Creates the file that a command may write a wait to. The command, or a script that it calls, may
+/// use the file without naming it in the workflow file, so that each command has one. Few write to
+/// it, so that commands run without it if its folder cannot be created.
+fn retry_after_file(notices: &Notices) -> Result<Option<ValueFile>, StepError> {
+    ValueFile::create(RETRY_AFTER, "").map(Some).or_else(|error| {
+        if advice_on_shortage(&error).is_some() {
+            return Err(ValueFile::not_written(RETRY_AFTER, &error));
         }
-        ValueFile::create(RETRY_AFTER, "").map(Some).or_else(|error| {
-            if advice_on_shortage(&error).is_some() {
-                return Err(ValueFile::not_written(RETRY_AFTER, &error));
-            }
-            let folder = std::env::temp_dir();
-            notices.add(&format!(
-                "warning: cannot write to {}: {error}: commands run without \
-                 ${RETRY_AFTER}, and cannot say how long to wait; set TMPDIR to another folder",
-                folder.display()
-            ));
-            Ok(None)
-        })
-    }
+        let folder = std::env::temp_dir();
+        notices.add(&format!(
+            "warning: cannot write to {}: {error}: ${RETRY_AFTER} is /dev/null, so that commands \
+             cannot say how long to wait; set TMPDIR to another folder",
+            folder.display()
+        ));
+        Ok(None)
+    })
 }
 
 /// Variables that tell every command which item it works on, for example to build an idempotency

@@ -79,9 +79,19 @@ fn a_task_has_the_limit_too() {
 }
 
 #[test]
-fn a_script_that_does_not_name_the_file_has_none() {
-    let place = step("shell: 'env | grep -c WORKFLOW_RETRY_A >&2; exit 1'", "");
-    place.ends(1, &["run", "job.yml"]).says("exit status 1: 0");
+fn every_command_has_the_file_also_a_script_that_the_file_only_calls() {
+    for command in [
+        "shell: './ask.sh 0.3'",
+        "shell: 'sh -c \"./ask.sh 0.3\"; exit 1'",
+        "exec: ['./ask.sh', '0.3']",
+        "claude: '0.3'",
+    ] {
+        let place = step(command, "");
+        let file = format!("{}agent: {{ program: ./ask.sh }}\n", place.read("job.yml"));
+        place.write("job.yml", &file.replace("commands:", "mode: standard\ncommands:"));
+        place.ends(1, &["run", "job.yml"]);
+        assert!((waits(&place) - 0.3).abs() < 1e-6, "{command}");
+    }
     let place = step("shell: 'test -w \"$RETRY_WORKFLOW_RETRY_AFTER\" && exit 7'", "");
     place.ends(1, &["run", "job.yml"]).says("exit status 7");
     // Nothing was written: the wait is that of the policy.

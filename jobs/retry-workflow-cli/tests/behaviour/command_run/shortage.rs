@@ -151,21 +151,16 @@ fn an_item_continues_at_the_command_that_could_not_begin() {
 #[test]
 fn commands_need_no_folder_for_temporary_files() {
     for (step, seen) in [
-        ("exec: ['sh', '-c', 'echo \"${RETRY_WORKFLOW_RETRY_AFTER-unset}\" >> seen']", "unset\n"),
+        ("exec: ['sh', '-c', 'echo \"$RETRY_WORKFLOW_RETRY_AFTER\" >> seen']", "/dev/null\n"),
         ("shell: 'echo 5 > \"$RETRY_WORKFLOW_RETRY_AFTER\" && echo written >> seen'", "written\n"),
         ("shell: 'echo plain >> seen'", "plain\n"),
     ] {
-        let step = step.replace("${RETRY_WORKFLOW_RETRY_AFTER-", "$${RETRY_WORKFLOW_RETRY_AFTER-");
-        let place = place(4, 10, &step);
+        let place = place(4, 10, step);
         let mut command = place.command(&["run", "job.yml"]);
         let ran = Ran::from_output(command.env("TMPDIR", "/nonexistent").output().unwrap());
         assert_eq!((ran.code, place.read("seen")), (Some(0), seen.repeat(10)), "{ran:#?}");
-        let expected = usize::from(seen != "plain\n");
-        assert_eq!(warnings(&ran), expected, "{step}: {ran:#?}");
-        if expected == 1 {
-            ran.says("warning: cannot write to /nonexistent: ")
-                .says("set TMPDIR to another folder");
-        }
+        assert_eq!(warnings(&ran), 1, "{step}: {ran:#?}");
+        ran.says("warning: cannot write to /nonexistent: ").says("set TMPDIR to another folder");
     }
 }
 

@@ -51,6 +51,8 @@ mod values;
 mod operation;
 mod settings;
 mod run;
+#[cfg(feature = "tower")]
+pub(crate) mod plain;
 
 use core::fmt;
 

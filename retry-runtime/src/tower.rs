@@ -43,8 +43,9 @@
 //! the last response itself.
 //!
 //! # Costs
-//! A call that succeeds at its first attempt clones the service once and the request once, and
-//! makes one allocation, for its future. The request is not cloned for the last attempt that the
+//! A call that succeeds at its first attempt clones the service once and the request once. With a
+//! breaker, a quota, a time limit or hedges, it makes one allocation, for its future; otherwise
+//! none. The request is not cloned for the last attempt that the
 //! policy allows; the service is not cloned for further attempts. Before each further attempt, the
 //! service is polled for readiness, and `timeout` and `deadline` include that wait. The wait for
 //! readiness before the first attempt is the caller's, as with any service. Each hedge clones the

@@ -719,6 +719,50 @@ async fn layers_can_be_made_of_one_another() {
     assert_eq!(buy(&mut other.layer(shop), &books).await.unwrap_err().attempts(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_clone_is_the_only_attempt_of_its_call() {
+    let heard = Arc::new(AtomicUsize::new(0));
+    let ear = Arc::clone(&heard);
+    let retrier = Retrier::new(Policy::new()).on_retry(move |_: &RetryEvent<'_, &str>| {
+        ear.fetch_add(1, Ordering::Relaxed);
+    });
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(retrier).clone_request(|_: &Order| None).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 1));
+    assert_eq!((books.calls(), heard.load(Ordering::Relaxed)), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_is_dropped_before_the_wait() {
+    #[derive(Clone)]
+    struct Held(Arc<()>);
+
+    let held = Held(Arc::new(()));
+    let service = service_fn(|held: Held| async move {
+        let _held = held;
+        Err::<(), _>("busy")
+    });
+    let layer = RetryLayer::new(Retrier::new(Policy::new()));
+    let mut call = Box::pin(layer.layer(service).call(held.clone()));
+    assert!(tokio::time::timeout(millis(500), call.as_mut()).await.is_err());
+    // The test's own, and the one for the next attempt.
+    assert_eq!(Arc::strong_count(&held.0), 2);
+    assert_eq!(call.await.unwrap_err().attempts(), 3);
+    assert_eq!(Arc::strong_count(&held.0), 1);
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "a call is polled after it has ended")]
+async fn a_failed_call_that_is_polled_again_panics() {
+    let service = service_fn(|()| async { Err::<(), _>("busy") });
+    let layer = RetryLayer::new(Retrier::new(Policy::new()));
+    let mut call = Box::pin(layer.layer(service).call(()));
+    assert_eq!(call.as_mut().await.unwrap_err().attempts(), 3);
+    let _ = call.await;
+}
+
 #[test]
 fn layers_and_services_have_debug_output() {
     let layer: RetryLayer = RetryLayer::new(Retrier::new(Policy::new()).name("shop"));

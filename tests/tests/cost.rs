@@ -210,14 +210,64 @@ async fn failing(calls: &mut u32) -> Result<u64, ErrorKind> {
     Err(ErrorKind::Other)
 }
 
+fn paused_runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime")
+}
+
+fn refuse(_: u64) -> std::future::Ready<Result<u64, Error>> {
+    std::future::ready(Err(ErrorKind::ConnectionRefused.into()))
+}
+
+/// The allocations of each poll of a call that fails six times.
+async fn allocations(call: impl Future<Output = Result<u64, RetryError<Error>>>) -> Vec<u64> {
+    let mut call = pin!(call);
+    let mut allocations = Vec::new();
+    let ended = std::future::poll_fn(|cx| {
+        let mut polled = Poll::Pending;
+        allocations.push(measure(|| polled = call.as_mut().poll(cx)).count_total);
+        polled
+    });
+    assert_eq!(ended.await.unwrap_err().attempts(), 6);
+    allocations
+}
+
+#[test]
+fn a_layer_whose_calls_fail_allocates_no_more_than_its_retrier() {
+    let retrier = Retrier::new(Policy::new().attempts(6));
+    let layer = RetryLayer::new(retrier.clone());
+    paused_runtime().block_on(async {
+        let mut service = tower::Layer::layer(&layer, tower::service_fn(refuse));
+        // One warm-up call, for what threads and the runtime allocate on first use.
+        allocations(service.call(1)).await;
+        let of_retrier = allocations(retrier.run(|| refuse(1))).await;
+        assert_eq!(allocations(service.call(1)).await, of_retrier);
+    });
+}
+
+#[test]
+fn a_waiting_call_of_a_layer_holds_at_most_300_bytes() {
+    let inner = tower::service_fn(refuse);
+    let layer = RetryLayer::new(Retrier::new(Policy::new()));
+    let mut service = tower::Layer::layer(&layer, inner);
+    let runtime = paused_runtime();
+    let _entered = runtime.enter();
+    let mut call = Box::pin(service.call(1));
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(call);
+    let mut waiting = None;
+    let counted = measure(|| {
+        let mut call = Box::pin(service.call(1));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        waiting = Some(call);
+    });
+    assert!(counted.bytes_current <= 300, "{} bytes", counted.bytes_current);
+    drop(waiting);
+}
+
 #[test]
 fn a_wait_costs_at_most_one_allocation() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
+    paused_runtime().block_on(async {
         // One warm-up call, for what threads and the runtime allocate on first use, and for the
         // labels of the function's metrics.
         for is_warm in [false, true] {

@@ -24,10 +24,22 @@ pub enum Shared<T: 'static> {
 }
 
 impl<T> Clone for Shared<T> {
+    #[inline]
     fn clone(&self) -> Self {
         match self {
             Self::Static(shared) => Self::Static(shared),
             Self::Counted(shared) => Self::Counted(Arc::clone(shared)),
+        }
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// Returns the value itself, or a copy if it is shared.
+    #[cfg(feature = "tower")]
+    pub(crate) fn into_owned(self) -> T {
+        match self {
+            Self::Static(shared) => shared.clone(),
+            Self::Counted(shared) => Arc::unwrap_or_clone(shared),
         }
     }
 }
@@ -45,6 +57,7 @@ impl<T> From<Arc<T>> for Shared<T> {
 }
 
 impl<T> AsRef<T> for Shared<T> {
+    #[inline]
     fn as_ref(&self) -> &T {
         match self {
             Self::Static(shared) => shared,

@@ -85,31 +85,6 @@ impl<D, V> Retrier<D, V> {
         self.prepare(operation)
     }
 
-    /// Returns whether an attempt needs nothing but to be made: no breaker, quota, time limit or
-    /// hedge.
-    #[cfg(feature = "tower")]
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.common.settings.is_plain
-    }
-
-    /// Returns what is wrong with a value, if it is retried.
-    #[cfg(feature = "tower")]
-    #[inline]
-    pub(crate) fn failure_of<T>(&self, value: &T) -> Option<V::Failure>
-    where
-        V: Values<T>,
-    {
-        self.common.values.failure(value)
-    }
-
-    /// A call has succeeded at its first attempt, which this retrier has not made itself.
-    #[cfg(feature = "tower")]
-    #[inline]
-    pub(crate) fn succeeded_first_try(&self) {
-        crate::call::session::succeeded_first_try(self.common.settings.origin());
-    }
-
     /// Prepares a call of any operation.
     #[inline]
     pub(crate) fn prepare<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, V>

@@ -504,13 +504,6 @@ impl<D, V> Retrier<D, V> {
         let Self { common: Common { settings, .. }, decider } = self;
         Retrier { common: Common { settings, values }, decider }
     }
-
-    /// This retrier, for a call that cannot be repeated.
-    #[cfg(feature = "tower")]
-    pub(crate) fn once(mut self) -> Self {
-        self.common.settings.policy = self.common.settings.policy.attempts(1);
-        self
-    }
 }
 
 retry_rules::foreign_methods! {

@@ -474,7 +474,7 @@ where
     /// outcome, a value with its `failure` or an error. Returns the output of a call that ends.
     #[cold]
     #[inline(never)]
-    pub(crate) fn first_failed(
+    fn first_failed(
         self: Pin<&mut Self>,
         outcome: Result<T, E>,
         failure: Option<&V::Failure>,

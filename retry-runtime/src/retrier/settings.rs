@@ -289,6 +289,22 @@ impl RetrierSettings {
         permit: Option<Permit<'_>>,
         failed: FailedOutcome<'_, T, E>,
     ) -> ControlFlow<End<T, E>> {
+        *call = self.decide(rules, take(call), permit, failed)?;
+        let quota = self.context().quota;
+        if quota.is_some() {
+            call.begin_wait(quota, None);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Breaks with the result of the call, or continues with a call whose wait follows.
+    pub(super) fn decide<T, E, K: Keeps<AttemptResult<T, E>>, Timer: CallTiming>(
+        &self,
+        rules: &ErrorRules<E>,
+        mut call: Session<K, Timer>,
+        permit: Option<Permit<'_>>,
+        failed: FailedOutcome<'_, T, E>,
+    ) -> ControlFlow<End<T, E>, Session<K, Timer>> {
         self.warn();
         let FailedOutcome { outcome, value, attempt, can_repeat, may_hedge, report, .. } = failed;
         let value = value.unwrap_or(&PickedValue);
@@ -318,19 +334,16 @@ impl RetrierSettings {
                         listener(&event);
                     }
                 }
-                if context.quota.is_some() {
-                    call.begin_wait(context.quota, None);
-                }
                 // Only these can end a call before it fails again. Otherwise, the outcome is
                 // dropped before the wait: a response may hold a connection.
                 if context.breaker.is_some() || call.timer.timing().has_deadline() {
                     call.keep(outcome);
                 }
-                ControlFlow::Continue(())
+                ControlFlow::Continue(call)
             }
             Next::GiveUp(how) => {
                 let history = call.take_history();
-                let last = take(call).end(outcome);
+                let last = call.end(outcome);
                 let end = ended(last, how).map_err(|error| error.with_history(history));
                 ControlFlow::Break(end)
             }

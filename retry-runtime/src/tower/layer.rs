@@ -10,6 +10,7 @@ use super::RetryService;
 use super::requests::{ByClone, CloneWith};
 use super::responses::ClassifyResponse;
 use crate::classify::Classify;
+use crate::protect::shared::Shared;
 use crate::retrier::{AllSucceed, Readable, Retrier, RetryOnValue};
 
 /// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota all
@@ -37,10 +38,21 @@ use crate::retrier::{AllSucceed, Readable, Retrier, RetryOnValue};
 /// # }
 /// ```
 #[must_use = "a layer does nothing until it wraps a service"]
-pub struct RetryLayer<D = Readable, Kind = (), R = AllSucceed, C = ByClone> {
+pub struct RetryLayer<D = Readable, Kind = (), R = AllSucceed, C = ByClone>
+where
+    D: 'static,
+    R: 'static,
+    C: 'static,
+{
+    parts: Shared<Parts<D, R, C>>,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+/// The parts of a layer.
+#[derive(Clone)]
+pub(super) struct Parts<D, R, C> {
     pub(super) retrier: Retrier<D, R>,
     pub(super) requests: C,
-    kind: PhantomData<fn() -> Kind>,
 }
 
 impl<D, Kind, R> RetryLayer<D, Kind, R> {
@@ -59,11 +71,11 @@ impl<D, Kind, R> RetryLayer<D, Kind, R> {
     /// # }
     /// ```
     pub fn new(retrier: impl Into<Retrier<D, R>>) -> Self {
-        Self { retrier: retrier.into(), requests: ByClone, kind: PhantomData }
+        Self::of(Parts { retrier: retrier.into(), requests: ByClone })
     }
 }
 
-impl<D, Kind, C> RetryLayer<D, Kind, AllSucceed, C> {
+impl<D: Clone, Kind, C: Clone> RetryLayer<D, Kind, AllSucceed, C> {
     /// Treats responses as failures: `classify` returns what is wrong with one, or `None`
     /// for a success.
     ///
@@ -102,9 +114,9 @@ impl<D, Kind, C> RetryLayer<D, Kind, AllSucceed, C> {
         F: Fn(&T) -> Option<X>,
         X: Classify + Send,
     {
-        let Self { retrier, requests, kind } = self;
+        let Parts { retrier, requests } = self.parts.into_owned();
         let retrier = retrier.with_values(ClassifyResponse(Arc::new(classify)));
-        RetryLayer { retrier, requests, kind }
+        RetryLayer::of(Parts { retrier, requests })
     }
 
     /// Retries the responses that `failed` picks, whatever the matchers say: `ok(…)` in the
@@ -130,12 +142,12 @@ impl<D, Kind, C> RetryLayer<D, Kind, AllSucceed, C> {
     where
         F: Fn(&T) -> bool,
     {
-        let Self { retrier, requests, kind } = self;
-        RetryLayer { retrier: retrier.retry_on_value(failed), requests, kind }
+        let Parts { retrier, requests } = self.parts.into_owned();
+        RetryLayer::of(Parts { retrier: retrier.retry_on_value(failed), requests })
     }
 }
 
-impl<D, Kind, R> RetryLayer<D, Kind, R> {
+impl<D: Clone, Kind, R: Clone> RetryLayer<D, Kind, R> {
     /// Creates the request for a further attempt with `clone` instead of `Clone`. If `clone`
     /// returns `None`, the request is sent only once: an order that must not be placed twice, a
     /// body that is a stream.
@@ -172,8 +184,19 @@ impl<D, Kind, R> RetryLayer<D, Kind, R> {
 
     /// Creates the request for a further attempt as `requests` does.
     pub(super) fn repeating<C>(self, requests: C) -> RetryLayer<D, Kind, R, C> {
-        let Self { retrier, kind, .. } = self;
-        RetryLayer { retrier, requests, kind }
+        let Parts { retrier, .. } = self.parts.into_owned();
+        RetryLayer::of(Parts { retrier, requests })
+    }
+}
+
+impl<D, Kind, R, C> RetryLayer<D, Kind, R, C> {
+    fn of(parts: Parts<D, R, C>) -> Self {
+        Self { parts: Shared::Counted(Arc::new(parts)), kind: PhantomData }
+    }
+
+    #[inline]
+    pub(super) fn parts(&self) -> &Parts<D, R, C> {
+        self.parts.as_ref()
     }
 }
 
@@ -181,20 +204,25 @@ impl<S, D: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<D, Kind, R, 
     type Service = RetryService<S, D, Kind, R, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        RetryService::new(inner, self.clone())
+        let layer = match &self.parts {
+            Shared::Static(_) => self.clone(),
+            // Of its own, so that services on different threads do not contend for the count.
+            Shared::Counted(parts) => Self::of(Parts::clone(parts)),
+        };
+        RetryService { inner, layer }
     }
 }
 
-impl<D: Clone, Kind, R: Clone, C: Clone> Clone for RetryLayer<D, Kind, R, C> {
+impl<D, Kind, R, C> Clone for RetryLayer<D, Kind, R, C> {
+    #[inline]
     fn clone(&self) -> Self {
-        let Self { retrier, requests, kind } = self;
-        Self { retrier: retrier.clone(), requests: requests.clone(), kind: *kind }
+        Self { parts: self.parts.clone(), kind: self.kind }
     }
 }
 
 impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<D, Kind, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryLayer").field("retrier", &self.retrier).finish_non_exhaustive()
+        f.debug_struct("RetryLayer").field("retrier", &self.parts().retrier).finish_non_exhaustive()
     }
 }
 

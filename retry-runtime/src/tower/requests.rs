@@ -44,8 +44,14 @@ pub(super) struct Supply<Q> {
 }
 
 impl<Q> Supply<Q> {
-    pub(super) fn new(request: Q) -> Self {
-        Self { left: Some(request) }
+    /// Returns the request for the first attempt, and what is left of it.
+    #[inline]
+    pub(super) fn new(request: Q, more: bool, requests: &impl Requests<Q>) -> (Q, Self) {
+        let clone = if more { requests.clone_request(&request) } else { None };
+        match clone {
+            Some(clone) => (clone, Self { left: Some(request) }),
+            None => (request, Self { left: None }),
+        }
     }
 
     /// The request for an attempt. If there may be another attempt and the request can be cloned,

@@ -46,7 +46,7 @@ use ::reqwest_middleware::{Error, Middleware, Next, Result};
 use tower_service::Service;
 
 use super::RetryLayer;
-use super::requests::{Requests, Supply};
+use super::requests::Requests;
 use super::responses::ClassifyResponse;
 use super::service::call;
 use crate::base::sealed::Sealed;
@@ -74,8 +74,13 @@ use crate::retrier::{Decider, Readable, Retrier, Values};
 ///     .build();
 /// ```
 #[must_use = "a middleware does nothing until it is added to a client"]
-pub struct RetryMiddleware<D = Readable, Kind = (), R = ByStatus, C = IfIdempotent> {
-    layer: Arc<RetryLayer<D, Kind, R, C>>,
+pub struct RetryMiddleware<D = Readable, Kind = (), R = ByStatus, C = IfIdempotent>
+where
+    D: 'static,
+    R: 'static,
+    C: 'static,
+{
+    layer: RetryLayer<D, Kind, R, C>,
 }
 
 /// Takes responses with a status 4xx or 5xx for failures: the default.
@@ -93,7 +98,7 @@ impl Requests<Request> for IfIdempotent {
     }
 }
 
-impl<D, Kind> RetryMiddleware<D, Kind> {
+impl<D: Clone, Kind> RetryMiddleware<D, Kind> {
     /// Creates a middleware that retries errors and responses as `retrier` does, of requests with an
     /// idempotent method. A [`Policy`](crate::Policy) alone retries every error.
     pub fn new(retrier: impl Into<Retrier<D>>) -> Self {
@@ -126,13 +131,13 @@ impl<D, Kind> RetryMiddleware<D, Kind> {
 /// ```
 impl<D, Kind, R, C> From<RetryLayer<D, Kind, R, C>> for RetryMiddleware<D, Kind, R, C> {
     fn from(layer: RetryLayer<D, Kind, R, C>) -> Self {
-        Self { layer: Arc::new(layer) }
+        Self { layer }
     }
 }
 
 impl<D, Kind, R, C> Clone for RetryMiddleware<D, Kind, R, C> {
     fn clone(&self) -> Self {
-        Self { layer: Arc::clone(&self.layer) }
+        Self { layer: self.layer.clone() }
     }
 }
 
@@ -165,8 +170,7 @@ where
         Box::pin(async move {
             let shared = Arc::new(Mutex::new(core::mem::take(extensions)));
             let rest = Rest { next, extensions: Arc::clone(&shared) };
-            let layer = Arc::clone(&self.layer);
-            let result = call(layer, rest, Supply::new(request), None).await;
+            let result = call(self.layer.clone(), rest, request).await;
             *extensions = core::mem::take(&mut *lock(&shared));
             result.map_err(RetryError::into_error)
         })

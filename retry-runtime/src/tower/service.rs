@@ -3,22 +3,25 @@
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::mem;
+use core::ops::ControlFlow;
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker, ready};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use retry_rules::Policy;
 use tokio::task::coop::unconstrained;
 use tower_service::Service;
 
 use super::RetryLayer;
+use super::layer::Parts;
 use super::requests::{ByClone, Requests, Supply};
 use crate::base::sealed::Seal;
 use crate::base::sync::unpoisoned;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
+use crate::retrier::plain::PlainSession;
 use crate::retrier::{AllSucceed, Decider, Operation, Readable, Retrier, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
@@ -43,16 +46,17 @@ use crate::retrier::{AllSucceed, Decider, Operation, Readable, Retrier, Values};
 /// let service: RetryService<&str> = layer.layer("any service");
 /// assert_eq!(*service.get_ref(), "any service");
 /// ```
-pub struct RetryService<S, D = Readable, Kind = (), R = AllSucceed, C = ByClone> {
-    inner: S,
-    layer: Arc<RetryLayer<D, Kind, R, C>>,
+pub struct RetryService<S, D = Readable, Kind = (), R = AllSucceed, C = ByClone>
+where
+    D: 'static,
+    R: 'static,
+    C: 'static,
+{
+    pub(super) inner: S,
+    pub(super) layer: RetryLayer<D, Kind, R, C>,
 }
 
 impl<S, D, Kind, R, C> RetryService<S, D, Kind, R, C> {
-    pub(super) fn new(inner: S, layer: RetryLayer<D, Kind, R, C>) -> Self {
-        Self { inner, layer: Arc::new(layer) }
-    }
-
     /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
@@ -71,7 +75,7 @@ impl<S, D, Kind, R, C> RetryService<S, D, Kind, R, C> {
 
 impl<S: Clone, D, Kind, R, C> Clone for RetryService<S, D, Kind, R, C> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
+        Self { inner: self.inner.clone(), layer: self.layer.clone() }
     }
 }
 
@@ -112,22 +116,23 @@ where
         // The service that was polled for readiness is this one, not its clone.
         let clone = self.inner.clone();
         let mut service = mem::replace(&mut self.inner, clone);
-        let layer = Arc::clone(&self.layer);
-        let mut supply = Supply::new(request);
-        if !layer.retrier.is_plain() {
-            return RetryFuture::guarded(call(layer, service, supply, None));
+        let layer = self.layer.clone();
+        let Parts { retrier, requests } = layer.parts();
+        if !retrier.is_plain() {
+            return RetryFuture::guarded(call(layer, service, request));
         }
-        let more = layer.retrier.policy().allows_after(1);
-        let first = supply.take(more, &layer.requests).map(|request| service.call(request));
-        RetryFuture { first, unfinished: Some(Unfinished { layer, service, supply }), rest: None }
+        let (request, supply) = Supply::new(request, retrier.policy().allows_after(1), requests);
+        let stage = Stage::Attempt { attempt: service.call(request) };
+        let call = PlainCall { layer, service, supply, session: PlainSession::new() };
+        RetryFuture { state: State::Plain { stage, call } }
     }
 }
 
 pin_project_lite::pin_project! {
     /// The future of a call of a [`RetryService`].
     ///
-    /// If only attempts are needed (no breaker, quota, time limit or hedge), the first
-    /// attempt is part of it, and only a failure allocates.
+    /// If only attempts are needed (no breaker, quota, time limit or hedge), they are part of it,
+    /// and only a failure allocates.
     ///
     /// ```
     /// use retry_runtime::tower::{RetryFuture, RetryLayer};
@@ -142,34 +147,131 @@ pin_project_lite::pin_project! {
     pub struct RetryFuture<S, Q, D = Readable, Kind = (), R = AllSucceed, C = ByClone>
     where
         S: Service<Q>,
+        D: 'static,
+        R: 'static,
+        C: 'static,
     {
         #[pin]
-        first: Option<S::Future>,
-        // The state that the rest of the call needs if the first attempt fails.
-        unfinished: Option<Unfinished<S, Q, D, Kind, R, C>>,
-        rest: Option<Rest<S::Response, S::Error>>,
+        state: State<S, Q, RetryLayer<D, Kind, R, C>>,
     }
 }
 
-/// The call after its first attempt, or all of it.
-type Rest<T, E> = Pin<Box<dyn Future<Output = Result<T, RetryError<E>>> + Send>>;
-
-/// The outcome of a first attempt that has failed, with what is wrong with a value.
-type FirstFailure<T, E, R> = (Result<T, E>, Option<<R as Values<T>>::Failure>);
-
-/// A call whose first attempt has not ended.
-struct Unfinished<S, Q, D, Kind, R, C> {
-    layer: Arc<RetryLayer<D, Kind, R, C>>,
-    service: S,
-    supply: Supply<Q>,
+pin_project_lite::pin_project! {
+    #[project = StateProjection]
+    enum State<S, Q, L>
+    where
+        S: Service<Q>,
+    {
+        /// The retrier needs nothing but attempts.
+        Plain {
+            #[pin]
+            stage: Stage<S::Future>,
+            call: PlainCall<S, Q, L>,
+        },
+        /// It has a breaker, a quota, a time limit or hedges.
+        Guarded { call: Pin<Box<dyn Future<Output = End<S::Response, S::Error>> + Send>> },
+        Ended,
+    }
 }
 
-impl<S: Service<Q>, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C> {
+pin_project_lite::pin_project! {
+    /// The stage of a plain call.
+    #[project = StageProjection]
+    enum Stage<F> {
+        Attempt {
+            #[pin]
+            attempt: F,
+        },
+        Wait,
+        /// The service is polled until it is ready for a further attempt.
+        Readiness,
+    }
+}
+
+/// The result of a call.
+type End<T, E> = Result<T, RetryError<E>>;
+
+/// A plain call, without its stage.
+struct PlainCall<S: Service<Q>, Q, L> {
+    layer: L,
+    service: S,
+    supply: Supply<Q>,
+    session: PlainSession<S::Response, S::Error>,
+}
+
+impl<S, Q, D, Kind, R, C> RetryFuture<S, Q, D, Kind, R, C>
+where
+    S: Service<Q>,
+    D: Decider<S::Error, Kind> + Clone,
+    R: Values<S::Response> + Clone,
+    C: Requests<Q>,
+{
     #[cold]
-    fn guarded(
-        call: impl Future<Output = Result<S::Response, RetryError<S::Error>>> + Send + 'static,
-    ) -> Self {
-        Self { first: None, unfinished: None, rest: Some(Box::pin(call)) }
+    fn guarded(call: impl Future<Output = End<S::Response, S::Error>> + Send + 'static) -> Self {
+        Self { state: State::Guarded { call: Box::pin(call) } }
+    }
+
+    /// Handles a failed attempt of a plain call. Returns the result of the call, or `None` if a wait
+    /// follows. A service whose readiness check has failed is not usable any more.
+    #[cold]
+    #[inline(never)]
+    fn failed(
+        mut self: Pin<&mut Self>,
+        outcome: Result<S::Response, S::Error>,
+        failure: Option<&R::Failure>,
+        is_usable: bool,
+    ) -> Option<End<S::Response, S::Error>> {
+        let StateProjection::Plain { mut stage, call } = self.as_mut().project().state.project()
+        else {
+            unreachable!("the retrier handles the attempts of other calls")
+        };
+        // Nothing of the attempt stays alive during the wait.
+        stage.set(Stage::Wait);
+        let retrier = &call.layer.parts().retrier;
+        let number = call.session.number();
+        let is_spent = call.supply.is_spent() && retrier.policy().allows_after(number);
+        let once = (is_spent && number == 1).then(|| retrier.clone().once());
+        let can_repeat = is_usable && (once.is_some() || !is_spent);
+        let session = mem::replace(&mut call.session, PlainSession::new());
+        match once.as_ref().unwrap_or(retrier).failed(session, outcome, failure, can_repeat) {
+            ControlFlow::Continue(session) => {
+                call.session = session;
+                None
+            }
+            ControlFlow::Break(end) => {
+                self.project().state.set(State::Ended);
+                Some(end)
+            }
+        }
+    }
+
+    /// Polls a guarded call, or a plain one between two attempts. Returns the result of the call, or
+    /// `None` if an attempt of a plain call has begun.
+    #[cold]
+    #[inline(never)]
+    fn poll_rest(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<End<S::Response, S::Error>>> {
+        let (mut stage, call) = match self.as_mut().project().state.project() {
+            StateProjection::Plain { stage, call } => (stage, call),
+            StateProjection::Guarded { call } => return call.as_mut().poll(cx).map(Some),
+            StateProjection::Ended => panic!("a call is polled after it has ended"),
+        };
+        if matches!(*stage, Stage::Wait) {
+            ready!(call.session.poll_wait(cx));
+            stage.set(Stage::Readiness);
+        }
+        if let Err(error) = ready!(call.service.poll_ready(cx)) {
+            return Poll::Ready(self.failed(Err(error), None, false));
+        }
+        let Parts { retrier, requests } = call.layer.parts();
+        let more = retrier.policy().allows_after(call.session.number());
+        let Some(request) = call.supply.take(more, requests) else {
+            unreachable!("what cannot be sent again is not retried")
+        };
+        stage.set(Stage::Attempt { attempt: call.service.call(request) });
+        Poll::Ready(None)
     }
 }
 
@@ -185,33 +287,38 @@ where
     R: Values<S::Response> + Clone + Send + Sync + 'static,
     C: Requests<Q> + Send + Sync + 'static,
 {
-    type Output = Result<S::Response, RetryError<S::Error>>;
+    type Output = End<S::Response, S::Error>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let Some(first) = this.first.as_mut().as_pin_mut() {
-            let outcome = ready!(first.poll(cx));
-            let Some(unfinished) = this.unfinished.take() else {
-                panic!("a call is polled after it has ended")
-            };
-            let first = match outcome {
-                Ok(value) => match unfinished.layer.retrier.failure_of(&value) {
-                    None => {
-                        unfinished.layer.retrier.succeeded_first_try();
-                        return Poll::Ready(Ok(value));
-                    }
-                    failure => (Ok(value), failure),
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let running = match self.as_mut().project().state.project() {
+                StateProjection::Plain { stage, call } => match stage.project() {
+                    StageProjection::Attempt { attempt } => Some((attempt, call)),
+                    _ => None,
                 },
-                error => (error, None),
+                _ => None,
             };
-            this.first.set(None);
-            let Unfinished { layer, service, supply } = unfinished;
-            *this.rest = Some(Box::pin(call(layer, service, supply, Some(first))));
-        }
-        match this.rest {
-            Some(rest) => rest.as_mut().poll(cx),
-            None => panic!("a call is polled after it has ended"),
+            if let Some((attempt, call)) = running {
+                let (outcome, failure) = match ready!(attempt.poll(cx)) {
+                    Ok(value) => {
+                        let retrier = &call.layer.parts().retrier;
+                        let failure = retrier.failure_of(&value);
+                        if failure.is_none() {
+                            retrier.succeeded(mem::replace(&mut call.session, PlainSession::new()));
+                            return Poll::Ready(Ok(value));
+                        }
+                        (Ok(value), failure)
+                    }
+                    error => (error, None),
+                };
+                if let Some(end) = self.as_mut().failed(outcome, failure.as_ref(), true) {
+                    return Poll::Ready(end);
+                }
+            }
+            if let Some(end) = ready!(self.as_mut().poll_rest(cx)) {
+                return Poll::Ready(end);
+            }
         }
     }
 }
@@ -287,16 +394,14 @@ enum SentAttempt<S, Q> {
     AsHedge { request: Q, own: S },
 }
 
-/// Makes one call, or continues it after its `first` attempt, which has failed with an error or a
-/// value. The retrier makes all decisions.
+/// Makes one call. The retrier makes all decisions.
 //
 // A block, because an `async fn` would keep its arguments twice.
 pub(super) fn call<S, Q, D, Kind, R, C>(
-    layer: Arc<RetryLayer<D, Kind, R, C>>,
+    layer: RetryLayer<D, Kind, R, C>,
     service: S,
-    mut supply: Supply<Q>,
-    first: Option<FirstFailure<S::Response, S::Error, R>>,
-) -> impl Future<Output = Result<S::Response, RetryError<S::Error>>>
+    request: Q,
+) -> impl Future<Output = End<S::Response, S::Error>>
 where
     S: Service<Q> + Clone,
     D: Decider<S::Error, Kind> + Clone,
@@ -307,14 +412,13 @@ where
     // run one after another, and hedges on clones, so the lock is never contended.
     let service = Mutex::new(service);
     async move {
-        let RetryLayer { retrier, requests, .. } = &*layer;
-        let mut request = match first {
-            Some(_) => None,
-            None => supply.take(is_kept_after(1, retrier.policy()), requests),
-        };
+        let Parts { retrier, requests } = layer.parts();
+        let more = is_kept_after(1, retrier.policy());
+        let (request, mut supply) = Supply::new(request, more, requests);
+        let mut request = Some(request);
         let once = supply.is_spent().then(|| Box::new(retrier.clone().once()));
         let retrier: &Retrier<D, R> = once.as_deref().unwrap_or(retrier);
-        let mut attempt = u32::from(first.is_some());
+        let mut attempt = 0_u32;
         let service = &service;
         let is_spent = &AtomicBool::new(false);
         let send = |sent| {
@@ -353,13 +457,7 @@ where
                 }
             })
         };
-        let mut run = pin!(retrier.prepare(Sending { send, is_spent }));
-        if let Some((outcome, failure)) = first {
-            if let Some(end) = run.as_mut().first_failed(outcome, failure.as_ref()) {
-                return end;
-            }
-        }
-        run.await
+        retrier.prepare(Sending { send, is_spent }).await
     }
 }
 

@@ -720,6 +720,34 @@ async fn layers_can_be_made_of_one_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_leaked_layer_makes_the_same_calls() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new().failure_threshold(3)));
+    let retrier = Retrier::new(Policy::new().attempts(2));
+    let plain = RetryLayer::new(retrier.clone()).leak();
+    let guarded = RetryLayer::new(retrier.breaker(Arc::clone(&breaker))).leak();
+    for layer in [plain.clone().leak(), plain.clone(), guarded.clone()] {
+        let shop = Shop::with([Fails("busy"), Sells, Fails("busy"), Fails("busy")]);
+        let books = Arc::clone(&shop.books);
+        let service = layer.layer(shop);
+        assert_eq!(buy(&mut service.clone(), &books).await.unwrap().status(), 200);
+        let error = buy(&mut service.clone(), &books).await.unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 2));
+        assert_eq!(books.gaps(), [secs(1), secs(0), secs(1)]);
+    }
+    // Its parts are shared by all services, and by the layers that are made of it.
+    let strict = guarded.classify_response(StatusError::of);
+    let shop = Shop::with([Says(503)]);
+    let books = Arc::clone(&shop.books);
+    buy(&mut strict.layer(shop), &books).await.unwrap();
+    assert_eq!(breaker.state(), State::Open);
+
+    let other = plain.clone_request(|_: &Order| None);
+    let shop = Shop::with([Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    assert_eq!(buy(&mut other.layer(shop), &books).await.unwrap_err().attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_without_a_clone_is_the_only_attempt_of_its_call() {
     let heard = Arc::new(AtomicUsize::new(0));
     let ear = Arc::clone(&heard);

@@ -237,11 +237,13 @@ fn a_layer_whose_calls_fail_allocates_no_more_than_its_retrier() {
     let retrier = Retrier::new(Policy::new().attempts(6));
     let layer = RetryLayer::new(retrier.clone());
     paused_runtime().block_on(async {
-        let mut service = tower::Layer::layer(&layer, tower::service_fn(refuse));
-        // One warm-up call, for what threads and the runtime allocate on first use.
-        allocations(service.call(1)).await;
-        let of_retrier = allocations(retrier.run(|| refuse(1))).await;
-        assert_eq!(allocations(service.call(1)).await, of_retrier);
+        for layer in [layer.clone(), layer.leak()] {
+            let mut service = tower::Layer::layer(&layer, tower::service_fn(refuse));
+            // One warm-up call, for what threads and the runtime allocate on first use.
+            allocations(service.call(1)).await;
+            let of_retrier = allocations(retrier.run(|| refuse(1))).await;
+            assert_eq!(allocations(service.call(1)).await, of_retrier);
+        }
     });
 }
 

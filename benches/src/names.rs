@@ -6,6 +6,8 @@ pub const ATTRIBUTE: &str = "`#[retry]`";
 pub const RETRIER: &str = "`Retrier`";
 /// The same as a tower layer.
 pub const RETRY_LAYER: &str = "`RetryLayer`";
+/// The same, kept in memory until the program ends.
+pub const RETRY_LAYER_LEAKED: &str = "`RetryLayer`, leaked";
 /// The function without retries: the lower bound.
 pub const BARE: &str = "no retries";
 /// A loop with delays and the same events as the attribute.

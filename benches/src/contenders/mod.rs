@@ -12,6 +12,7 @@ mod by_hand_mute;
 mod retrier;
 mod retry_if;
 mod retry_layer;
+mod retry_layer_leaked;
 mod seatbelt;
 mod tokio_retry2;
 mod tower_resilience;
@@ -32,6 +33,7 @@ pub fn each_with_timers(visitor: &mut impl Visit) {
     visitor.visit(names::ATTRIBUTE, attribute::call);
     visitor.visit(names::RETRIER, retrier::call);
     visitor.visit(names::RETRY_LAYER, retry_layer::call);
+    visitor.visit(names::RETRY_LAYER_LEAKED, retry_layer_leaked::call);
     visitor.visit(names::BARE, bare::call);
     visitor.visit(names::BY_HAND, by_hand::call);
     visitor.visit(names::BY_HAND_MUTE, by_hand_mute::call);

@@ -13,7 +13,7 @@ use tower::{Layer as _, Service as _, ServiceExt as _};
 use super::POLICY;
 use crate::answer::{Answer, answer};
 
-type Client = RetryService<ServiceFn<fn(u64) -> Answer>, ForError<io::Error>>;
+pub(super) type Client = RetryService<ServiceFn<fn(u64) -> Answer>, ForError<io::Error>>;
 
 static CLIENT: LazyLock<Client> = LazyLock::new(|| {
     RetryLayer::new(Retrier::new(POLICY).for_error()).layer(tower::service_fn(answer))

@@ -7,7 +7,7 @@ use crate::child::{self, Finding, Findings};
 use crate::contest::{Contest, Figures, Unit};
 use crate::names::{
     ATTRIBUTE, BACKON, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRIER, RETRY_IF, RETRY_LAYER,
-    SEATBELT, TOKIO_RETRY2, TOWER_RESILIENCE, TOWER_RETRY,
+    RETRY_LAYER_LEAKED, SEATBELT, TOKIO_RETRY2, TOWER_RESILIENCE, TOWER_RETRY,
 };
 use crate::policies::seconds;
 use crate::race::{Runner, race};
@@ -41,6 +41,8 @@ const CLOSURES: Contest<'static> = Contest {
 const LAYERS: Contest<'static> =
     Contest { ours: RETRY_LAYER, floor: None, rivals: &[TOWER_RETRY, TOWER_RESILIENCE] };
 
+const LEAKED_LAYERS: Contest<'static> = Contest { ours: RETRY_LAYER_LEAKED, ..LAYERS };
+
 /// Adds the sections to the report.
 pub fn run(report: &mut Report) {
     let counted = Findings::of_program("count", "count");
@@ -70,6 +72,8 @@ fn successes(counted: &Findings) -> Section {
     section.compare(&ATTRIBUTES, &measures);
     section.compare(&CLOSURES, &measures);
     section.compare(&LAYERS, &measures);
+    section.compare(&LEAKED_LAYERS, &measures);
+    section.note("`leak` keeps the layer in memory, so that its services count no references.");
     section
 }
 

@@ -44,20 +44,33 @@ pub(crate) const fn times(d: Duration, factor: u64) -> Duration {
 
 /// `d · factor`, rounded to the nanosecond, saturating. A factor that is
 /// negative or not a number counts as 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "a float to integer cast saturates, which is what is wanted; \
+              f64 holds whole nanoseconds only up to 104 days, so a factor of 1 is passed by"
+)]
 pub(crate) const fn scale(d: Duration, factor: f64) -> Duration {
     if d.is_zero() || factor.is_nan() {
         return Duration::ZERO;
     }
-    #[expect(clippy::cast_precision_loss, reason = "beyond 104 days a nanosecond does not matter")]
-    let nanos = d.as_nanos() as f64 * factor;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::float_cmp,
-        reason = "a float to integer cast saturates, which is what is wanted; \
-                  f64 holds whole nanoseconds only up to 104 days, so a factor of 1 is passed by"
-    )]
-    if factor == 1.0 { d } else { from_nanos((nanos + 0.5) as u128) }
+    if factor == 1.0 {
+        return d;
+    }
+    // Nearly always, 64 bits suffice, which are converted from and to floats much faster.
+    let nanos = if d.as_secs() < u32::MAX as u64 {
+        (d.as_secs() * NANOS_PER_SEC as u64 + d.subsec_nanos() as u64) as f64
+    } else {
+        d.as_nanos() as f64
+    };
+    let rounded = nanos * factor + 0.5;
+    if rounded < u64::MAX as f64 {
+        Duration::from_nanos(rounded as u64)
+    } else {
+        from_nanos(rounded as u128)
+    }
 }
 
 /// `base` to the power of `exponent`, by squaring; infinity on overflow.
@@ -89,4 +102,36 @@ pub(crate) const fn fibonacci(n: u32) -> u64 {
         i += 1;
     }
     b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "the rule that `scale` follows, in 128 bits"
+    )]
+    fn a_scaled_duration_does_not_depend_on_the_width_of_the_computation() {
+        let widest = Duration::from_secs(u64::from(u32::MAX));
+        let durations = [
+            Duration::from_nanos(1),
+            Duration::from_nanos(999_999_999),
+            Duration::from_secs(104 * 86_400),
+            Duration::new(u64::from(u32::MAX) - 1, 999_999_999),
+            widest,
+            Duration::from_nanos(u64::MAX),
+            Duration::from_nanos(u64::MAX) + Duration::from_nanos(1),
+            Duration::MAX,
+        ];
+        for d in durations {
+            for factor in [-1.0, 0.0, 1e-9, 0.3, 1.5, 2.0, 4.3, 1e9, 1e30, f64::INFINITY] {
+                let nanos = d.as_nanos() as f64 * factor + 0.5;
+                assert_eq!(scale(d, factor), from_nanos(nanos as u128), "{d:?} · {factor}");
+            }
+        }
+    }
 }

@@ -107,10 +107,9 @@ impl<'a> CallContext<'a> {
 
     /// Sets when the call began, and the limit that has ended its last attempt.
     #[inline(always)]
-    pub fn timing(mut self, timing: Timing) -> Self {
+    pub(crate) fn set_timing(&mut self, timing: Timing) {
         // A constant, for a function without time limits: nothing is copied.
         self.timing = timing.is_known().then_some(timing);
-        self
     }
 
     /// Returns the options about the end of the call.

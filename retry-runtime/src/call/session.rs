@@ -268,19 +268,19 @@ impl<K: Default, T: CallTiming> Session<K, T> {
     #[inline(never)]
     pub fn failed(
         &mut self,
-        context: CallContext<'_>,
+        mut context: CallContext<'_>,
         permit: Option<Permit<'_>>,
         verdict: Verdict<'_>,
     ) -> Next {
-        let context = context.timing(self.timer.timing());
+        context.set_timing(self.timer.timing());
         self.decide(|progress| progress.failed(&context, permit, &verdict))
     }
 
     /// The breaker did not admit the next attempt; the call waits for it if it may.
     #[cold]
     #[inline(never)]
-    pub fn refused(&mut self, context: CallContext<'_>, rejected: &Interrupted) -> Next {
-        let context = context.timing(self.timer.timing());
+    pub fn refused(&mut self, mut context: CallContext<'_>, rejected: &Interrupted) -> Next {
+        context.set_timing(self.timer.timing());
         self.decide(|progress| progress.refused(&context, rejected))
     }
 
@@ -372,8 +372,9 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
     /// Ends the call that was cancelled during a wait, after a failure or after the rejection
     /// `rejected`.
     #[cold]
-    pub fn cancelled(self, context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
-        let ended = self.progress().cancelled(&context.timing(self.timer.timing()));
+    pub fn cancelled(self, mut context: CallContext<'_>, rejected: Option<R>) -> (R, Ended) {
+        context.set_timing(self.timer.timing());
+        let ended = self.progress().cancelled(&context);
         let none = || unreachable!("a failure that is retried is kept during the wait");
         (self.close().last_or_else(|| rejected.unwrap_or_else(none)), ended)
     }
@@ -387,8 +388,9 @@ impl<R, T: CallTiming> Session<LastFailure<R>, T> {
 
     /// Ends the call that was cancelled before an attempt.
     #[cold]
-    pub fn cancelled_before_attempt(self, context: CallContext<'_>) -> Ended {
-        self.progress().cancelled_before_attempt(&context.timing(self.timer.timing()))
+    pub fn cancelled_before_attempt(self, mut context: CallContext<'_>) -> Ended {
+        context.set_timing(self.timer.timing());
+        self.progress().cancelled_before_attempt(&context)
     }
 }
 

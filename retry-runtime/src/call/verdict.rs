@@ -80,6 +80,12 @@ impl HintSource {
     }
 }
 
+/// The longer one of a wait and one that few failures have, without a comparison for the others.
+#[inline]
+pub(crate) fn longer<T: Ord>(wait: Option<T>, rare: Option<T>) -> Option<T> {
+    if rare.is_some() { wait.max(rare) } else { wait }
+}
+
 /// Gives another wait in place of the one that would follow, or `None` to leave it.
 #[derive(Clone, Copy)]
 struct Adjust<'a>(&'a dyn Fn(Duration) -> Option<Duration>);
@@ -128,7 +134,7 @@ impl Judgement {
     /// Returns the longest wait that any server asked for, unless an attempt itself ruled on the
     /// wait.
     fn longest_hint(&self) -> Option<Hint> {
-        self.hint.max(self.hint_of_others)
+        longer(self.hint, self.hint_of_others)
     }
 
     /// Returns the wait that the servers asked for, unless the attempt itself ruled on it.
@@ -138,7 +144,7 @@ impl Judgement {
 
     /// Returns the wait that the server asked for with this failure, if it is above zero.
     pub(crate) fn asked(&self) -> Option<Duration> {
-        self.hinted_wait().max(self.overruled).filter(|wait| !wait.is_zero())
+        longer(self.hinted_wait(), self.overruled).filter(|wait| !wait.is_zero())
     }
 
     /// Returns whether a breaker counts it as a failure. Never a conflict: a server that lets one

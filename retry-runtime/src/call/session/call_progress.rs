@@ -14,7 +14,7 @@ use crate::base::random;
 use crate::call::call_context::{CallContext, LimitKind, Timing};
 use crate::call::call_state::CallState;
 use crate::call::nested::{self, InnerCalls, Moments};
-use crate::call::verdict::Verdict;
+use crate::call::verdict::{Verdict, longer};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
@@ -411,14 +411,14 @@ impl CallProgress {
             _ => None,
         };
         let asked = judgement.hinted_wait();
-        let (shortest, longest) = match asked.max(judgement.ruled) {
+        let (shortest, longest) = match longer(asked, judgement.ruled) {
             Some(hint) => policy.hint_interval(attempt, hint, previous),
             None => policy.wait_interval(attempt, previous),
         };
         let wait = random::between(shortest, longest);
         let mut delay = match verdict.adjust(wait, policy.get_attempts()) {
             Some(adjusted) => adjusted,
-            None if asked > Some(context.max_retry_after(policy)) => {
+            None if asked.is_some_and(|asked| asked > context.max_retry_after(policy)) => {
                 return Err(Reason::RetryAfter);
             }
             None => wait,

@@ -282,8 +282,32 @@ fn a_wait_costs_at_most_one_allocation() {
                 polled
             })
             .await;
-            // At most one allocation for all waits: they reuse the same sleep.
+            // At most one allocation for all waits: they set the same timer.
             assert!(allocations == 1 || !is_warm, "{allocations} allocations for 5 waits");
         }
     });
+}
+
+/// Returns the heap that `call` has taken when it begins to wait.
+fn waiting_bytes(call: impl Future) -> i64 {
+    let mut call = pin!(call);
+    let mut cx = Context::from_waker(Waker::noop());
+    measure(|| assert!(call.as_mut().poll(&mut cx).is_pending())).bytes_current
+}
+
+#[test]
+fn a_waiting_call_holds_little_more_than_its_timer() {
+    let runtime = paused_runtime();
+    let _entered = runtime.enter();
+    let retrier = Retrier::new(Policy::new());
+    let timer = i64::try_from(size_of::<tokio::time::Sleep>()).expect("it is small");
+    // The first call also allocates the counters of its function.
+    for is_warm in [false, true] {
+        let of_attribute = waiting_bytes(failing(&mut 0));
+        let of_retrier = waiting_bytes(retrier.run(async || Err::<(), _>("down")));
+        if is_warm {
+            assert!(of_attribute <= timer + 48, "{of_attribute} bytes, the timer {timer}");
+            assert!(of_retrier <= timer + 56, "{of_retrier} bytes, the timer {timer}");
+        }
+    }
 }

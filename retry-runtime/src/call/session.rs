@@ -43,7 +43,7 @@ use crate::outcome::error::{Ended, Interrupted};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, Permit, Rejected, StagePass};
 use crate::protect::quota::{OnPanic, RetryQuota};
-use crate::site::Origin;
+use crate::site::{Origin, Site};
 
 pub use self::call_progress::Next;
 pub(crate) use self::call_progress::succeeded_first_try;
@@ -273,7 +273,7 @@ impl<K: Default, T: CallTiming> Session<K, T> {
         verdict: Verdict<'_>,
     ) -> Next {
         context.set_timing(self.timer.timing());
-        self.decide(|progress| progress.failed(&context, permit, &verdict))
+        self.decide(context.origin.site, |progress| progress.failed(&context, permit, &verdict))
     }
 
     /// The breaker did not admit the next attempt; the call waits for it if it may.
@@ -281,15 +281,19 @@ impl<K: Default, T: CallTiming> Session<K, T> {
     #[inline(never)]
     pub fn refused(&mut self, mut context: CallContext<'_>, rejected: &Interrupted) -> Next {
         context.set_timing(self.timer.timing());
-        self.decide(|progress| progress.refused(&context, rejected))
+        self.decide(context.origin.site, |progress| progress.refused(&context, rejected))
     }
 
-    /// Decides whether the call goes on.
+    /// Decides whether the call of `site` goes on.
     #[inline]
-    fn decide(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next {
+    fn decide(
+        &mut self,
+        site: Option<&'static Site>,
+        decide: impl FnOnce(&mut CallProgress) -> Next,
+    ) -> Next {
         match &mut self.waiting {
             Some(waiting) => decide(waiting.as_mut().project().progress),
-            None => self.decide_first(decide),
+            None => self.decide_first(site, decide),
         }
     }
 
@@ -297,11 +301,15 @@ impl<K: Default, T: CallTiming> Session<K, T> {
     /// stores its progress. Apart, because later decisions need no stack of their own.
     #[cold]
     #[inline(never)]
-    fn decide_first(&mut self, decide: impl FnOnce(&mut CallProgress) -> Next) -> Next {
+    fn decide_first(
+        &mut self,
+        site: Option<&'static Site>,
+        decide: impl FnOnce(&mut CallProgress) -> Next,
+    ) -> Next {
         let mut progress = CallProgress::NOTHING;
         let next = decide(&mut progress);
         if next == Next::Wait || progress.keeps_failures() {
-            self.waiting = Some(WaitingCall::new(progress, K::default()));
+            self.waiting = Some(WaitingCall::new(progress, K::default(), site));
         }
         next
     }
@@ -400,7 +408,7 @@ impl Session {
         if behind.attempts == 0 {
             return Self::new();
         }
-        let waiting = Some(WaitingCall::new(CallProgress::resumed(behind), ()));
+        let waiting = Some(WaitingCall::new(CallProgress::resumed(behind), (), None));
         Self { waiting, timer: Untimed }
     }
 

@@ -44,6 +44,12 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     })
 }
 
+/// Returns `false`: a sleep that has ended is not started again, because another runtime may poll
+/// it now.
+pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
+    false
+}
+
 /// Starts a sleep that ends at a point in time.
 pub(crate) fn sleep_until(at: Instant) -> Sleep {
     match of_tokio(|| tokio::time::sleep_until(at)) {

@@ -1,5 +1,6 @@
 //! The timer of a page, where tokio has none.
 
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
@@ -16,6 +17,11 @@ pub(crate) type Yielded = bool;
 #[expect(clippy::unnecessary_wraps, reason = "tokio's timer may be missing")]
 pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     Ok(Sleep::new(delay))
+}
+
+/// Returns `false`: a sleep that has ended is not started again.
+pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
+    false
 }
 
 /// Starts a sleep that ends at a point in time.

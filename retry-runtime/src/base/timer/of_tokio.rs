@@ -1,10 +1,11 @@
 //! Tokio's timer alone.
 
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
 use super::{NoTimer, of_tokio};
-use crate::base::clock::Instant;
+use crate::base::clock::{self, Instant};
 
 pub(crate) use tokio::time::Sleep;
 
@@ -14,6 +15,13 @@ pub(crate) type Yielded = ();
 /// Starts a sleep.
 pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     of_tokio(|| tokio::time::sleep(delay))
+}
+
+/// Starts a sleep that has ended again, and returns `true`; `false` if a new one has to be started.
+/// A new one locks the runtime's timers twice and counts references to the runtime, which all of
+/// its threads share; this one locks them once.
+pub(crate) fn reset(sleep: Pin<&mut Sleep>, delay: Duration) -> bool {
+    clock::after(clock::now(), delay).map(|end| sleep.reset(end)).is_some()
 }
 
 /// Starts a sleep that ends at a point in time.

@@ -22,7 +22,7 @@ use crate::outcome::error::{Ended, Interrupted, Reason};
 use crate::outcome::past_failure::PastFailure;
 use crate::protect::breaker::{CircuitBreaker, PackedState, Permit, Rejected, StagePass};
 use crate::protect::quota::{Reservation, RetryQuota};
-use crate::site::{Origin, Site};
+use crate::site::Origin;
 
 /// The step after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +45,10 @@ pub(super) struct CallProgress {
     waited: u64,
     /// [`NO_DELAY`] before the first wait, and after a new beginning.
     delay: u64,
-    /// The annotated function that waits; `None` for a retrier.
-    pub(super) site: Option<&'static Site>,
     /// `true` if the last outcome was a value.
     pub(super) ended_in_value: bool,
+    /// Set if a timer has been set for the wait under way.
+    pub(super) is_sleeping: bool,
     rare: Option<Box<Rare>>,
 }
 
@@ -162,8 +162,8 @@ impl CallProgress {
         moments: Moments::NONE,
         waited: 0,
         delay: NO_DELAY,
-        site: None,
         ended_in_value: false,
+        is_sleeping: false,
         rare: None,
     };
 
@@ -284,7 +284,6 @@ impl CallProgress {
             let attempts = before.saturating_add(more.attempts);
             self.rare().inside = Some(InnerCalls { attempts, ..more });
         }
-        self.site = context.origin.site;
         if !context.is_evaluated {
             if let Some(site) = context.origin.site {
                 site.learn(context.policy);
@@ -527,7 +526,6 @@ impl CallProgress {
     }
 
     pub(super) fn refused(&mut self, context: &CallContext<'_>, rejected: &Interrupted) -> Next {
-        self.site = context.origin.site;
         let held_for = rejected.held_for();
         let is_held = held_for.is_some();
         // A call that has failed waits for the end of a hold, as for its own server's wait.

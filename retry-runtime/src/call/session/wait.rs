@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -13,17 +14,33 @@ use crate::base::timer::{self, Sleep, Yielded};
 use crate::call::async_sleep;
 use crate::protect::breaker::{Admission, CircuitBreaker, StagePass};
 use crate::protect::quota::{Reservation, RetryQuota};
+use crate::site::Site;
 
 pin_project_lite::pin_project! {
-    /// The state of a session that has waited. The sleep and the last failure live inside, so that
+    /// The state of a session that has waited. The timer and the last failure live inside, so that
     /// a call makes one allocation however often it waits.
     #[derive(Debug)]
     pub(super) struct WaitingCall<K> {
         pub(super) progress: CallProgress,
         pub(super) kept: K,
         #[pin]
-        sleep: Option<Sleep>,
+        timer: WaitTimer,
         has_yielded: Yielded,
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// The timer of a call's waits.
+    #[project = WaitTimerProjection]
+    #[derive(Debug)]
+    enum WaitTimer {
+        /// No timer yet. `site` is the annotated function that waits; `None` for a retrier.
+        New { site: Option<&'static Site> },
+        /// The timer of the wait under way, or of the last one.
+        Set {
+            #[pin]
+            sleep: Sleep,
+        },
     }
 }
 
@@ -46,16 +63,24 @@ impl<K> Future for Wait<'_, K> {
 }
 
 impl<K> WaitingCall<K> {
-    /// Stores the progress of a call.
-    pub(super) fn new(progress: CallProgress, kept: K) -> Pin<Box<Self>> {
-        Box::pin(Self { progress, kept, sleep: None, has_yielded: Yielded::default() })
+    /// Stores the progress of a call of `site`, or of a retrier if that is `None`.
+    pub(super) fn new(
+        progress: CallProgress,
+        kept: K,
+        site: Option<&'static Site>,
+    ) -> Pin<Box<Self>> {
+        let timer = WaitTimer::New { site };
+        Box::pin(Self { progress, kept, timer, has_yielded: Yielded::default() })
     }
 
     /// The wait under way has ended early: the rest of it was not waited.
     #[cold]
     pub(super) fn wait_ended_after(self: Pin<&mut Self>, slept: Duration) {
         let mut this = self.project();
-        this.sleep.set(None);
+        if mem::take(&mut this.progress.is_sleeping) {
+            // It would wake the task during the attempt.
+            this.timer.set(WaitTimer::New { site: None });
+        }
         this.progress.slept_only(slept);
         this.progress.attempt_begins();
     }
@@ -74,14 +99,22 @@ impl<K> WaitingCall<K> {
     #[inline(never)]
     fn poll_timer(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        if this.sleep.is_none() {
-            // Created here and not when the wait was decided: only an async caller needs a timer.
-            this.sleep.set(Some(async_sleep::sleep(this.progress.wait(), this.progress.site)));
+        // Set here and not when the wait was decided: only an async caller needs a timer.
+        if !this.progress.is_sleeping {
+            let wait = this.progress.wait();
+            let (site, is_set) = match this.timer.as_mut().project() {
+                WaitTimerProjection::New { site } => (*site, false),
+                WaitTimerProjection::Set { sleep } => (None, timer::reset(sleep, wait)),
+            };
+            if !is_set {
+                this.timer.set(WaitTimer::Set { sleep: async_sleep::sleep(wait, site) });
+            }
+            this.progress.is_sleeping = true;
         }
-        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+        if let WaitTimerProjection::Set { sleep } = this.timer.project() {
             ready!(sleep.poll(cx));
         }
-        this.sleep.set(None);
+        this.progress.is_sleeping = false;
         this.progress.attempt_begins();
         Poll::Ready(())
     }

@@ -21,13 +21,21 @@ pin_project_lite::pin_project! {
     }
 }
 
+/// A future that may cancel the call.
+#[diagnostic::on_unimplemented(
+    message = "`cancel` takes a future, which ends the call once it is ready, not a `{Self}`",
+    label = "this is not a future",
+    note = "of a `CancellationToken`, write `cancel = stop.cancelled()`; of a `Notify`, `cancel = stop.notified()`",
+    note = "of a flag that other code sets, make one of these"
+)]
+pub trait CancelSignal: Future {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Future> CancelSignal for C {}
+
 /// The future that may cancel the call.
 #[inline(always)]
-pub fn cancel<C>(future: C) -> Cancel<C>
-where
-    // rustc quotes this line, with its comment, if `cancel` is not a future.
-    C: Future, // `cancel = stop.cancelled()`
-{
+pub fn cancel<C: CancelSignal>(future: C) -> Cancel<C> {
     Cancel {
         future: unconstrained(future),
         is_ready: false,

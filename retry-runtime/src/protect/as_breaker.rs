@@ -17,7 +17,8 @@ use crate::test_hooks::{self, TestHooks};
     label = "this is not a circuit breaker",
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
     note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`",
-    note = "of a family of breakers (`Breakers<K>`), name one: `breaker = HOSTS.of(host)`"
+    note = "of a family of breakers (`Breakers<K>`), name one: `breaker = HOSTS.of(host)`",
+    note = "a reference, an `Arc`, a `Box` or a `LazyLock` of a breaker is one too; it needs no `Mutex`, and is always there, without `Option`"
 )]
 pub trait AsBreaker {
     /// Returns the breaker.

@@ -41,7 +41,8 @@ use crate::steps::process::descriptors;
 use crate::steps::step::Steps;
 use crate::template::placeholder::Captured;
 use crate::template::scope::Scope;
-use retry_workflow::job::{Moment, Unit};
+use crate::terminal::text::argument;
+use retry_workflow::job::{JobEnd, Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
@@ -143,10 +144,14 @@ fn set<T>(
 impl FileRun<'_> {
     /// The runner for this job, with the settings that all jobs of a file have.
     fn runner(self, job: &Job, policy: ErrorPolicy) -> JobRunner {
-        let RunSettings { deadline, schedule, first, lease, listener, .. } = self.settings;
+        let RunSettings { deadline, schedule, first, lease, listener, notify, flag, .. } =
+            self.settings;
         let (listener, stop) = (Arc::clone(listener), self.stop.clone());
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let awaited = first.clone().map(|first| awaited_succeeds(Arc::clone(self.store), first));
+        let awaited = first.clone().map(|first| {
+            let report = (Arc::clone(&listener), Arc::clone(notify), flag.clone());
+            awaited_succeeds(Arc::clone(self.store), first, report)
+        });
         let runner = set(JobRunner::new(&job.name), left, JobRunner::deadline);
         let runner = set(runner, schedule.not_before, JobRunner::not_before);
         set(runner, awaited, JobRunner::start_when)
@@ -281,11 +286,40 @@ async fn has_succeeded(store: &dyn Store, job: &Job) -> Result<bool, StoreError>
     Ok(Job::has_succeeded(store, &job.id).await? && !is_unfinished(store, job).await?)
 }
 
-/// Waits until the job that this one has to wait for has succeeded with all of its parts.
-async fn awaited_succeeds(store: Arc<dyn Store>, waits: Arc<Job>) {
-    let has = async || match waits.awaited(&*store).await? {
-        Some(job) => has_succeeded(&*store, &job).await,
-        None => Ok(false),
+/// Returns what to do about a job that has ended like this, so that it succeeds.
+pub(crate) fn cure(job: &str, end: JobEnd, flag: &str) -> String {
+    let (job, command) = (argument(job), format!("retry-workflow{flag}"));
+    match end {
+        JobEnd { stopped: true, .. } => format!("resume it with `{command} resume {job}`"),
+        JobEnd { dead: 0, .. } => {
+            format!("run them after all with `{command} dlq retry {job} --class late`")
+        }
+        _ => format!("re-drive them with `{command} dlq retry {job}`"),
+    }
+}
+
+/// Waits until the job that this one has to wait for has succeeded with all of its parts. Reports
+/// each end without success.
+async fn awaited_succeeds(
+    store: Arc<dyn Store>,
+    waits: Arc<Job>,
+    (listener, notify, flag): (JobListener, MessageSink, String),
+) {
+    let mut reported = None;
+    let mut has = async || {
+        let Some(job) = waits.awaited(&*store).await? else { return Ok(false) };
+        let has_succeeded = has_succeeded(&*store, &job).await?;
+        let end = job.end(&*store).await?.filter(|end| !has_succeeded && *end != JobEnd::default());
+        if let Some(end) = end.filter(|end| reported != Some(*end)) {
+            listener(&JobEvent::awaited_ended(&job.id, end));
+            notify(&format!(
+                "this job waits until job {} has succeeded: {end}: {}",
+                OneLine(&job.id),
+                cure(&job.id, end, &flag)
+            ));
+        }
+        reported = end;
+        Ok::<_, StoreError>(has_succeeded)
     };
     // A store that cannot be read now may be later.
     while !matches!(has().await, Ok(true)) {

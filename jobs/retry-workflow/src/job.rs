@@ -67,6 +67,6 @@ pub use self::rate_record::RateRecord;
 pub use self::record::after::After;
 pub use self::record::{PendingRequest, Request};
 pub use self::report::Unit;
-pub use self::waits::Waits;
+pub use self::waits::{JobEnd, Waits};
 pub use self::worker_record::WorkerRecord;
 pub use crate::item::clock::InvalidTimestamp;

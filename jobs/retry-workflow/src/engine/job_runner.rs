@@ -161,7 +161,8 @@ macro_rules! settings {
             self
         }
 
-        /// Sets how many items are processed at a time in this process. Default: 10.
+        /// Sets how many items are processed at a time in this process; each further process that
+        /// works on the job has its own limit. Default: 10.
         ///
         /// ```
         /// # use retry_workflow::Workflow;
@@ -697,9 +698,10 @@ impl JobRunner {
                 None => start,
                 Some(after) => {
                     let (store, mut waits) = (Arc::clone(&store), job.clone());
+                    let listeners = options.listeners.clone();
                     waits.begins_after(Some(&after));
                     Some(Box::pin(async move {
-                        waits.awaited_succeeds(&*store).await;
+                        waits.awaited_succeeds(&*store, &listeners).await;
                         if let Some(start) = start {
                             start.await;
                         }

@@ -12,6 +12,7 @@ use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::rate::Rate;
 use crate::job::record::StopReason;
+use crate::job::waits::JobEnd;
 
 /// An item whose retries have ended.
 #[derive(Clone, Debug)]
@@ -188,12 +189,29 @@ pub enum JobEvent<'a> {
         /// The number of items that run at the same time from now on. It rises again later.
         max_parallel: usize,
     },
+    /// The job that has to succeed first has ended without success. This one waits until that job
+    /// is resumed, or its dead letters and late items are re-driven, and succeeds.
+    #[non_exhaustive]
+    AwaitedEnded {
+        /// The other job's id.
+        job: &'a str,
+        /// How it ended.
+        end: JobEnd,
+    },
     /// No further item is started; running ones finish.
     #[non_exhaustive]
     Stopping {
         /// The reason.
         reason: &'a StopReason,
     },
+}
+
+impl<'a> JobEvent<'a> {
+    /// Creates an [`AwaitedEnded`](Self::AwaitedEnded), to report a job that is waited for by other
+    /// means than [`after`](crate::JobRunner::after).
+    pub const fn awaited_ended(job: &'a str, end: JobEnd) -> Self {
+        Self::AwaitedEnded { job, end }
+    }
 }
 
 /// A callback for events.

@@ -22,8 +22,10 @@ use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
+use crate::job::event::{JobEvent, JobListener};
 use crate::job::name::{self, InvalidName};
 use crate::job::rate_record::RateRecord;
+use crate::job::waits::JobEnd;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError, StoreFuture};
 
@@ -607,11 +609,20 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Waits until the job that this one [begins after](Self::awaited) has succeeded.
-    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store) {
-        let has_succeeded = async || match self.awaited(store).await? {
-            Some(job) => Self::has_succeeded(store, &job.id).await,
-            None => Ok(false),
+    /// Waits until the job that this one [begins after](Self::awaited) has succeeded. Reports each
+    /// end without success.
+    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store, listeners: &[JobListener]) {
+        let mut reported = None;
+        let mut has_succeeded = async || {
+            let Some(job) = self.awaited(store).await? else { return Ok(false) };
+            let has_succeeded = Self::has_succeeded(store, &job.id).await?;
+            let end = job.end(store).await?.filter(|_| !has_succeeded);
+            if let Some(end) = end.filter(|end| reported != Some(*end)) {
+                let event = JobEvent::AwaitedEnded { job: &job.id, end };
+                listeners.iter().for_each(|listener| listener(&event));
+            }
+            reported = end;
+            Ok::<_, StoreError>(has_succeeded)
         };
         // A store that cannot be read now may be later.
         while !matches!(has_succeeded().await, Ok(true)) {
@@ -684,12 +695,38 @@ impl Job {
     /// The store cannot be read.
     pub async fn has_succeeded(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
         let Some(job) = Self::newest_since(store, job, None).await? else { return Ok(false) };
-        let counts = store.counts(&job.id).await?;
-        let is_done = job.status == JobStatus::Finished && counts.unfinished() == 0;
-        if !is_done || counts.dead > 0 || job.is_cut_short {
-            return Ok(false);
+        let end = job.end(store).await?;
+        Ok(end.is_some_and(|end| end == JobEnd::default() && !job.is_cut_short))
+    }
+
+    /// Returns how this job has ended, if it has.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let import = Workflow::new("import").store(store.clone());
+    /// import.run(1..=3_u32, |_: u32, _| async { Err::<(), _>("404") }).await?;
+    /// let end = Job::get(&store, "import-1").await?.end(&store).await?;
+    /// assert_eq!(end.unwrap().to_string(), "it finished with 3 dead letters");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn end(&self, store: &dyn Store) -> Result<Option<JobEnd>, StoreError> {
+        let counts = store.counts(&self.id).await?;
+        let stopped = matches!(self.status, JobStatus::Stopped { .. });
+        if self.status == JobStatus::Running || (counts.unfinished() > 0 && !stopped) {
+            return Ok(None);
         }
-        Ok(counts.skipped == 0 || store.stats(&late(&job.id)).await?.is_empty())
+        let late = match counts.skipped {
+            0 => 0,
+            _ => store.stats(&late(&self.id)).await?.iter().map(|group| group.count).sum(),
+        };
+        Ok(Some(JobEnd { stopped, dead: counts.dead, late }))
     }
 
     /// Records that the rest of the input of a job is not read any more, because it is too late for

@@ -1,5 +1,7 @@
 //! [`Waits`]: what a job is waiting for, and until when.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::item::clock::Timestamp;
@@ -11,7 +13,32 @@ use crate::job::rate_record::RateRecord;
 use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
-use crate::words::{in_a_while, moment, thousands};
+use crate::words::{count, in_a_while, moment, thousands};
+
+/// The end of a job that has not succeeded, in [`Waits::after_ended`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct JobEnd {
+    /// It stopped before all of its items had ended.
+    pub stopped: bool,
+    /// The number of its dead letters.
+    pub dead: u64,
+    /// The number of items that were skipped as late.
+    pub late: u64,
+}
+
+impl fmt::Display for JobEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.stopped { "it stopped" } else { "it finished" })?;
+        let parts = [(self.dead, "dead letter"), (self.late, "late item")];
+        for (at, (number, noun)) in parts.into_iter().filter(|(number, _)| *number > 0).enumerate()
+        {
+            let before = if at == 0 { "with" } else { "and" };
+            write!(f, " {before} {}", count(number, noun))?;
+        }
+        Ok(())
+    }
+}
 
 /// The waits of a job, according to its store.
 ///
@@ -47,6 +74,9 @@ pub struct Waits {
     /// The earliest creation of that job that counts, if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
+    /// How that job has ended: it cannot succeed before it is resumed or its items are re-driven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ended: Option<JobEnd>,
     /// The time at which the next item can run.
     pub next_due: Option<Timestamp>,
     /// The time at which the next item can run that may have killed its workers, and so runs alone.
@@ -77,11 +107,14 @@ impl Waits {
         let is_over =
             counts.unfinished() == 0 && (counts.total() > 0 || job.status != JobStatus::Running);
         let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
-        let (mut after, mut after_since) = (None, None);
+        let (mut after, mut after_since, mut after_ended) = (None, None, None);
         if let Some(name) = job.after.as_ref().filter(|_| !is_over) {
             match job.awaited(store).await? {
                 Some(first) if Job::has_succeeded(store, &first.id).await? => {}
-                Some(first) => after = Some(first.id),
+                Some(first) => {
+                    after_ended = first.end(store).await?;
+                    after = Some(first.id);
+                }
                 None => (after, after_since) = (Some(name.clone()), job.after_since),
             }
         }
@@ -94,6 +127,7 @@ impl Waits {
             not_before,
             after,
             after_since,
+            after_ended,
             rate: rate.filter(|rate| rate.next > now),
             next_due,
             next_suspect,
@@ -117,12 +151,12 @@ impl Waits {
         }
         if let Some(after) = &self.after {
             let after = OneLine(after);
-            let newer = match self.after_since {
-                Some(since) => format!(": there is no job newer than {}", moment(since)),
-                None => String::new(),
+            let why = match (self.after_ended, self.after_since) {
+                (Some(end), _) => format!(": {end}"),
+                (None, Some(since)) => format!(": there is no job newer than {}", moment(since)),
+                (None, None) => String::new(),
             };
-            lines
-                .push(("start", format!("nothing begins before job {after} has succeeded{newer}")));
+            lines.push(("start", format!("nothing begins before job {after} has succeeded{why}")));
         }
         let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {

@@ -261,3 +261,47 @@ fn the_job_of_last_night_does_not_satisfy_newer_than() {
             .says("nothing begins before job import-3 has succeeded");
     }
 }
+
+/// A job that has to wait for another one, whose only item fails until there is a file `fixed`.
+fn after_dead_letters() -> Place {
+    let import =
+        "name: import\nmap:\n  input: items.json\n  agent_template: { shell: 'test -e fixed' }\n";
+    export("import", "").file("import.yml", import).items(&["x", "y"])
+}
+
+#[test]
+fn a_job_reports_that_the_one_before_it_has_dead_letters_and_the_cure() {
+    for store in stores() {
+        let place = after_dead_letters().on(store);
+        let mut running = place.spawn(&["run", "job.yml"]);
+        until("it waits", || place.ran(&["status", "export-1"]).code == Some(0));
+        place.ends(3, &["run", "import.yml"]);
+        let line = running.line_with("this job waits until job import-1 has succeeded").unwrap();
+        assert!(line.contains("it finished with 2 dead letters: re-drive them with"), "{line}");
+        assert!(line.contains("dlq retry import-1`"), "{line}");
+        place
+            .ends(0, &["status", "export-1"])
+            .says("before job import-1 has succeeded: it finished with 2 dead letters")
+            .says("re-drive them with `retry-workflow")
+            .says("dlq retry import-1`");
+        let status = place.object(&["status", "export-1"]);
+        assert_eq!(
+            (&status["after"], &status["after_ended"]["dead"]),
+            (&"import-1".into(), &2.into())
+        );
+        place.write("fixed", "");
+        place.ends(0, &["dlq", "retry", "import-1"]);
+        assert_eq!(running.ended().code, Some(0));
+    }
+}
+
+#[test]
+fn an_event_reports_the_dead_letters_of_the_job_before() {
+    let place = after_dead_letters();
+    place.ends(3, &["run", "import.yml"]);
+    let ran = place.ends(1, &["run", "job.yml", "--events", "--deadline", "1s"]);
+    let event = ran.out.lines().find(|line| line.contains("awaited_ended")).unwrap();
+    let event: serde_json::Value = serde_json::from_str(event).unwrap();
+    assert_eq!((&event["after"], &event["dead"]), (&"import-1".into(), &2.into()));
+    assert_eq!(ran.err, "");
+}

@@ -1,11 +1,12 @@
 //! The start of jobs, and starts that come too late.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::job::{After, Moment, Unit, Waits as Waiting};
 use retry_workflow::{
-    DeadLetters, Filter, ItemState, Job, MemoryStore, Redrive, Store, WaitReason, Workflow, keyed,
-    policy,
+    DeadLetters, Filter, ItemState, Job, JobEvent, MemoryStore, Redrive, Store, WaitReason,
+    Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -97,7 +98,14 @@ async fn items_not_started_in_time_are_skipped_and_started_ones_continue() {
 #[tokio::test(start_paused = true)]
 async fn a_job_waits_until_another_one_has_succeeded() {
     let store = MemoryStore::new();
-    let export = Workflow::new("export").store(store.clone()).after("import");
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&ends);
+    let export =
+        Workflow::new("export").store(store.clone()).after("import").on_event(move |event| {
+            if let JobEvent::AwaitedEnded { job, end, .. } = event {
+                heard.lock().unwrap().push(((*job).to_owned(), end.dead));
+            }
+        });
     let export = tokio::spawn(export.run(1..=2_u32, |_: u32, _| async { Ok::<_, String>(()) }));
     tokio::time::sleep(HOUR).await;
     assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "there is no import yet");
@@ -115,8 +123,9 @@ async fn a_job_waits_until_another_one_has_succeeded() {
     assert_eq!(store.counts("export-1").await.unwrap().succeeded, 0, "the import has failed");
     assert_eq!(
         told(&store, "export-1").await,
-        ["nothing begins before job import-1 has succeeded"]
+        ["nothing begins before job import-1 has succeeded: it finished with 1 dead letter"]
     );
+    assert_eq!(*ends.lock().unwrap(), [("import-1".to_owned(), 1)], "it is reported once");
 
     let letters = DeadLetters::new(store.clone());
     letters.retry(&[Filter::default()], Redrive::new()).await.unwrap();

@@ -31,7 +31,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::after::AfterPlan;
-use self::environment::EnvironmentPlan;
+use self::environment::{EnvironmentPlan, NeededVariable};
 pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
 use self::input::{Input, InputFrom, InputReader, Pipe};
@@ -60,6 +60,8 @@ pub struct WorkflowFile {
     environment: EnvironmentPlan,
     /// Notes on what is valid, but may be a mistake.
     hints: Vec<Mistake>,
+    /// The variables that scripts need.
+    needed: Vec<NeededVariable>,
     pub(crate) workspace: Arc<Workspace>,
 }
 
@@ -208,6 +210,7 @@ impl WorkflowFile {
             plan,
             environment: EnvironmentPlan::default(),
             hints: Vec::new(),
+            needed: Vec::new(),
             workspace: Arc::new(Workspace { folder, agent, ..Workspace::default() }),
         }
     }
@@ -276,6 +279,11 @@ impl WorkflowFile {
     /// Reads the variables for the file's commands from the environment of this machine.
     pub(crate) fn with_environment(mut self) -> Result<Self, FileError> {
         let environment = self.environment.read(&self.source, &self.workspace.folder, false)?;
+        let missing = self.needed.iter().filter_map(|needed| needed.missing(&environment));
+        let mistakes: Vec<_> = missing.map(|(mistake, _)| mistake).collect();
+        if !mistakes.is_empty() {
+            return Err(FileError::new(Arc::clone(&self.source), mistakes));
+        }
         let Workspace { folder, agent, .. } = (*self.workspace).clone();
         self.workspace = Arc::new(Workspace { folder, agent, environment, ..Workspace::default() });
         Ok(self)
@@ -335,6 +343,15 @@ impl WorkflowFile {
     /// can be known, and what could not be checked, with the reason.
     pub(crate) fn check_input(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
         let known = self.environment.read(&self.source, &self.workspace.folder, true)?;
+        // The variable may be set where the job runs, but a misspelt name is wrong everywhere.
+        let missing = self.needed.iter().filter_map(|needed| needed.missing(&known));
+        let (misspelt, unset): (Vec<_>, Vec<_>) =
+            missing.partition(|(_, is_misspelt)| *is_misspelt);
+        if !misspelt.is_empty() {
+            let mistakes = misspelt.into_iter().map(|(mistake, _)| mistake).collect();
+            return Err(FileError::new(Arc::clone(&self.source), mistakes));
+        }
+        self.hints.extend(unset.into_iter().map(|(mistake, _)| mistake));
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         if let Some(after) = &self.schedule.after {
             let is_set = |name: &&str| {

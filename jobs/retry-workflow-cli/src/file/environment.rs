@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use retry_rules::suggest::nearest;
+
 use crate::file::shown_value::short;
 use crate::steps::environment::{Environment, parse_env_file};
 use crate::steps::mask::{Masks, SHORTEST};
@@ -15,6 +17,36 @@ use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 pub(crate) struct EnvironmentPlan {
     pub(super) files: Vec<(PathBuf, SourceSpan)>,
     pub(super) variables: Vec<Variable>,
+}
+
+/// A variable that a script inserts without a default, as in `${NIGHT}`.
+#[derive(Debug)]
+pub(super) struct NeededVariable {
+    pub(super) name: String,
+    pub(super) span: SourceSpan,
+}
+
+impl NeededVariable {
+    /// Returns the mistake if the variable is not set, and whether another name was meant.
+    pub(super) fn missing(&self, environment: &Environment) -> Option<(Mistake, bool)> {
+        let name = self.name.as_str();
+        let own = environment.variables.iter().map(|(own, _)| own.clone());
+        let process = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let known: Vec<_> = own.chain(process).collect();
+        if known.iter().any(|known| known == name) {
+            return None;
+        }
+        let meant = nearest(name, known.iter().map(String::as_str));
+        let cure = match meant {
+            Some(meant) => format!("did you mean `${{{meant}}}`?"),
+            None => format!(
+                "set it before you start the job, as in `{name}=… retry-workflow run …`, or in \
+                 `env`; if it may be missing, write a default: `${{{name}:-…}}`"
+            ),
+        };
+        let message = format!("${name} is not set, so the shell would insert nothing: {cure}");
+        Some((Mistake { message, span: Some(self.span) }, meant.is_some()))
+    }
 }
 
 /// A variable of the file.

@@ -26,7 +26,7 @@ use self::keys::{AFTER, AGENT, AT_THE_TOP, MAP, MODES, STEP, TOP};
 use self::steps::captured_names;
 use super::{Schedule, WorkflowFile, WorkflowPlan, stem};
 use crate::file::after::{AfterPlan, NameTemplate};
-use crate::file::environment::EnvironmentPlan;
+use crate::file::environment::{EnvironmentPlan, NeededVariable};
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
 use crate::template::available::{AT_THE_END, AvailableValues};
@@ -43,14 +43,18 @@ struct Forms<'a> {
     source: &'a Arc<Source>,
     mistakes: Vec<Mistake>,
     hints: Vec<Mistake>,
+    /// The variables that scripts need, and that their steps do not set.
+    needed: Vec<NeededVariable>,
 }
 
 pub(super) fn read(source: &Arc<Source>) -> Result<WorkflowFile, FileError> {
     let root = Node::read(source)?;
-    let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new() };
+    let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new(), needed: Vec::new() };
     let read = forms.file(&root);
     match read {
-        Some(read) if forms.mistakes.is_empty() => Ok(WorkflowFile { hints: forms.hints, ..read }),
+        Some(read) if forms.mistakes.is_empty() => {
+            Ok(WorkflowFile { hints: forms.hints, needed: forms.needed, ..read })
+        }
         _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
     }
 }
@@ -385,17 +389,19 @@ impl Forms<'_> {
 
     fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
-        if let Some(failures) = node.get("max_failures")
-            && let Value::Text(text) = &failures.value
-            && let Some(percent) =
-                text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok())
-        {
-            let share = percent / 100.0;
-            let message = format!(
-                "`max_failures` is a number of items: for a share, write `failure_threshold: {share}`"
-            );
-            self.wrong(failures.span, message);
-            return ErrorPolicy::new();
+        for (key, what) in [
+            ("max_failures", "`max_failures` is a number of items, not a share"),
+            ("failure_threshold", "`failure_threshold` is a share of the items, from 0 to 1"),
+        ] {
+            if let Some(node) = node.get(key)
+                && let Value::Text(text) = &node.value
+                && let Some(percent) =
+                    text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok())
+            {
+                let share = percent / 100.0;
+                self.wrong(node.span, format!("{what}: write `failure_threshold: {share}`"));
+                return ErrorPolicy::new();
+            }
         }
         let keys =
             node.parse_map::<ErrorPolicyKeys>("a map that says what happens to items that fail");

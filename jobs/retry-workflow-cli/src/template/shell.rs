@@ -29,6 +29,9 @@ pub(crate) struct Script {
     pub(crate) text: String,
     /// A value that occurs several times is listed once, with its first place.
     pub(crate) values: Vec<Placeholder>,
+    /// The variables that the shell inserts, written as in `${NIGHT}` and set nowhere in the script,
+    /// each with its place in the text.
+    pub(crate) variables: Vec<(String, usize)>,
     /// The values at the beginning of the target of a redirection.
     targets: Vec<Target>,
 }
@@ -50,7 +53,9 @@ impl Script {
         text: &str,
         available: AvailableValues<'_>,
     ) -> Result<Self, Vec<TemplateError>> {
-        lexer::Lexer::new(text, available).run()
+        let mut script = lexer::Lexer::new(text, available).run()?;
+        script.variables.retain(|(name, _)| variables::only_inserted(name, text));
+        Ok(script)
     }
 
     /// Returns whether `bash` would open a network connection if a redirection had the value with

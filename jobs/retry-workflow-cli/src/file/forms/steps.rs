@@ -10,6 +10,7 @@ use retry_runtime::{Bound, CommandConfig, CommandConfigKeys};
 use super::keys::STEP;
 use super::step_text::step_text;
 use super::{Forms, first_key_span, has_misspelt};
+use crate::file::environment::NeededVariable;
 use crate::steps::command_env::Run;
 use crate::steps::exit_codes::{CodeMatchers, ExitCodes};
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
@@ -146,6 +147,7 @@ impl Forms<'_> {
             Some(name) => self.text(name)?.to_owned(),
             None => label,
         };
+        let outside = self.needed.len();
         let run = self.run(node, available);
         let is_whole = run.is_some();
         // Continue with a placeholder, to report other mistakes in the step as well.
@@ -190,6 +192,9 @@ impl Forms<'_> {
             Some(retry) => step.retry(retry.retry, codes),
             None => step,
         };
+        let sets = |name: &str| step.env.iter().any(|(own, _)| own == name);
+        let mut at = 0..;
+        self.needed.retain(|needed| at.next() < Some(outside) || !sets(&needed.name));
         is_whole.then_some(step)
     }
 
@@ -493,6 +498,10 @@ impl Forms<'_> {
         let script = Script::parse(text, available);
         let script = self.located(node, script)?;
         self.hint_at_other_placeholders(node, text);
+        for (name, at) in &script.variables {
+            let span = node.span_within(&self.source.text, *at, &format!("${{{name}}}"));
+            self.needed.push(NeededVariable { name: name.clone(), span });
+        }
         if !script.values.is_empty()
             && text.contains("sh")
             && let Some(shell) = INTO_A_SHELL.find(text)

@@ -80,6 +80,7 @@ impl<'a> Lexer<'a> {
         let script = Script {
             text: String::with_capacity(text.len()),
             values: Vec::new(),
+            variables: Vec::new(),
             targets: Vec::new(),
         };
         Self {

@@ -153,3 +153,39 @@ fn a_program_with_a_path_that_is_not_there_is_not_looked_for_on_the_path() {
     let place = Place::with("commands:\n  - exec: ['no-such-program']\n");
     place.ends(1, &["run", "job.yml"]).says("there is no such program on the PATH");
 }
+
+#[test]
+fn a_variable_of_the_environment_that_is_not_set_is_an_error_before_anything_runs() {
+    let place = Place::with("name: job\ncommands: [{ shell: 'echo \"id-${NIGHT}\" >> log' }]\n");
+    let with = |code: i32, variable: (&str, &str), arguments: &[&str]| {
+        let ran = place.command(arguments).env(variable.0, variable.1).output().unwrap();
+        assert_eq!(ran.status.code(), Some(code), "{ran:?}");
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+    };
+    let told = "$NIGHT is not set, so the shell would insert nothing: set it before";
+    place.ends(0, &["check", "job.yml"]).says(told);
+    let ran = place.ends(2, &["run", "job.yml"]);
+    ran.says(told).says("write a default: `${NIGHT:-…}`").says("job.yml:2:");
+    for command in [["check", "job.yml"], ["run", "job.yml"]] {
+        let said = with(2, ("NIGHTS", "1"), &command);
+        assert!(said.contains("did you mean `${NIGHTS}`?"), "{said}");
+    }
+    assert_eq!((place.read("log").as_str(), place.objects(&["jobs"]).len()), ("", 0));
+    with(0, ("NIGHT", "24"), &["run", "job.yml"]);
+    // A variable without braces belongs to the script alone.
+    for (script, env) in [
+        ("echo \"id-${NIGHT:-25}\" >> log", ""),
+        ("NIGHT=26; echo \"id-${NIGHT}\" >> log", ""),
+        ("echo \"id-${NIGHT}\" >> log", ", env: { NIGHT: 27 }"),
+        ("echo \"id-$NIGHT\" >> log", ""),
+    ] {
+        place.write("job.yml", &format!("commands: [{{ shell: '{script}'{env} }}]\n"));
+        place.ends(0, &["run", "job.yml"]);
+    }
+    place.write(
+        "job.yml",
+        "env: { NIGHT: 28 }\ncommands: [{ shell: 'echo \"id-${NIGHT}\" >> log' }]\n",
+    );
+    place.ends(0, &["run", "job.yml"]);
+    assert_eq!(place.read("log"), "id-24\nid-25\nid-26\nid-27\nid-\nid-28\n");
+}

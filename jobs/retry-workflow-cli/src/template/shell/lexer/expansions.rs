@@ -2,6 +2,7 @@
 
 use super::{CONTINUED, Context, IN_ARITHMETIC, IN_BACKTICKS, IN_EXPANSION, Lexer};
 use crate::template::shell::command_list::Within;
+use crate::template::shell::variables::is_name;
 
 impl Lexer<'_> {
     pub(super) fn dollar(&mut self, double: bool) {
@@ -9,6 +10,10 @@ impl Lexer<'_> {
         let (before, after) = if double { ("", "") } else { ("\"", "\"") };
         if rest.starts_with("${") {
             if !self.placeholder(before, after) {
+                let name = rest[2..].split('}').next().unwrap_or_default();
+                if is_name(name) {
+                    self.script.variables.push((name.to_owned(), self.at));
+                }
                 self.expands(double);
                 self.word(2);
                 self.stack.push(Context::Expansion { double });

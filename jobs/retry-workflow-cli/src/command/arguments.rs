@@ -348,7 +348,11 @@ Example:
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArguments {
     /// The job's id; optional if only one job has an item with this id
+    #[arg(value_name = "JOB", conflicts_with = "show_job")]
     pub(crate) job: Option<String>,
+    /// The same as JOB
+    #[arg(long = "job", value_name = "JOB", id = "show_job")]
+    pub(crate) job_option: Option<String>,
     /// The item's id
     #[arg(required = true)]
     pub(crate) item: String,

@@ -218,6 +218,12 @@ run 0
     );
     let object = objects(&told(folder.path(), &["dlq", "show", "orders", "a", "--json"]));
     assert_eq!(object[0]["history"][0]["step"], "send");
+    for show in [["dlq", "show", "--job", "orders", "a"], ["items", "show", "a", "--job", "orders"]]
+    {
+        assert_eq!(objects(&told(folder.path(), &[&show[..], &["--json"]].concat())), object);
+    }
+    let both = ["dlq", "show", "orders", "a", "--job", "orders"];
+    refused(folder.path(), &both, "cannot be used with");
     refused(folder.path(), &["dlq", "show", "z"], "no job has a dead letter z");
     refused(folder.path(), &["dlq", "show", "others", "a"], "job others has no item a");
 }

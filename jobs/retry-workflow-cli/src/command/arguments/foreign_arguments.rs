@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Error, Parser as _};
+use clap::{CommandFactory as _, Error, Parser as _};
 
 use super::Arguments;
 
@@ -44,7 +44,6 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (&["-n", "--dry-run", "--check"], "check FILE"),
     (&["-f", "--file"], "run FILE"),
-    (&["--job", "--id"], "resume JOB"),
     (&["--db", "--database", "--state"], "--store FILE"),
     (&["--format", "--output", "-o"], "--json"),
     (&["--port", "-p"], "board --listen 127.0.0.1:7878"),
@@ -122,6 +121,9 @@ fn option(written: &str, words: &[OsString]) -> Option<String> {
                 .to_owned(),
         );
     }
+    if ["--job", "--id"].contains(&written) {
+        return named_job(&words[1..at?]);
+    }
     let (_, here) = OPTIONS.iter().find(|(names, _)| names.contains(&written))?;
     let mut tip = String::from("that is ");
     let _infallible = match here {
@@ -132,10 +134,26 @@ fn option(written: &str, words: &[OsString]) -> Option<String> {
     Some(tip)
 }
 
+/// The way to name a job in the command that begins with these words.
+fn named_job(words: &[OsString]) -> Option<String> {
+    let mut at = Arguments::command();
+    let mut names = Vec::new();
+    for word in words.iter().filter_map(|word| word.to_str()) {
+        if let Some(below) = at.find_subcommand(word) {
+            at = below.clone();
+            names.push(word);
+        }
+    }
+    let command = names.join(" ");
+    if command == "run" {
+        return Some("that is called `--job-id ID` here".to_owned());
+    }
+    let takes_job = at.get_positionals().any(|argument| argument.get_id() == "job");
+    takes_job.then(|| format!("that is written as `retry-workflow {command} JOB`"))
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn message(line: &str) -> String {
@@ -159,6 +177,9 @@ mod tests {
             ("run job.yml --dry-run", "tip: that is written as `retry-workflow check FILE`"),
             ("--verbose run job.yml", "write `retry-workflow run FILE --verbose`"),
             ("resume --job import-1", "`retry-workflow resume JOB`"),
+            ("status --job=import-1", "`retry-workflow status JOB`"),
+            ("items due --job import-1", "`retry-workflow items due JOB`"),
+            ("run job.yml --id import-1", "tip: that is called `--job-id ID` here"),
             (
                 "dlq list --state dead",
                 "tip: every dead letter is in the state `dead`: leave it out",

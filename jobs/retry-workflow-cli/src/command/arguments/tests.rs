@@ -84,11 +84,12 @@ fn dead_letters_are_meant_by_conditions() {
 
 #[test]
 fn an_item_is_shown_with_its_job_or_without() {
-    let Command::Dlq(Dlq::Show(ShowArguments { job, item })) = parsed("dlq show orders 17") else {
+    let Command::Dlq(Dlq::Show(ShowArguments { job, item, .. })) = parsed("dlq show orders 17")
+    else {
         panic!()
     };
     assert_eq!((job.as_deref(), item.as_str()), (Some("orders"), "17"));
-    let Command::Dlq(Dlq::Show(ShowArguments { job, item })) = parsed("dlq show 17") else {
+    let Command::Dlq(Dlq::Show(ShowArguments { job, item, .. })) = parsed("dlq show 17") else {
         panic!()
     };
     assert_eq!((job, item.as_str()), (None, "17"));

@@ -27,10 +27,10 @@ impl ShowCommand {
 pub(crate) async fn show(
     of: ShowCommand,
     letters: &DeadLetters,
-    ShowArguments { job, item: id }: &ShowArguments,
+    ShowArguments { job, job_option, item: id }: &ShowArguments,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let job = match job {
+    let job = match job.as_ref().or(job_option.as_ref()) {
         Some(job) => job.clone(),
         None => find_job(of, letters, id, &screen.flag).await?,
     };

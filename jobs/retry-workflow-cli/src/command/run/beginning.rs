@@ -1,8 +1,9 @@
 //! The choice of the job that `run` works on: a new one, or an unfinished one of the same file; and
 //! the action if another process is working on one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::keeper::is_orphan;
 use crate::command::arguments::{BeginArguments, IfEnded, IfRunning};
 use crate::command::outcome::CommandError;
 use crate::file::WorkflowFile;
@@ -12,6 +13,10 @@ use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
 /// The interval at which the other process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// The time that a worker has to end after its keeper was killed.
+const ORPHANS_END_WITHIN: Duration = Duration::from_secs(5);
+/// The interval at which such a worker is checked.
+const ORPHAN_INTERVAL: Duration = Duration::from_millis(20);
 /// The time in which this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
@@ -41,6 +46,7 @@ pub(super) async fn choose(
     // Of interest only if a job is created.
     let after = file.after();
     let mut has_notified = false;
+    let begun = Instant::now();
     loop {
         let now = store.now();
         let until = now + SHORTEST;
@@ -100,6 +106,12 @@ pub(super) async fn choose(
                      --job-id",
                     one_line(&id)
                 )));
+            }
+            // A worker whose keeper was killed ends its commands, and then itself.
+            (Some((_, process)), IfRunning::Refuse)
+                if is_orphan(process) && begun.elapsed() < ORPHANS_END_WITHIN =>
+            {
+                tokio::time::sleep(ORPHAN_INTERVAL).await;
             }
             (Some((id, process)), IfRunning::Refuse) => {
                 return Err(CommandError::Running(format!(

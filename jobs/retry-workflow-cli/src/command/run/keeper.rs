@@ -32,12 +32,17 @@ pub(crate) fn begin() -> Role {
 }
 
 #[cfg(not(target_os = "linux"))]
+pub(crate) fn is_orphan(_: u32) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
 impl WorkerTasks {
     pub(crate) fn begin(self, _: &tokio::runtime::Runtime) {}
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::begin;
+pub(crate) use linux::{begin, is_orphan};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -87,6 +92,22 @@ mod linux {
         let named = std::env::var(KEEPER).ok()?.parse().ok().and_then(Pid::from_raw);
         // Commands of a worker inherit the variable, but the keeper is not their parent.
         named.filter(|named| getppid() == Some(*named))
+    }
+
+    /// Returns whether this process is a worker whose keeper has ended, so that it will end as well.
+    pub(crate) fn is_orphan(process: u32) -> bool {
+        let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}")).ok();
+        let keeper = read("environ").and_then(|variables| {
+            let variables = String::from_utf8_lossy(&variables).into_owned();
+            let prefix = format!("{KEEPER}=");
+            variables.split('\0').find_map(|one| one.strip_prefix(&prefix)?.parse::<i32>().ok())
+        });
+        let parent = read("stat").and_then(|stat| {
+            // The fourth field; the name before it may contain anything.
+            let stat = String::from_utf8_lossy(&stat).into_owned();
+            stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<i32>().ok()
+        });
+        matches!((keeper, parent), (Some(keeper), Some(parent)) if keeper != parent)
     }
 
     fn keep() -> io::Result<ExitCode> {

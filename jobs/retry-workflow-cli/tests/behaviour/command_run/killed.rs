@@ -185,3 +185,40 @@ fn a_burst_of_kills_buries_no_item() {
     place.write("go", "");
     place.ends(0, &["resume"]).says("1 succeeded, of 1").says("2 lost with their worker");
 }
+
+#[test]
+fn a_kill_within_an_item_restarts_it_at_its_first_step() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'echo one >> log'\n    - shell: 'echo two >> log; ./second.sh'\n",
+    )
+    .items(&["a"])
+    .script("second.sh", KILLS);
+    let running = place.spawn(&["run", "job.yml"]);
+    place.write("pid", &running.worker().to_string());
+    assert_eq!(running.ended().code, None);
+    place.write("repaired", "");
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("log"), "one\ntwo\none\ntwo\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_start_right_after_a_kill_waits_until_the_worker_has_ended() {
+    let place = place("echo $1 >> log; [ -e fast ] || sleep 30");
+    let running = place.spawn(&["run", "job.yml"]);
+    let worker = running.worker().to_string();
+    until("items run", || place.read("log").lines().count() >= 2);
+    // The worker cannot end itself before it continues.
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args(["-s", name, &worker]).status().unwrap().success());
+    };
+    signal("STOP");
+    running.signal("KILL");
+    place.write("fast", "");
+    let again = place.spawn(&["run", "job.yml", "--continue"]);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    signal("CONT");
+    let ran = again.ended();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    drop(running);
+}

@@ -66,6 +66,8 @@ impl Node {
                 let mut message = yaml_message(&error);
                 if let Some(quoted) = span.and_then(|span| to_be_quoted(&source.text, span)) {
                     message = format!("{message}: quote the text, as in `{quoted}`");
+                } else if BLOCK_ENDS.iter().any(|end| message.ends_with(end)) {
+                    message.push_str(INDENTATION);
                 }
                 Err(FileError::at(source, span, message))
             }
@@ -292,6 +294,11 @@ fn to_be_quoted(text: &str, span: SourceSpan) -> Option<String> {
     let quoted = format!("{key}: '{}'", value.replace('\'', "''"));
     (!is_valid(line) && is_valid(&quoted)).then_some(quoted)
 }
+
+/// The ends of the messages for a line that does not belong to its block.
+const BLOCK_ENDS: [&str; 2] = ["expected '-' indicator", "expected key"];
+const INDENTATION: &str = ": check the indentation of this line and those around it: the keys of a \
+                           map begin in the same column, and so does each `-` of a list";
 
 /// The message for invalid YAML.
 fn yaml_message(error: &serde_saphyr::Error) -> String {

@@ -16,7 +16,17 @@ pub(super) const MODES: [(&str, &[&str]); 3] = [
     ("graph", &["tasks"]),
 ];
 /// The keys of a file that could be looked for in `map` or in a step.
-pub(super) const AT_THE_TOP: &[&str] = &["on_finish", "not_before", "skip_after"];
+pub(super) const AT_THE_TOP: &[&str] = &[
+    "on_finish",
+    "not_before",
+    "skip_after",
+    "error_policy",
+    "handlers",
+    "setup",
+    "reduce",
+    "env_files",
+    "secrets",
+];
 
 keys! { TOP, file_key {
     "name" => named("text", "The name of its jobs: import-1, import-2, … [default: the file's name]");

@@ -231,6 +231,9 @@ async fn report_end(
         screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
         let unit = Origin::read(job).map_or(Unit::Item, |origin| origin.unit());
         let report = report.counted_in(unit, None);
+        if report.dead() > 0 {
+            screen.line(&report)?;
+        }
         what_is_left(&report, screen)?;
     }
     Ok(exit)

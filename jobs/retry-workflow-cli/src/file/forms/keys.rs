@@ -71,7 +71,8 @@ keys! { STEP, step_key {
         "If a server asks for a longer wait, the retries of the step end [default: 1h]");
     "max_postponed" => key(&bound("duration"), "The time for which an item may be postponed in a run, because \
         this step exits with 75 and writes a wait [default: 24h]");
-    "retry_config" => named("retry_config", "Its retry policy [default: one attempt]");
+    "retry_config" => named("retry_config",
+        "Its retry policy [default: one attempt; of a task: as its max_retries allows]");
     "capture" => capture_name();
     "capture_output" => capture_name();
     "capture_format" => words(CaptureFormat::NAMES.map(|(name, _)| name),
@@ -87,7 +88,8 @@ TASK, task_key {
     "depends_on" => key(&json!({ "anyOf": [
             reference("text"), { "type": "array", "items": { "type": "string" } },
         ] }), "Tasks that must succeed first");
-    "max_retries" => whole(0, "Retries after the first call [default: 3]");
+    "max_retries" => whole(0,
+        "Retries after the first call, of a task without retry_config [default: 3]");
     "retry_delay" => key(&seconds(), "The first wait, in seconds [default: 1.0]");
     "max_retry_delay" => key(&seconds(), "The longest wait, in seconds [default: 300.0]");
 } }
@@ -114,7 +116,8 @@ keys! { MAP, map_key {
     "priority" => named("text", "The priority of an item, from -9 to 9, such as ${item.priority}: \
         the higher, the sooner [default: 0]");
     "agent_template" => named("steps", "The steps for each item");
-    "max_parallel" => whole(1, "The number of items that run at the same time [default: 10]");
+    "max_parallel" => whole(1,
+        "The number of items that run at the same time in each process [default: 10]");
     "rate" => key(&one_or_more(&json!([rate(), limit_by_key(&rate())])),
         "The number of items that start per unit of time, or of those that share a key");
     "concurrency" => key(

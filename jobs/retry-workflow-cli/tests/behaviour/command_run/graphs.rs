@@ -46,3 +46,25 @@ fn skipped_tasks_run_after_the_failed_task_succeeds() {
     assert_eq!(log.iter().filter(|task| *task == "notify").count(), 1);
     assert!(log.contains(&"upload".to_owned()));
 }
+
+#[test]
+fn a_run_within_a_task_shows_the_failures_each_time() {
+    let program = env!("CARGO_BIN_EXE_retry-workflow");
+    let run = format!("{program} run inner.yml --job-id in --continue --if-ended report -q");
+    let place = Place::with(&format!(
+        "tasks:\n  inner:\n    shell: '{run}'\n    max_retries: 1\n    retry_delay: 0\n  after:\n    shell: '{run} || [ $? = 3 ]'\n    depends_on: []\n"
+    ))
+    .items(&["a", "b"])
+    .file("inner.yml", "map:\n  input: items.json\n  agent_template: { shell: 'echo 404 Not Found >&2; exit 22' }\n");
+    let place = place;
+    place.ends(3, &["run", "inner.yml", "--job-id", "in"]);
+    let ended = place
+        .ends(3, &["run", "inner.yml", "--job-id", "in", "--continue", "--if-ended", "report"]);
+    ended
+        .says("in has ended: there is nothing to resume")
+        .says("2 × exit status")
+        .says("Not Found");
+    place.ends(3, &["run", "job.yml"]).says("1 succeeded").says("1 failed");
+    let shown = place.ends(0, &["items", "show", "inner"]);
+    shown.says("Not Found");
+}

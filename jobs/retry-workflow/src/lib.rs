@@ -73,6 +73,12 @@
 //! worker has lived for 5 s. If its worker then dies three times in a row, it becomes a dead letter
 //! of class `lost`; items that merely ran beside it never do, nor does a burst of kills make one.
 //!
+//! # The command
+//!
+//! [`retry-workflow-cli`](https://docs.rs/retry-workflow-cli) runs such jobs of shell commands from
+//! YAML files. Its [guide](https://docs.rs/retry-workflow-cli/latest/retry_workflow_cli/guide/) has
+//! a page for each subject: waits, schedules, limits, stores, the board.
+//!
 //! # Features
 //!
 //! | feature | default | |

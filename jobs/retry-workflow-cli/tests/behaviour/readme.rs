@@ -101,3 +101,34 @@ fn each_command_prints_the_output_in_the_readme() {
         );
     }
 }
+
+#[test]
+fn the_lines_for_each_night_run_a_job_once_and_then_report_its_end() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(package.join("README.md")).expect("the README");
+    let lines: Vec<_> = readme.lines().filter(|line| line.contains("--store /srv/shop")).collect();
+    assert_eq!(lines.len(), 2, "one for cron, one for systemd: {lines:?}");
+    for line in lines {
+        let folder = tempfile::tempdir().expect("a folder");
+        copy(&package.join("../../examples/jobs/import"), folder.path());
+        let (_, command) = line.split_once("/usr/local/bin/").expect("an absolute path");
+        let command = command
+            .trim_end_matches('\'')
+            .replace("retry-workflow --", &format!("{} --", env!("CARGO_BIN_EXE_retry-workflow")))
+            .replace("/srv/shop/", "")
+            // The escapes of cron and of systemd.
+            .replace("\\%", "%")
+            .replace("%%", "%")
+            .replace("$$", "$");
+        for is_first in [true, false] {
+            let mut shell = Command::new("sh");
+            let ended = shell.args(["-c", &command]).current_dir(folder.path()).output();
+            let ended = ended.expect("a shell");
+            let printed = String::from_utf8_lossy(&ended.stdout).into_owned();
+            assert_eq!(ended.status.code(), Some(3), "{command}: {ended:?}");
+            assert!(printed.contains("3 dead letters"), "{printed}");
+            assert_eq!(printed.contains("nothing to resume"), !is_first, "{printed}");
+            assert!(printed.contains("import-20"), "the id has the date: {printed}");
+        }
+    }
+}

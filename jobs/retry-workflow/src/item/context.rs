@@ -172,7 +172,9 @@ impl ItemContext {
     }
 
     /// Returns the number of this attempt within the run; the first is 1. Attempts whose process
-    /// was killed count, too.
+    /// was killed count, too. A worker claims items ahead, and if it is killed, the store cannot
+    /// distinguish those that it had not begun: they have used a number as well. So the first call
+    /// of a handler may have a higher number than 1.
     ///
     /// ```
     /// # use retry_workflow::Workflow;

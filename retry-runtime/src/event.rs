@@ -132,8 +132,11 @@ pub enum Event<'a> {
     Policy {
         /// The name of the function.
         name: &'a Name,
-        /// The policy that its calls obey from now on.
-        policy: Policy,
+        /// The policy that its calls obey from now on, as [`Site::policy`](crate::Site::policy)
+        /// returns it: `None` if it is known only at runtime.
+        policy: Option<Policy>,
+        /// The policy in words, as [`Site::policy_text`](crate::Site::policy_text) returns it.
+        text: &'a str,
     },
     /// A policy known only at runtime breaks a rule, and is replaced with the nearest valid one:
     /// [`Policy::nearest_valid`]. Reported on failure, once per function and mistake.
@@ -157,7 +160,8 @@ pub enum Event<'a> {
         lists: usize,
     },
     /// The policy of a function is known only at runtime and has a `timeout`, which is ignored:
-    /// the function's error type cannot represent an interruption. Reported once per function.
+    /// the function's error type cannot represent an interruption, or the function is not async.
+    /// Reported once per function.
     ///
     /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
     #[non_exhaustive]
@@ -319,7 +323,10 @@ impl fmt::Display for Event<'_> {
                 let attempts = Count(attempts, "attempt", "attempts");
                 write!(f, "{name}: {retries} made {attempts} of `{inner}`, which also retries")
             }
-            Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
+            Self::Policy { name, policy, text } => {
+                let now = if policy.is_some() { "now " } else { "" };
+                write!(f, "{name}: the policy is {now}{text}")
+            }
             Self::InvalidPolicy { name, invalid } => {
                 write!(f, "{name}: {INVALID_POLICY}: {invalid}")
             }
@@ -363,7 +370,8 @@ pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many diffe
 
 /// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
-    attempt: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
+    attempt: the function must be async, and its error `RetryError`, or a type that implements \
+    `From<retry_runtime::Interrupted>`";
 
 /// The message of [`Event::HedgeNotObeyed`], after the function's name.
 pub(crate) const HEDGE_NOT_OBEYED: &str = "its policy has a hedge, but the function makes one \

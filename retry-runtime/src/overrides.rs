@@ -15,15 +15,15 @@ use core::fmt;
 use core::future::Future;
 use std::sync::{Arc, Mutex};
 
-use retry_rules::Policy;
 use retry_rules::file::Draft;
+use retry_rules::{Field, Fields, Policy};
 use serde::{Deserialize, Deserializer};
 
 use crate::base::sync::unpoisoned;
 use crate::event::Event;
 use crate::observe;
-use crate::site::Origin;
 use crate::site::registry;
+use crate::site::{Origin, Site};
 
 pub use error::OverridesError;
 use layer::Checked;
@@ -58,13 +58,16 @@ use layer::Checked;
 /// # What can be changed
 ///
 /// - A limit that needs a clock, such as `deadline`, and `hedge` only if the function already has
-///   one: the code that reads the clock, or begins the hedge, is compiled in. `"*"` changes them
-///   only where they exist, and `jitter_factor` only where the jitter has a factor. See
+///   one, or a limit if its policy is known only at runtime: the code that reads the clock, or
+///   begins the hedge, is compiled in. `"*"` changes them only where they exist, and `jitter_factor` only where the jitter has a factor. See
 ///   [the limits](crate::guide::overrides).
 /// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known
 ///   only at runtime. `hedge: unlimited` ends the hedges.
 /// - Not which failures are retried, nor what happens at the end: that is code.
-/// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.
+/// - A policy known only at runtime (`policy = self.retries`), or that depends on generic
+///   parameters: the keys are checked against each other, and laid over the policy of each call. A
+///   policy that then breaks a rule is replaced with the nearest valid one, and
+///   [`Event::InvalidPolicy`](crate::Event) reports that.
 /// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
 ///
 /// A call in progress obeys the new policy from its next failure on; its deadline, its
@@ -233,26 +236,24 @@ impl Overrides {
         let mut changed = Vec::new();
         let mut in_force = unpoisoned(IN_FORCE.lock());
         for site in registry::sites() {
-            let compiled = layer::compiled(site);
             let draft = self.0.draft(site).copied();
-            // A written field that is known only to calls is a change, whatever its default.
+            // A written field that is known only to calls is a change, whatever its value.
             let is_change = |draft: &Draft| {
-                draft.policy() != compiled
-                    || site.compiled().is_none()
-                    || draft.written().intersects(site.runtime())
+                draft.policy() != layer::base(site)
+                    || draft.written().intersects(layer::unknown(site))
             };
             if site.policy_override().set(draft.filter(is_change)) {
-                changed.push((site, compiled));
+                changed.push(site);
             }
         }
         *in_force = Some(self.clone());
         // A listener may apply changes itself.
         drop(in_force);
-        for (site, compiled) in changed {
+        for site in changed {
             // The effective policy by now: if several threads apply changes at the same time, the
             // last of their events shows the final policy.
-            let policy = site.policy_override().get().unwrap_or(compiled);
-            observe::emit(&Event::Policy { name: Origin::from(site).name, policy });
+            let (policy, text) = (site.policy(), &*site.policy_text());
+            observe::emit(&Event::Policy { name: Origin::from(site).name, policy, text });
         }
     }
 
@@ -303,10 +304,13 @@ impl<'de> Deserialize<'de> for Overrides {
     }
 }
 
-/// Shows the functions that are changed, with their resulting policies.
+/// Shows the functions that are changed, with their resulting policies as far as they are compiled.
 impl fmt::Debug for Overrides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policies = self.0.all().map(|(site, draft)| (site.name(), draft.policy().to_string()));
+        let policies = self.0.all().map(|(site, draft)| match site.compiled() {
+            Some(compiled) => (site.name(), draft.written_over(*compiled).policy().to_string()),
+            None => (site.name(), draft.to_string()),
+        });
         f.write_str("Overrides ")?;
         f.debug_map().entries(policies).finish()
     }
@@ -362,22 +366,18 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 }
 
 /// The policy that a call obeys now, if it differs from the compiled `policy`.
-pub(crate) fn effective_policy(
-    origin: Origin<'_>,
-    policy: &Policy,
-    is_evaluated: bool,
-) -> Option<Policy> {
+pub(crate) fn effective_policy(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
     let site = origin.site?;
-    let in_force = match site.policy_override().draft() {
-        // Only part of the policy was compiled: apply the written fields to the complete one.
-        Some(draft) if is_evaluated || site.compiled().is_none() => {
-            let (policy, invalid) = draft.written_over(*policy).policy().nearest_valid();
-            if let Some(invalid) = invalid {
-                observe::invalid_policy(origin.name, invalid);
-            }
-            Some(policy)
-        }
-        draft => draft.map(|draft| draft.policy()),
-    };
+    let draft = site.policy_override().draft();
+    let in_force = draft.map(|draft| layer::over(site, policy, &draft));
     scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)
+}
+
+/// Returns whether an override sets a time limit, which the policy of the call may lack.
+pub(crate) fn set_limit(site: &'static Site) -> bool {
+    const LIMITS: Fields =
+        Fields::from_slice(&[Field::Timeout, Field::Deadline, Field::MaxElapsed]);
+
+    let draft = site.policy_override().draft();
+    draft.is_some_and(|draft| draft.written().intersects(LIMITS)) || scope::sets(site, LIMITS)
 }

@@ -11,11 +11,11 @@ pub(crate) mod policy_override;
 pub(crate) mod registry;
 pub(crate) mod stats;
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::panic::Location;
 use std::sync::OnceLock;
 
-use retry_rules::{Fields, Policy};
+use retry_rules::{Field, Fields, Policy};
 
 use crate::base::name::Name;
 use crate::event::log_level::LogLevel;
@@ -54,6 +54,8 @@ pub struct Site {
     #[cfg(feature = "overrides")]
     is_hedged: bool,
     #[cfg(feature = "overrides")]
+    is_blocking: bool,
+    #[cfg(feature = "overrides")]
     policy_override: PolicyOverride,
 }
 
@@ -86,6 +88,8 @@ impl Site {
             #[cfg(feature = "overrides")]
             is_hedged: false,
             #[cfg(feature = "overrides")]
+            is_blocking: false,
+            #[cfg(feature = "overrides")]
             policy_override: PolicyOverride::new(),
         }
     }
@@ -117,6 +121,18 @@ impl Site {
         #[cfg(feature = "overrides")]
         {
             self.is_hedged = true;
+        }
+        self
+    }
+
+    /// Records that it is not async, so that nothing cuts its attempts off. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides read it"))]
+    pub const fn blocking(mut self) -> Self {
+        #[cfg(feature = "overrides")]
+        {
+            self.is_blocking = true;
         }
         self
     }
@@ -187,8 +203,8 @@ impl Site {
         self.location.line()
     }
 
-    /// Returns the policy that calls obey now, or `None` if it depends on the function's
-    /// generic parameters. With the feature `overrides` it may differ from the
+    /// Returns the policy that calls obey now. Returns `None` if each call evaluates it, and until
+    /// the first failure if it depends on the function's generic parameters. With the feature `overrides` it may differ from the
     /// [`compiled`](Self::compiled) one.
     ///
     /// ```
@@ -203,11 +219,53 @@ impl Site {
     /// assert_eq!(site.policy().unwrap(), retry_runtime::Policy::new().attempts(5));
     /// ```
     pub fn policy(&self) -> Option<Policy> {
+        let policy = self.policy.or_else(|| self.failed.get()?.policy.get().copied())?;
         #[cfg(feature = "overrides")]
-        if let Some(policy) = self.policy_override.get() {
-            return Some(policy);
+        if let Some(draft) = self.policy_override.draft() {
+            return Some(draft.written_over(policy).policy());
         }
-        self.policy.or_else(|| self.failed.get()?.policy.get().copied())
+        Some(policy)
+    }
+
+    /// Returns whether its policy is known only to its calls, each of which may have another one.
+    const fn is_known_to_calls(&self) -> bool {
+        self.policy.is_none() && self.runtime != 0
+    }
+
+    /// Returns its policy in words: what calls obey now, as far as it is known.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, retry, sites};
+    ///
+    /// #[retry(policy = *retries, name = "billing.text")]
+    /// fn fetch(retries: &Policy) -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.text").unwrap();
+    /// assert_eq!(site.policy_text(), "known at runtime");
+    /// ```
+    pub fn policy_text(&self) -> String {
+        let mut text = match self.policy() {
+            Some(policy) => policy.to_string(),
+            None if self.is_known_to_calls() => "known at runtime".to_owned(),
+            None => "depends on its type parameters".to_owned(),
+        };
+        if self.policy.is_some() && self.runtime != 0 {
+            let names: Vec<_> = self.runtime().iter().map(Field::name).collect();
+            let _ = write!(text, " (known at runtime: {})", names.join(", "));
+        }
+        #[cfg(feature = "overrides")]
+        if let (None, Some(draft)) = (self.policy(), self.policy_override.draft()) {
+            let _ = write!(text, ", with {draft}");
+        }
+        text
+    }
+
+    /// Returns whether nothing cuts its attempts off.
+    #[cfg(feature = "overrides")]
+    pub(crate) const fn is_blocking(&self) -> bool {
+        self.is_blocking
     }
 
     /// Returns whether hedges may join its attempts, after whatever delay.
@@ -217,7 +275,7 @@ impl Site {
     }
 
     pub(crate) fn learn(&self, policy: &Policy) {
-        if self.policy.is_none() {
+        if self.policy.is_none() && !self.is_known_to_calls() {
             self.failed().policy.get_or_init(|| *policy);
         }
     }
@@ -254,7 +312,7 @@ impl Site {
     /// ```
     #[cfg(feature = "overrides")]
     pub fn is_overridden(&self) -> bool {
-        self.policy_override.get().is_some()
+        self.policy_override.draft().is_some()
     }
 
     /// Returns the fields of its policy that are known only at runtime: each call evaluates them

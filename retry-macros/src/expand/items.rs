@@ -112,6 +112,7 @@ impl Expansion<'_> {
             quote!(.with_runtime(#fields))
         });
         let hedged = self.is_hedged().then(|| quote!(.hedged()));
+        let blocking = (!self.is_async && self.is_runtime()).then(|| quote!(.blocking()));
         let history = self.args.history.as_ref().map(|history| {
             let failures = match history.known {
                 Some(failures) => failures.to_token_stream(),
@@ -129,7 +130,7 @@ impl Expansion<'_> {
             OnFailure::Stop => None,
             OnFailure::Continue | OnFailure::Fallback(_) => Some(quote!(.handles_failures())),
         };
-        let options = quote!(#runtime #hedged #history #log #handled);
+        let options = quote!(#runtime #hedged #blocking #history #log #handled);
         items.extend(quote! {
             __retry::site! {
                 static __RETRY_SITE: __retry::Site = __retry::site(#name, #known) #options;

@@ -295,7 +295,9 @@ impl Expansion<'_> {
             Some(limit) => limit.asked("is_bound"),
             None => quote!(true),
         });
-        let questions: Vec<TokenStream> = base.into_iter().chain(bounds).collect();
+        // An override may set a limit.
+        let overridden = quote!(__retry::runtime::is_limited(&__RETRY_SITE));
+        let questions = base.into_iter().chain(bounds).chain([overridden]);
         quote!(#(#questions)||*)
     }
 

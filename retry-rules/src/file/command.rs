@@ -218,40 +218,41 @@ impl<R, F> CommandKeys<R, F> {
 }
 
 impl CommandKeys {
-    /// Returns the time limit that is set here, but not in `base`, or the hedge that is set here
-    /// for a function that is not `hedged`.
+    /// Returns the options for which a function with the policy `compiled` has no code: a time
+    /// limit that is neither there nor one of the `runtime` fields, and hedges unless it is
+    /// `hedged`.
     #[doc(hidden)]
-    pub fn bound_beyond(&self, base: &Policy, hedged: bool) -> Option<Field> {
+    pub fn absent(compiled: &Policy, runtime: Fields, hedged: bool) -> Fields {
+        let absent = POLICY.iter().filter(|option| match option.needs {
+            [] => false,
+            [Needs::Hedges, ..] => !hedged,
+            _ => compiled.time(option.field).limit().is_none() && !runtime.contains(option.field),
+        });
+        absent.fold(Fields::NONE, |absent, option| absent.with(option.field))
+    }
+
+    /// Returns the limit or the hedge that is set here, although it is `absent`.
+    #[doc(hidden)]
+    pub fn bound_beyond(&self, absent: Fields) -> Option<Field> {
         let mut draft = Draft::default();
         self.write_fields(&mut draft);
         let sets_hedges = self.max_hedges.is_some();
-        absent(base, hedged).find(|field| {
+        absent.iter().find(|field| {
             draft.policy().time(*field).limit().is_some() || sets_hedges && *field == Field::Hedge
         })
     }
 
-    /// Returns these keys without those that would change something absent: a time limit that
-    /// `compiled` does not have, the hedges of a function that is not `hedged`, the factor of a
+    /// Returns these keys without those that would change something `absent`, or the factor of a
     /// jitter that `base` does not have.
     #[doc(hidden)]
     #[must_use]
-    pub fn as_far_as_in(&self, compiled: &Policy, hedged: bool, base: &Policy) -> Self {
+    pub fn as_far_as_in(&self, absent: Fields, base: &Policy) -> Self {
         let mut keys = self.clone();
-        keys.remove(Fields::from_slice(&absent(compiled, hedged).collect::<Vec<_>>()));
+        keys.remove(absent);
         let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
         keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
         keys
     }
-}
-
-/// The options for which a function with the policy `compiled` has no code.
-fn absent(compiled: &Policy, hedged: bool) -> impl Iterator<Item = Field> {
-    let absent = POLICY.iter().filter(move |option| match option.needs {
-        [] => false,
-        [Needs::Hedges, ..] => !hedged,
-        _ => compiled.time(option.field).limit().is_none(),
-    });
-    absent.map(|option| option.field)
 }
 
 impl<R, F> From<Policy> for CommandKeys<R, F> {

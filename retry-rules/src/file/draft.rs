@@ -1,5 +1,6 @@
 //! A policy under construction, and which of its fields were set.
 
+use core::fmt;
 use core::time::Duration;
 use std::format;
 
@@ -133,5 +134,26 @@ impl Draft {
             return Ok(self.policy);
         }
         Err(InvalidKeys::broken(broken, Some(&self.policy), self.written, style))
+    }
+}
+
+/// Displayed as the fields that were set: `attempts 2, max_delay 500ms`.
+impl fmt::Display for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = &self.policy;
+        for (i, field) in self.written.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{} ", field.name())?;
+            match field {
+                Field::Attempts => policy.attempts.fmt(f)?,
+                Field::Backoff => f.write_str(policy.backoff.name())?,
+                Field::Jitter => f.write_str(policy.jitter.name())?,
+                Field::MaxHedges => policy.max_hedges.fmt(f)?,
+                field => policy.time(field).fmt(f)?,
+            }
+        }
+        Ok(())
     }
 }

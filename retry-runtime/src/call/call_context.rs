@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use retry_rules::{Bound, Policy};
 
 use crate::base::clock::{self, Instant};
+use crate::observe;
 use crate::outcome::error::Reason;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
@@ -134,9 +135,7 @@ impl<'a> CallContext<'a> {
     /// The policy in force now: an override may have changed it since the program was compiled.
     pub(crate) fn effective_policy(&self) -> Cow<'a, Policy> {
         #[cfg(feature = "overrides")]
-        if let Some(policy) =
-            crate::overrides::effective_policy(self.origin, self.policy, self.is_evaluated)
-        {
+        if let Some(policy) = crate::overrides::effective_policy(self.origin, self.policy) {
             return Cow::Owned(policy);
         }
         Cow::Borrowed(self.policy)
@@ -169,7 +168,12 @@ impl Timing {
     /// For a call that begins now. Reads the clock only if the policy has a deadline or another
     /// limit that needs it.
     pub fn start(context: &CallContext<'_>) -> Self {
-        Self::of(&context.effective_policy())
+        let policy = context.effective_policy();
+        // Only of a function that is not async, and known only at runtime.
+        if let Some(timeout) = policy.get_timeout() {
+            observe::timeout_not_obeyed(context.origin.name, timeout);
+        }
+        Self::of(&policy)
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {

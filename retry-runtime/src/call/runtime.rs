@@ -20,6 +20,16 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
     nearest
 }
 
+/// Returns whether an override sets a time limit, although the policy of the call may have none.
+#[inline(always)]
+#[cfg_attr(not(feature = "overrides"), expect(unused_variables, reason = "only overrides set one"))]
+pub fn is_limited(site: &'static Site) -> bool {
+    #[cfg(feature = "overrides")]
+    return crate::overrides::set_limit(site);
+    #[cfg(not(feature = "overrides"))]
+    false
+}
+
 /// A backoff from a configuration.
 #[inline(always)]
 pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {

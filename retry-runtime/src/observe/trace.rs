@@ -123,8 +123,8 @@ pub(crate) fn emit(event: &Event<'_>) {
                 tracing::debug!(target: "retry", name = name.as_str(), retries, inner = inner.as_str(), inner_attempts, "nested retries");
             }
         }
-        Event::Policy { name, policy } => {
-            tracing::info!(target: "retry", name = name.as_str(), %policy, "policy changed");
+        Event::Policy { name, text, .. } => {
+            tracing::info!(target: "retry", name = name.as_str(), policy = %text, "policy changed");
         }
         Event::InvalidPolicy { name, invalid } => {
             tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{INVALID_POLICY}");

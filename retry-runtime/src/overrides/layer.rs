@@ -2,14 +2,16 @@
 //! each function.
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use retry_rules::file::{CommandKeys, Draft};
-use retry_rules::{Field, Fields, Policy, Rule, Rules};
+use retry_rules::{Backoff, Bound, Field, Fields, Policy, Rule, Rules};
 
 use super::names::Target;
-use crate::site::Site;
+use crate::observe;
 use crate::site::registry;
+use crate::site::{Origin, Site};
 
 /// The settings from one source: keys by target.
 #[derive(Clone, Debug, Default)]
@@ -113,17 +115,47 @@ fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitabl
     if unsuitable.is_empty() { Ok(drafts) } else { Err(unsuitable) }
 }
 
-/// The compiled policy of a function, or the default if it is known only to calls.
-pub(super) fn compiled(site: &Site) -> Policy {
-    site.compiled().copied().unwrap_or_default()
+/// The fields of a function's policy that are known only to its calls.
+pub(super) fn unknown(site: &Site) -> Fields {
+    if site.compiled().is_some() { site.runtime() } else { Fields::from_slice(Field::ALL) }
+}
+
+/// The policy against which changes are checked: the compiled one. Fields known only to calls have
+/// values that break a rule with no other field.
+pub(super) fn base(site: &Site) -> Policy {
+    let neutral = Policy::new()
+        .attempts(u32::MAX)
+        .backoff(Backoff::Fixed)
+        .initial_delay(Duration::ZERO)
+        .max_delay(Duration::MAX)
+        .with_budget(Bound::Unlimited);
+    let mut base = site.compiled().copied().unwrap_or_default();
+    base.copy(&neutral, unknown(site));
+    base
+}
+
+/// Returns the policy of a call with the changes of `draft`. If part of `policy` was known only to
+/// the call, the result is the nearest valid policy. Otherwise the changes were checked; if they
+/// break a rule together with those of other scopes, they are used alone.
+pub(super) fn over(site: &'static Site, policy: &Policy, draft: &Draft) -> Policy {
+    let both = draft.written_over(*policy);
+    if unknown(site).is_empty() {
+        let is_sound = judge(&both, Fields::NONE, site).is_ok();
+        return if is_sound { both.policy() } else { draft.policy() };
+    }
+    let (nearest, invalid) = both.policy().nearest_valid();
+    if let Some(invalid) = invalid {
+        observe::invalid_policy(Origin::from(site).name, invalid);
+    }
+    nearest
 }
 
 /// The draft of a function's policy; `None` if these layers do not change it.
 fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuitable> {
-    let compiled = &compiled(site);
+    let absent = absent(site);
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
-    let mut draft = Draft::from_policy(*compiled);
+    let mut draft = Draft::from_policy(base(site));
     // The settings of the topmost source under the function's own name. Only these are checked for
     // settings without effect: the layers below were checked before, and `"*"` is not aimed at this
     // function.
@@ -131,11 +163,11 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     for layer in layers {
         own = Fields::NONE;
         if let Some(keys) = layer.0.get(&Target::Every) {
-            let keys = keys.as_far_as_in(compiled, site.is_hedged(), &draft.policy());
+            let keys = keys.as_far_as_in(absent, &draft.policy());
             keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
         }
         if let Some(keys) = layer.0.get(&Target::Function(name)) {
-            if let Some(bound) = keys.bound_beyond(compiled, site.is_hedged()) {
+            if let Some(bound) = keys.bound_beyond(absent) {
                 return Err(unsuitable(beyond(site, bound)));
             }
             let mut alone = Draft::from_policy(draft.policy());
@@ -151,18 +183,31 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     Ok(Some(draft))
 }
 
-/// Returns why a time limit or a hedge that the compiled policy lacks cannot be changed.
+/// The limits that have no code in the function, and the hedge if it has none.
+fn absent(site: &Site) -> Fields {
+    let compiled = site.compiled().copied().unwrap_or_default();
+    let absent = CommandKeys::absent(&compiled, site.runtime(), site.is_hedged());
+    // A runtime policy may have one, which is ignored.
+    if site.is_blocking() { absent.with(Field::Timeout) } else { absent }
+}
+
+/// Returns why a time limit or a hedge that is absent cannot be set.
 fn beyond(site: &Site, bound: Field) -> String {
-    let is_known = site.compiled().is_some() && !site.runtime().contains(bound);
-    let there = if is_known || bound == Field::Hedge {
-        "there is no"
-    } else {
-        "only its calls know whether there is a"
-    };
+    let name = bound.name();
+    if site.is_blocking() && bound == Field::Timeout {
+        return "a `timeout` cannot cut off a function that is not async: set a `deadline`, which \
+                ends the call between attempts, or remove the key here"
+            .to_owned();
+    }
+    if site.compiled().is_none() && site.runtime().is_empty() && bound != Field::Hedge {
+        return format!(
+            "only its type parameters tell whether it has a `{name}`, so no override can set one: \
+             remove the key here"
+        );
+    }
     format!(
-        "{there} `{}` in its #[retry], and an override can only change one that is there, \
-         because the code for it is compiled into the function",
-        bound.name()
+        "its #[retry] has no `{name}`, so the function contains no code that obeys one: write a \
+         `{name}` in the #[retry], or remove the key here"
     )
 }
 
@@ -170,9 +215,12 @@ fn beyond(site: &Site, bound: Field) -> String {
 /// effect. A rule that the compiled policy itself breaks is waived: the function has a
 /// `retry_after`, which is not visible from here. And overriding the attempts is allowed even if it
 /// leaves compiled delays unused, and `max_hedges` if the hedges have a delay that the policy does
-/// not contain.
-pub(super) fn judge(draft: &Draft, written: Fields, site: &Site) -> Result<(), String> {
-    let mut spared = Rules::broken_by_policy(&compiled(site), Fields::NONE);
+/// not contain. The first wait is checked only if it is known.
+fn judge(draft: &Draft, written: Fields, site: &Site) -> Result<(), String> {
+    let mut spared = Rules::broken_by_policy(&base(site), Fields::NONE);
+    if unknown(site).difference(draft.written()).contains(Field::InitialDelay) {
+        spared = spared.with(Rule::GrowthFromZero).with(Rule::UnlimitedWithoutWaits);
+    }
     if site.is_hedged() {
         spared = spared.with(Rule::MaxHedgesWithoutHedge);
     }

@@ -4,7 +4,6 @@ use core::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use retry_rules::file::Draft;
 use retry_rules::{Fields, Policy};
 
 use super::layer::{self, Checked};
@@ -37,6 +36,15 @@ fn within(checked: Arc<Checked>) -> Arc<[Arc<Checked>]> {
     around.iter().cloned().chain([checked]).collect()
 }
 
+/// Returns whether there is a scope that sets one of these fields of the function's policy.
+pub(super) fn sets(site: &'static Site, fields: Fields) -> bool {
+    let sets = |scopes: &Arc<[Arc<Checked>]>| {
+        let mut drafts = scopes.iter().filter_map(|checked| checked.draft(site));
+        drafts.any(|draft| draft.written().intersects(fields))
+    };
+    EVER.load(Ordering::Relaxed) && SCOPES.try_with(sets).unwrap_or_default()
+}
+
 /// The policy in force with the current scopes applied; `None` if they do not change it.
 pub(super) fn over(site: &'static Site, in_force: &Policy) -> Option<Policy> {
     // Code inside a scope has entered it before, so it sees the flag.
@@ -46,18 +54,11 @@ pub(super) fn over(site: &'static Site, in_force: &Policy) -> Option<Policy> {
     SCOPES
         .try_with(|scopes| {
             let drafts = scopes.iter().filter_map(|checked| checked.draft(site));
-            drafts
-                .fold(None, |policy, draft| Some(on_top(site, &policy.unwrap_or(*in_force), draft)))
+            let over = |policy: Option<Policy>, draft| {
+                Some(layer::over(site, policy.as_ref().unwrap_or(in_force), draft))
+            };
+            drafts.fold(None, over)
         })
         .ok()
         .flatten()
-}
-
-/// Applies one scope to a policy. The scope was checked against the compiled policy; combined with
-/// others it may still break a rule, like `attempts: unlimited` with waits of 0s. In that case, it
-/// is used alone.
-fn on_top(site: &Site, policy: &Policy, draft: &Draft) -> Policy {
-    let both = draft.written_over(*policy);
-    let sound = site.compiled().is_none() || layer::judge(&both, Fields::NONE, site).is_ok();
-    if sound { both.policy() } else { draft.policy() }
 }

@@ -1,9 +1,8 @@
-//! The policy that replaces the compiled one, if any.
+//! The changes to the compiled policy, if any.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
-use retry_rules::Policy;
 use retry_rules::file::Draft;
 
 /// Set if any policy was ever changed. A thread's first access to an `ArcSwap` allocates, so a
@@ -18,14 +17,9 @@ impl PolicyOverride {
         Self(ArcSwapOption::const_empty())
     }
 
-    /// The draft in force, based on the compiled policy.
+    /// The changes in force.
     pub(crate) fn draft(&self) -> Option<Draft> {
         if EVER.load(Ordering::Acquire) { self.0.load().as_deref().copied() } else { None }
-    }
-
-    /// The policy to obey in place of the compiled one.
-    pub(crate) fn get(&self) -> Option<Policy> {
-        self.draft().map(|draft| draft.policy())
     }
 
     /// Returns whether that was a change. Called by one thread at a time.

@@ -5,11 +5,9 @@ use core::fmt::{self, Write as _};
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
+use crate::base::linked::linked;
 #[cfg(not(retry_loom))]
 use crate::event::transition::State;
-use retry_rules::Field;
-
-use crate::base::linked::linked;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
@@ -186,23 +184,14 @@ fn time(time: Duration) -> String {
 fn row(site: &Site) -> [String; 9] {
     let stats = site.stats();
     let number = |number: u64| number.to_string();
-    let policy = site.policy();
-    let at_runtime = site.runtime();
-    let known = policy.filter(|_| at_runtime.is_empty());
+    let known = site.policy().filter(|_| site.runtime().is_empty());
     let longest = match known.map(|policy| policy.longest_total_wait()) {
         Some(Some(longest)) => time(longest),
         Some(None) => "unbounded".to_owned(),
         None => "-".to_owned(),
     };
-    let mut shown = match policy {
-        Some(policy) => policy.to_string(),
-        None if at_runtime.is_empty() => "by its type parameters".to_owned(),
-        None => "known at runtime".to_owned(),
-    };
-    if policy.is_some() && !at_runtime.is_empty() {
-        let names: Vec<_> = at_runtime.iter().map(Field::name).collect();
-        let _ = write!(shown, " (known at runtime: {})", names.join(", "));
-    }
+    #[cfg_attr(not(feature = "overrides"), expect(unused_mut, reason = "only overrides add to it"))]
+    let mut shown = site.policy_text();
     #[cfg(feature = "overrides")]
     if site.is_overridden() {
         shown.push_str(" (overridden)");

@@ -264,8 +264,8 @@ fn the_report_shows_hedges_that_are_changed() {
 
 #[test]
 fn hedges_that_are_not_compiled_in_cannot_be_added() {
-    let absent = "there is no `hedge` in its #[retry], and an override can only change one that is \
-                  there, because the code for it is compiled into the function";
+    let absent = "its #[retry] has no `hedge`, so the function contains no code that obeys one: \
+                  write a `hedge` in the #[retry], or remove the key here";
     for name in ["hedged.never", "billing.fetch", "shop.generic"] {
         for (key, value) in [("hedge", "50ms"), ("max_hedges", "2")] {
             assert_eq!(wrong([(name, key, value)]), format!("`{name}`: {absent}"));

@@ -7,4 +7,5 @@ mod mistakes;
 mod in_force;
 mod scopes;
 mod hedges;
+mod runtime_policies;
 mod all_changes;

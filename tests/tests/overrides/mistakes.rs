@@ -90,27 +90,32 @@ fn an_invalid_value_is_reported_with_its_place() {
         ),
         (
             "billing.fetch:\n  timeout: 5s\n",
-            "error: line 2 column 3: `billing.fetch`: there is no `timeout` in its #[retry], and \
-             an override can only change one that is there, because the code for it is compiled into the \
-             function",
+            "error: line 2 column 3: `billing.fetch`: its #[retry] has no `timeout`, so the \
+             function contains no code that obeys one: write a `timeout` in the #[retry], or \
+             remove the key here",
         ),
         (
             "shop.look:\n  deadline: 5s\n",
-            "error: line 2 column 3: `shop.look`: there is no `deadline` in its #[retry], and an \
-             override can only change one that is there, because the code for it is compiled into the \
-             function",
+            "error: line 2 column 3: `shop.look`: its #[retry] has no `deadline`, so the function \
+             contains no code that obeys one: write a `deadline` in the #[retry], or remove the \
+             key here",
         ),
         (
             "shop.generic:\n  timeout: 5s\n",
-            "error: line 2 column 3: `shop.generic`: only its calls know whether there is a \
-             `timeout` in its #[retry], and an override can only change one that is there, because \
-             the code for it is compiled into the function",
+            "error: line 2 column 3: `shop.generic`: only its type parameters tell whether \
+             it has a `timeout`, so no override can set one: remove the key here",
         ),
         (
-            "shop.limited:\n  timeout: 5s\n",
-            "error: line 2 column 3: `shop.limited`: only its calls know whether there is a \
-             `timeout` in its #[retry], and an override can only change one that is there, because \
-             the code for it is compiled into the function",
+            "shop.limited:\n  deadline: 5s\n",
+            "error: line 2 column 3: `shop.limited`: its #[retry] has no `deadline`, so the \
+             function contains no code that obeys one: write a `deadline` in the #[retry], or \
+             remove the key here",
+        ),
+        (
+            "client.look:\n  timeout: 5s\n",
+            "error: line 2 column 3: `client.look`: a `timeout` cannot cut off a function that is \
+             not async: set a `deadline`, which ends the call between attempts, or remove the key \
+             here",
         ),
         (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",

@@ -155,7 +155,7 @@ fn the_time_that_may_elapse_can_be_changed_where_a_function_looks_at_it() {
         assert_eq!(patient().await.unwrap_err().attempts(), 10);
         assert!(
             wrong([("billing.fetch", "max_elapsed", "4s")])
-                .starts_with("`billing.fetch`: there is no `max_elapsed` in its #[retry]")
+                .starts_with("`billing.fetch`: its #[retry] has no `max_elapsed`")
         );
     });
 }

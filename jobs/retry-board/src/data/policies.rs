@@ -43,8 +43,8 @@ pub(crate) struct SiteLine {
     pub(crate) name: String,
     pub(crate) file: &'static str,
     pub(crate) line: u32,
-    /// In words; `None` if it depends on generic parameters and no call has failed yet.
-    pub(crate) policy: Option<String>,
+    /// In words.
+    pub(crate) policy: String,
     /// The policy in the source code, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compiled: Option<String>,
@@ -71,10 +71,10 @@ impl SiteLine {
             name: cut(site.name(), TEXT),
             file: site.file(),
             line: site.line(),
-            policy: policy.as_ref().map(ToString::to_string),
+            policy: site.policy_text(),
             compiled: site.is_overridden().then(|| match site.compiled() {
                 Some(compiled) => compiled.to_string(),
-                None => "known to its calls".to_owned(),
+                None => "known at runtime".to_owned(),
             }),
             runtime: site.runtime().iter().map(Field::name).collect(),
             attempts: stats.attempts,

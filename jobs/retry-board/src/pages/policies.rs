@@ -106,10 +106,7 @@ fn site_row(site: &SiteLine) -> Markup {
                 span.name { (line(&site.name)) }
                 @if site.compiled.is_some() { " " (badge::badge(badge::WAITING, "overridden")) }
                 div.under { (line(site.file)) ":" (site.line) }
-                p.policy {
-                    @match &site.policy { Some(policy) => { (line(policy)) } None => "depends on its type parameters" }
-                    @if !site.runtime.is_empty() { " (known at runtime: " (site.runtime.join(", ")) ")" }
-                }
+                p.policy { (line(&site.policy)) }
                 @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
             }
             td data-label="Waits" { @if let Some(policy) = &site.chart_policy { (waits::chart(policy)) } @else { span.zero { "–" } } }

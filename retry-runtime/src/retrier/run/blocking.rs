@@ -7,6 +7,7 @@ use super::Run;
 use crate::call::call_context::Timing;
 use crate::call::hedge::report::HedgeReport;
 use crate::event::retry_event::RetryEvent;
+use crate::observe;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::retrier::Retrier;
 use crate::retrier::decider::Decider;
@@ -20,7 +21,7 @@ pub enum Blocking {}
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored.
+    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -68,7 +69,8 @@ where
     L: FnMut(&RetryEvent<'_, E>),
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
-    /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored.
+    /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:
+    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -102,6 +104,9 @@ where
                 },
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
+            if let Some(timeout) = settings.policy.get_timeout() {
+                observe::timeout_not_obeyed(settings.origin().name, timeout);
+            }
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
             let failed = FailedOutcome {
                 outcome,

@@ -279,12 +279,13 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If nothing of this name has run, and it is only the last part of the name of an annotated
-    /// function: write the full name, as in `shop::billing::fetch`.
+    /// If nothing of this name has run, and it is a misspelling of the name of an annotated
+    /// function, or only its last part: write the full name, as in `shop::billing::fetch`. Any other
+    /// name may be that of a retrier that was not called.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.hooks().attempts(name);
-        if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
+        if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), meant(name)) {
             panic!("nothing is named `{name}`: did you mean `{meant}`?");
         }
         attempts
@@ -422,10 +423,11 @@ fn site(name: &str) -> Option<&'static Site> {
     sites().into_iter().find(|site| site.name() == name)
 }
 
-/// Finds an annotated function whose name ends in this part.
-fn ending_in(part: &str) -> Option<&'static str> {
-    let is_it = |name: &str| name.rsplit_once("::").is_some_and(|(_, last)| last == part);
-    sites().into_iter().map(Site::name).find(|name| is_it(name))
+/// Finds the annotated function that a wrong name stands for: its name ends in `word`, or is similar.
+fn meant(word: &str) -> Option<&'static str> {
+    let names = || sites().into_iter().map(Site::name);
+    let ends_so = |name: &&str| name.rsplit_once("::").is_some_and(|(_, last)| last == word);
+    names().find(ends_so).or_else(|| suggest::nearest(word, names()))
 }
 
 /// Like [`site`], or panics with the names that exist.
@@ -433,10 +435,9 @@ fn ending_in(part: &str) -> Option<&'static str> {
 fn known(name: &str) -> &'static Site {
     site(name).unwrap_or_else(|| {
         let names: Vec<&str> = sites().into_iter().map(Site::name).collect();
-        let meant = ending_in(name).or_else(|| suggest::nearest(name, names.iter().copied()));
         panic!(
             "no function with #[retry] that is linked into this program is named `{name}`{}{}",
-            suggest::or_else(meant),
+            suggest::or_else(meant(name)),
             if names.is_empty() {
                 "there is none".to_owned()
             } else {

@@ -130,7 +130,8 @@ impl Variables {
             .iter()
             .filter_map(|(written, target)| Some((written, target, starts_so(written)?)));
         if let Some((written, target, key)) = of.max_by_key(|(written, ..)| written.len()) {
-            return match (names::nearest_key(&key), names::key(&key)) {
+            let meant = names::key_meant(&key);
+            return match (meant.as_deref().map(names::key_of), names::key(&key)) {
                 (Some(key), _) | (None, Ok(key)) => {
                     let meant = variable(written, key);
                     format!("unknown variable `{prefix}{rest}`: did you mean `{meant}`?")

@@ -1,6 +1,7 @@
 //! The targets and the keys of changes, by name.
 
 use retry_rules::file::KEYS;
+use retry_rules::foreign_names::{RETRY, counts_retries, cures, in_file};
 use retry_rules::suggest::{nearest, or_else};
 
 use crate::site::registry;
@@ -73,9 +74,20 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
 const CODE: &[&str] =
     &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
 
-/// The key that an unknown word most likely stands for.
-pub(super) fn nearest_key(word: &str) -> Option<&'static str> {
-    if CODE.contains(&word) { None } else { nearest(word, KEYS.iter().copied()) }
+/// The key that an unknown word most likely stands for, as in other libraries or misspelt, with an
+/// example of its value where one helps. `None` if the value has to be converted as well.
+pub(super) fn key_meant(word: &str) -> Option<String> {
+    if CODE.contains(&word) || counts_retries(word) {
+        return None;
+    }
+    let is_key = |cure: &String| KEYS.contains(&key_of(cure));
+    let foreign = cures(word, "", RETRY).map(|cure| in_file(&cure)).find(is_key);
+    foreign.or_else(|| nearest(word, KEYS.iter().copied()).map(str::to_owned))
+}
+
+/// The key of what [`key_meant`] returns.
+pub(super) fn key_of(meant: &str) -> &str {
+    meant.split(':').next().unwrap_or_default()
 }
 
 /// The key named by `word`.
@@ -90,7 +102,13 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
             listed(&KEYS)
         ));
     }
-    let meant = or_else(nearest_key(word));
+    if counts_retries(word) {
+        return Err(format!(
+            "unknown key `{word}`: `attempts` counts all calls, including the first, so write \
+             `attempts` with one more than the number of retries"
+        ));
+    }
+    let meant = or_else(key_meant(word).as_deref());
     Err(format!("unknown key `{word}`{meant}the keys are {}", listed(&KEYS)))
 }
 

@@ -30,6 +30,19 @@ fn an_unknown_name_or_key_is_reported_with_its_place() {
             ),
         ),
         (
+            "billing.fetch:\n  retries: 2\n",
+            "error: line 2 column 3: unknown key `retries`: `attempts` counts all calls, including \
+             the first, so write `attempts` with one more than the number of retries"
+                .to_owned(),
+        ),
+        (
+            "billing.fetch:\n  multiplier: 2\n",
+            format!(
+                "error: line 2 column 3: unknown key `multiplier`: did you mean `backoff: {{ \
+                 exponential: {{ base: 2.0 }} }}`? the keys are {KEYS}"
+            ),
+        ),
+        (
             "billing.fetch:\n  retry_on: [network]\n",
             format!(
                 "error: line 2 column 3: `retry_on` cannot be changed while the program runs: it \
@@ -200,6 +213,19 @@ fn a_mistake_in_the_environment_is_reported_with_its_variable() {
             "RETRY_BILLING_FETCH_attempts",
             "2",
             "unknown variable `RETRY_BILLING_FETCH_attempts`: did you mean `RETRY_BILLING_FETCH_ATTEMPTS`?",
+        ),
+        (
+            "RETRY_BILLING_FETCH_MAX_INTERVAL",
+            "2s",
+            "unknown variable `RETRY_BILLING_FETCH_MAX_INTERVAL`: did you mean \
+             `RETRY_BILLING_FETCH_MAX_DELAY`?",
+        ),
+        (
+            "RETRY_BILLING_FETCH_MAX_RETRIES",
+            "2",
+            "`RETRY_BILLING_FETCH_MAX_RETRIES`, for `billing.fetch`: unknown key `max_retries`: \
+             `attempts` counts all calls, including the first, so write `attempts` with one more \
+             than the number of retries",
         ),
         (
             "RETRY_ATTEMPTS",

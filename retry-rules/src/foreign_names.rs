@@ -231,8 +231,8 @@ const VALUES: &[ForeignName] = &[
     ("connection io", "network"),
     ("connectionrefused refused dns notsent", "connect"),
     ("deadlock locked serialization busy", "conflict"),
-    ("all any temporary retryable", "transient"),
-    ("permanent fatal none ignore", "never"),
+    ("all any temporary retryable retriable retry", "transient"),
+    ("permanent fatal none ignore abort terminal unretryable nonretryable noretry", "never"),
     ("source from inner", "transparent"),
 ];
 

@@ -4,6 +4,7 @@ use std::mem;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
+use retry_rules::foreign_names::word_here;
 use retry_rules::matchers::CLASSES;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
@@ -151,12 +152,14 @@ impl Words {
                 ));
             }
             _ => {
-                if word == "transient" {
+                if word == "transient" || word_here(&word, &["transient"]).is_some() {
                     return Err(syn::Error::new(
                         name.span(),
-                        "`transient` is all five kinds at once, and a failure is one or two of \
-                         them: write `network`, `timeout`, `server_error`, `rate_limit` or \
-                         `conflict`",
+                        format!(
+                            "`{word}` is all five kinds at once, and a failure is one or two of \
+                             them: write `network`, `timeout`, `server_error`, `rate_limit` or \
+                             `conflict`"
+                        ),
                     ));
                 }
                 let _ = grammar::written(input);

@@ -8,6 +8,10 @@ enum Failure {
     NotFound,
     #[classify(server_eror)]
     Broken,
+    #[classify(retryable)]
+    Busy,
+    #[classify(abort)]
+    Full,
 }
 
 impl fmt::Display for Failure {

@@ -38,7 +38,8 @@ pub use text::text;
 /// An error that knows what kind of failure it is.
 ///
 /// If the error that a function returns implements it, that alone decides: neither the
-/// types in the error's chain nor its text are examined. Events show its `Display`.
+/// types in the error's chain nor its text are examined. Events show its `Display`, and after
+/// [`#[derive(Classify)]`](derive@crate::Classify) the texts of its sources too.
 ///
 /// The types that [`error`] lists implement it too, and are judged as that function judges them.
 ///
@@ -149,6 +150,12 @@ pub trait Classify: Display {
     fn __hint(&self) -> Option<Hint> {
         self.retry_after().map(Hint::Wait)
     }
+
+    /// Returns the error that this one wraps, if it is an [`Error`], for the texts in events.
+    #[doc(hidden)]
+    fn __source(&self) -> Option<&(dyn Error + 'static)> {
+        None
+    }
 }
 
 /// Implements [`Classify`] for pointers to types that implement it.
@@ -166,6 +173,10 @@ macro_rules! classify_by_target {
 
             fn __hint(&self) -> Option<Hint> {
                 T::__hint(self)
+            }
+
+            fn __source(&self) -> Option<&(dyn Error + 'static)> {
+                T::__source(self)
             }
         }
     )*};
@@ -195,6 +206,10 @@ macro_rules! classify_by_chain {
 
             fn __hint(&self) -> Option<Hint> {
                 hint(self)
+            }
+
+            fn __source(&self) -> Option<&(dyn Error + 'static)> {
+                Error::source(self)
             }
         }
     )+};

@@ -65,6 +65,14 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
             }
         }
     });
+    let source = is_static.then(|| {
+        quote! {
+            fn __source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
+                use #private::registered::NoSource as _;
+                #private::registered::SourceOf(self).__source()
+            }
+        }
+    });
     // Several variants may say the same.
     let allowed = quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, deprecated, unused_qualifications)]);
     let registered = is_static.then(|| {
@@ -94,6 +102,7 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
             }
 
             #hint
+            #source
         }
         #registered
     }

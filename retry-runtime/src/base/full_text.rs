@@ -1,5 +1,6 @@
 //! The text of errors as this library reads and reports it: with the cause.
 
+use core::error::Error;
 use core::fmt::{self, Display, Write as _};
 
 /// Returns the text of an error including its cause, even where the cause is printed only for
@@ -10,6 +11,23 @@ use core::fmt::{self, Display, Write as _};
 /// same text pretty-printed over many lines.
 pub(crate) fn full_text(error: &(impl Display + ?Sized)) -> String {
     full_or_plain(error, format_args!("{error:#}"))
+}
+
+/// Returns the text of an error, followed by the texts of `inner`, the errors that it wraps. A text
+/// that is contained in what precedes it is not repeated.
+pub(crate) fn text_with_sources<'a>(
+    error: &(impl Display + ?Sized),
+    inner: impl Iterator<Item = &'a (dyn Error + 'static)>,
+) -> String {
+    let mut text = full_text(error);
+    for link in inner {
+        let cause = full_text(link);
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// Returns the text of an error including its cause, but without the bodies of responses: for what

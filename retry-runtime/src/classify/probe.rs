@@ -20,7 +20,7 @@ use core::fmt::{self, Debug, Display};
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::base::full_text::full_text;
+use crate::base::full_text::{full_text, text_with_sources};
 use crate::classify::{self, Class, Classify, Hint, KnownError};
 
 /// Everything that is probed from an error.
@@ -41,7 +41,17 @@ pub enum Classifier<'a> {
     View(ErrorView<'a>),
 }
 
-impl Classifier<'_> {
+impl<'a> Classifier<'a> {
+    /// Returns the error that the error wraps.
+    fn source(self) -> Option<&'a (dyn Error + 'static)> {
+        match self {
+            Self::Own(error) => error.__source(),
+            Self::View(ErrorView::Typed(error)) => error.source(),
+            Self::View(ErrorView::Borrowed(error)) => error.source(),
+            Self::View(ErrorView::Text(_) | ErrorView::Nothing) => None,
+        }
+    }
+
     /// Returns the class of the error.
     #[cold]
     pub fn class(self) -> Class {
@@ -156,8 +166,8 @@ impl Debug for ErrorView<'_> {
 /// The text of an error in events: its `Display`, else its `Debug`, else the name of its type.
 #[derive(Clone, Copy)]
 pub enum ErrorDisplay<'a> {
-    /// Its `Display`, including the cause; `{:#}` is passed on.
-    Display(&'a dyn Display),
+    /// Its `Display`, with the texts of the errors that it wraps.
+    Display(&'a dyn Display, Classifier<'a>),
     /// The text of a value that is retried.
     Value(&'a dyn Display),
     /// Its `Debug`.
@@ -176,8 +186,11 @@ impl ErrorDisplay<'_> {
 impl Display for ErrorDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Display(error) | Self::Value(error) if f.alternate() => Display::fmt(error, f),
-            Self::Display(error) | Self::Value(error) => f.write_str(&full_text(error)),
+            Self::Display(error, of) => {
+                let inner = of.source().into_iter().flat_map(classify::links);
+                f.write_str(&text_with_sources(error, inner))
+            }
+            Self::Value(value) => f.write_str(&full_text(value)),
             Self::Debug(error) => Debug::fmt(error, f),
             Self::Type(name) => f.write_str(name),
         }
@@ -255,7 +268,8 @@ impl<'a, E> Rung<'a> for Base<'a, E, false> {
 
 /// Probes an error that is judged from outside, as `view`.
 const fn probed<'a, E: Display>(error: &'a E, view: ErrorView<'a>) -> Probed<'a> {
-    Probed { classifier: Classifier::View(view), display: ErrorDisplay::Display(error) }
+    let classifier = Classifier::View(view);
+    Probed { classifier, display: ErrorDisplay::Display(error, classifier) }
 }
 
 /// The highest rung: the error classifies itself, or it is a pointer to any error; in the second
@@ -289,7 +303,8 @@ impl<'a, E, const STRICT: bool> Deref for ByItself<'a, E, STRICT> {
 impl<'a, E: Classified, const STRICT: bool> ByItself<'a, E, STRICT> {
     /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
-        Probed { classifier: self.error.classifier(), display: ErrorDisplay::Display(self.error) }
+        let classifier = self.error.classifier();
+        Probed { classifier, display: ErrorDisplay::Display(self.error, classifier) }
     }
 }
 

@@ -297,7 +297,7 @@ impl<E> ErrorRules<E> {
         let retry = !is_aborted && is_listed != Some(false);
         let error = match failed {
             FailedAttempt::Value(_) => ErrorDisplay::Value(display),
-            _ => ErrorDisplay::Display(display),
+            _ => ErrorDisplay::Display(display, classifier),
         };
         Judgement { retry, failure: retry, hint, hint_source, class, ..Judgement::VALUE }.on(error)
     }
@@ -314,8 +314,13 @@ impl<E> ErrorRules<E> {
     /// Returns how events show this failure.
     pub(super) fn shown<'e>(&self, failed: &'e FailedAttempt<'_, E>) -> ErrorDisplay<'e> {
         match failed {
-            FailedAttempt::Error(error) => ErrorDisplay::Display((self.read)(error).display),
-            FailedAttempt::Interrupted(interrupted) => ErrorDisplay::Display(interrupted),
+            FailedAttempt::Error(error) => {
+                let ErrorParts { display, classifier, .. } = (self.read)(error);
+                ErrorDisplay::Display(display, classifier)
+            }
+            FailedAttempt::Interrupted(interrupted) => {
+                ErrorDisplay::Display(interrupted, Classifier::View(ErrorView::Nothing))
+            }
             FailedAttempt::Value(value) => ErrorDisplay::Value(value),
         }
     }

@@ -493,3 +493,81 @@ fn an_error_keeps_it_when_it_is_cloned_mapped_or_boxed() {
     assert_eq!(inside.history(), same.history());
     assert!(format!("{same:?}").contains("history: [PastFailure { number: 3, text: \"busy\""));
 }
+
+mod sources {
+    use std::io;
+
+    use super::*;
+    use crate::support::{listen, take_events};
+
+    const FULL: &str = "request failed: upload: connection refused";
+
+    fn refused() -> io::Error {
+        io::Error::from(io::ErrorKind::ConnectionRefused)
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("upload")]
+    struct Upload(#[from] io::Error);
+
+    #[derive(Debug, thiserror::Error, retry_runtime::Classify)]
+    enum Derived {
+        #[error("request failed")]
+        Http(#[from] Upload),
+        #[error("{_0}")]
+        Repeats(#[source] io::Error),
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("request failed")]
+    struct Plain(#[from] Upload);
+
+    fn plain() -> Plain {
+        Plain(Upload(refused()))
+    }
+
+    fn event_texts() -> Vec<String> {
+        take_events().iter().filter_map(|event| event.field("error").map(str::to_owned)).collect()
+    }
+
+    const TWICE: Policy = policy!(attempts = 2, initial_delay = "1ms");
+
+    #[retry(policy = TWICE, history = 2)]
+    fn derived(error: impl Fn() -> Derived) -> Result<(), RetryError<Derived>> {
+        Err(error())
+    }
+
+    #[retry(policy = TWICE, history = 2)]
+    fn underived() -> Result<(), RetryError<Plain>> {
+        Err(plain())
+    }
+
+    #[retry(policy = TWICE, history = 2)]
+    fn boxed() -> Result<(), RetryError<Box<dyn std::error::Error>>> {
+        Err(plain().into())
+    }
+
+    #[test]
+    fn texts_contain_the_sources_of_an_error() {
+        listen();
+        let error = derived(|| Derived::Http(Upload(refused()))).unwrap_err();
+        assert_eq!(texts(&error), [FULL; 2]);
+        assert_eq!(texts(&underived().unwrap_err()), [FULL; 2]);
+        assert_eq!(texts(&boxed().unwrap_err()), [FULL; 2]);
+        let retrier = Retrier::new(TWICE).history(2);
+        let error = retrier.run_sync(|| Err::<(), _>(plain())).unwrap_err();
+        assert_eq!(texts(&error), [FULL; 2]);
+        let error = retrier
+            .classified()
+            .run_sync(|| Err::<(), _>(Derived::Http(Upload(refused()))))
+            .unwrap_err();
+        assert_eq!(texts(&error), [FULL; 2]);
+        assert_eq!(event_texts(), [FULL; 10]);
+    }
+
+    #[test]
+    fn a_source_that_the_error_repeats_is_written_once() {
+        let error = derived(|| Derived::Repeats(refused())).unwrap_err();
+        assert_eq!(texts(&error), ["connection refused"; 2]);
+    }
+}

@@ -42,6 +42,28 @@ pub trait NotAnError {
 
 impl<T> NotAnError for Probe<T> {}
 
+/// The probe of an error's source: its own method is found first if the type is an [`Error`],
+/// otherwise the method of [`NoSource`].
+#[derive(Debug)]
+pub struct SourceOf<'a, T>(pub &'a T);
+
+impl<'a, T: Error> SourceOf<'a, T> {
+    /// Returns the error that the error wraps.
+    pub fn __source(&self) -> Option<&'a (dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// See [`SourceOf`].
+pub trait NoSource {
+    /// The type wraps no error.
+    fn __source(&self) -> Option<&'static (dyn Error + 'static)> {
+        None
+    }
+}
+
+impl<T> NoSource for SourceOf<'_, T> {}
+
 /// Asks a rule about one link.
 pub fn ask<E: Error + 'static>(
     link: &(dyn Error + 'static),

@@ -7,8 +7,9 @@ mod policies_routes;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse as _;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use retry_workflow::store::IntoStore;
 use serde_json::json;
@@ -107,6 +108,15 @@ fn common(page_group: PageGroup) -> Router {
     router
 }
 
+/// Redirects to the first page; the address is relative to where the pages are mounted.
+fn home(mounted: &Uri, page: &str) -> Response {
+    let to = match mounted.path() {
+        path if path.ends_with('/') => page.to_owned(),
+        path => format!("{path}/{page}"),
+    };
+    (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response()
+}
+
 /// Routes both the page and its JSON form below `api/`.
 fn both<S: Clone + Send + Sync + 'static>(
     router: Router<S>,
@@ -119,7 +129,7 @@ fn both<S: Clone + Send + Sync + 'static>(
 }
 
 /// The `OpenAPI` description as a response.
-fn described(groups: &[PageGroup]) -> axum::response::Response {
+fn described(groups: &[PageGroup]) -> Response {
     let text = crate::api::openapi(groups).to_string();
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }

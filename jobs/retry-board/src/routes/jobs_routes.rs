@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{OriginalUri, State};
-use axum::http::{StatusCode, header};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -16,7 +15,7 @@ use retry_workflow::{DeadLetters, Job, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{both, described};
+use super::{both, described, home};
 use crate::actions::letters::{LettersForm, select};
 use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
@@ -58,7 +57,7 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
         once: Arc::default(),
     };
     let mut router = Router::new()
-        .route("/", get(home))
+        .route("/", get(async |uri: OriginalUri| home(&uri, "jobs")))
         .route("/live", get(live))
         .route("/export", get(exported))
         .route("/api/export", get(exported))
@@ -101,15 +100,6 @@ fn cursor(text: Option<&str>) -> Result<Option<Cursor>, Problem> {
         Problem::bad(format!("\"{text}\" is not a place in a list: begin without `after`"))
     })?;
     Ok(Some(Cursor(number)))
-}
-
-/// Redirects to the jobs; the address is relative to where the pages are mounted.
-async fn home(OriginalUri(uri): OriginalUri) -> Response {
-    let to = match uri.path() {
-        path if path.ends_with('/') => "jobs".to_owned(),
-        path => format!("{path}/jobs"),
-    };
-    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -4,11 +4,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::{OriginalUri, State};
+use axum::http::header::ALLOW;
+use axum::http::{Method, StatusCode};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use futures_util::StreamExt as _;
 use retry_runtime::OverridesError;
 use retry_workflow::Store;
@@ -16,7 +17,7 @@ use retry_workflow::audit::{Begun, Entry};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{both, described};
+use super::{both, described, home};
 use crate::actions::Actor;
 use crate::actions::once::Once;
 use crate::actions::overrides::{Changes, OverrideForm};
@@ -67,6 +68,8 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
         })
     });
     let mut router = Router::new()
+        // Not `get`: beside jobs, their redirect is merged into this route, and takes precedence.
+        .route("/", MethodRouter::new().fallback(first_page))
         .route("/live-policies", get(live))
         .route("/api/policies/openapi.json", get(async || described(&[PageGroup::Policies])));
     for (page, answers) in [
@@ -77,6 +80,13 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
         router = both(router, page, &answers);
     }
     router.with_state(state)
+}
+
+async fn first_page(method: Method, uri: OriginalUri) -> Response {
+    match method {
+        Method::GET | Method::HEAD => home(&uri, "policies"),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET,HEAD")]).into_response(),
+    }
 }
 
 fn poll_hash(state: &PoliciesState) -> u64 {

@@ -176,3 +176,29 @@ async fn overrides_of_the_program_stay_in_effect_below_those_of_the_board() {
     );
     Overrides::clear();
 }
+
+#[tokio::test]
+async fn the_address_of_the_policies_alone_leads_to_their_page() {
+    let alone = Board::new().policies();
+    let home = get(&alone, "/").await;
+    assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, "policies"));
+    let app = Router::new().nest_service("/board", alone);
+    for (path, to) in [("/board", "/board/policies"), ("/board/", "policies")] {
+        let home = get(&app, path).await;
+        assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, to), "{path}");
+    }
+    let sent = send(&app, "/board/", "", "").await;
+    assert_eq!(sent.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(sent.header("allow"), "GET,HEAD");
+}
+
+#[tokio::test]
+async fn beside_jobs_the_address_leads_to_the_jobs_in_either_order() {
+    let board = Board::new();
+    let store = retry_workflow::MemoryStore::new;
+    for app in
+        [board.jobs(store()).merge(board.policies()), board.policies().merge(board.jobs(store()))]
+    {
+        assert_eq!(get(&app, "/").await.header("location"), "jobs");
+    }
+}

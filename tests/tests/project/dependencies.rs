@@ -194,3 +194,26 @@ fn the_rust_that_pages_state_is_the_one_of_the_manifests() {
         assert!(read(page).contains(&format!("Rust {rust} or newer")), "{page}");
     }
 }
+
+#[test]
+fn only_the_store_in_sqlite_links_sqlite() {
+    for (package, links) in
+        [("retry-board", false), ("retry-workflow-postgres", false), ("retry-workflow", true)]
+    {
+        let output = std::process::Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--offline",
+                "--edges=normal,build",
+                "--prefix=none",
+                "--package",
+                package,
+            ])
+            .current_dir(root())
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).expect("a text");
+        assert_eq!(tree.contains("libsqlite3-sys "), links, "{package}:\n{tree}");
+    }
+}

@@ -44,7 +44,7 @@ async fn it_is_a_table_for_people() {
     assert!(HOSTS.of("b.example").try_acquire().is_err());
 
     let expected = "\
-function              attempts  retries  recovered  gave up  waited  longest total  policy                                                                    at
+function              attempts  retries  recovered  gave up  waited  longest waits  policy                                                                    at
 billing.fetch                5        3          1        2      4s             3s  3 attempts, exponential (base 2) from 1s to 30s                           tests/tests/report.rs:16
 poll                        12       11          1        0     11s            60s  unlimited attempts, fixed 1s, deadline 1m                                 tests/tests/report.rs:22
 report::by_parameter         2        1          0        1     1ms            1ms  2 attempts, fixed 1ms                                                     tests/tests/report.rs:28

@@ -77,7 +77,7 @@ const HEADINGS: [&str; 9] = [
     "recovered",
     "gave up",
     "waited",
-    "longest total",
+    "longest waits",
     "policy",
     "at",
 ];

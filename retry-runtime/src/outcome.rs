@@ -190,7 +190,8 @@ pub fn gave_up<R: Outcome>(outcome: R, ended: Ended) -> RetryError<R::Error> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
-    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself"
+    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself, and \
+            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`"
 )]
 pub trait Fallback<R, Kind> {
     /// Resolves to what the function returns.
@@ -205,7 +206,8 @@ pub trait Fallback<R, Kind> {
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
     label = "the function returns `{R}`",
-    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself",
+    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself, and \
+            `error.into_last()` an `Option` of it, if it cannot hold an `Interrupted`",
     note = "the fallback of a function that is not `async` cannot be async"
 )]
 pub trait FallbackNow<R, Kind> {

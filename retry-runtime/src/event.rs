@@ -2,6 +2,7 @@
 
 pub(crate) mod log_level;
 pub(crate) mod retry_event;
+pub(crate) mod snapshot;
 pub(crate) mod transition;
 
 use core::fmt;

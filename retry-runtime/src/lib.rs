@@ -238,8 +238,7 @@ pub use classify::{Class, Classify};
 
 pub use base::name::Name;
 pub use protect::breaker::{
-    CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, RemoteState, Snapshot,
-    TransitionListener,
+    CircuitBreaker, OwnedPermit, Permit, Rejected, RemoteState, TransitionListener,
 };
 pub use protect::breakers::Breakers;
 pub use protect::quota::{RetryQuota, Share};
@@ -248,6 +247,7 @@ pub use protect::shared::Shared;
 pub use event::Event;
 pub use event::log_level::LogLevel;
 pub use event::retry_event::RetryEvent;
+pub use event::snapshot::{Outcomes, Snapshot};
 pub use event::transition::{Cause, State, Transition};
 #[cfg(feature = "metrics")]
 pub use observe::metrics;
@@ -255,6 +255,8 @@ pub use observe::metrics;
 pub use observe::{Listening, on_event};
 
 pub use site::Site;
+#[cfg(all(feature = "sites", not(retry_loom)))]
+pub use site::families::family_breakers;
 #[cfg(feature = "sites")]
 pub use site::registry::{Report, report, sites};
 pub use site::stats::Stats;

@@ -48,10 +48,8 @@ use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::event::transition::Transition;
 use crate::protect::clock_nanos;
 
-pub use self::outcomes::Outcomes;
 pub(crate) use self::packed_state::{PackedState, StagePass};
 pub use self::permit::{OwnedPermit, Permit};
-pub use self::reading::Snapshot;
 pub use self::rejected::Rejected;
 pub use self::remote_state::RemoteState;
 pub(crate) use self::waiters::Admission;

@@ -16,7 +16,8 @@ use self::members::Members;
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, OnceLock, const_fn};
-use crate::protect::breaker::{CircuitBreaker, Snapshot};
+use crate::event::snapshot::Snapshot;
+use crate::protect::breaker::CircuitBreaker;
 #[cfg(all(feature = "sites", not(retry_loom)))]
 use crate::site::families;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::base::name::Name;
 use crate::base::sync::unpoisoned;
-use crate::event::transition::State;
+use crate::event::snapshot::Snapshot;
 
 /// Something with members to report.
 pub(crate) trait Family: Send + Sync {
@@ -13,16 +13,7 @@ pub(crate) trait Family: Send + Sync {
     fn name(&self) -> Name;
 
     /// Its members, in the order in which they are shown.
-    fn members(&self) -> Vec<Member>;
-}
-
-/// A breaker of a family.
-pub(crate) struct Member {
-    pub(crate) name: Name,
-    pub(crate) state: State,
-    pub(crate) failures: u64,
-    pub(crate) rejected: u64,
-    pub(crate) opened_by: Option<Arc<str>>,
+    fn members(&self) -> Vec<Snapshot>;
 }
 
 static FAMILIES: Mutex<Vec<Weak<dyn Family>>> = Mutex::new(Vec::new());
@@ -42,4 +33,21 @@ pub(crate) fn families() -> Vec<Arc<dyn Family>> {
     drop(all);
     families.sort_by_key(|family| family.name());
     families
+}
+
+/// Returns a snapshot of each breaker of all families in use, ordered by family and key.
+///
+/// [`Breakers::snapshots`](crate::Breakers::snapshots) returns the breakers of one family.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, Breakers, State, family_breakers};
+///
+/// static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 1_000);
+///
+/// HOSTS.of("a.example").force_open();
+/// let all = family_breakers();
+/// assert_eq!((all[0].name.to_string(), all[0].state), ("hosts[a.example]".to_owned(), State::Open));
+/// ```
+pub fn family_breakers() -> Vec<Snapshot> {
+    families().iter().flat_map(|family| family.members()).collect()
 }

@@ -7,12 +7,14 @@ use core::time::Duration;
 
 use crate::base::linked::linked;
 #[cfg(not(retry_loom))]
+use crate::event::snapshot::Snapshot;
+#[cfg(not(retry_loom))]
 use crate::event::transition::State;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
 #[cfg(not(retry_loom))]
-use crate::site::families::{Member, families};
+use crate::site::families::families;
 
 linked! {
     /// The annotated functions, in one array assembled by the linker. It is also the name of the
@@ -117,7 +119,8 @@ impl fmt::Display for Report {
         for family in families() {
             let members = family.members();
             let (all, name) = (members.len(), family.name());
-            let noteworthy = |member: &Member| member.state != State::Closed || member.failures > 0;
+            let noteworthy =
+                |member: &Snapshot| member.state != State::Closed || member.outcomes.failures > 0;
             let shown: Vec<_> = members.iter().filter(|member| noteworthy(member)).collect();
             let quiet = all - shown.len();
             writeln!(f, "\ncircuit breakers {name}: {all}, of which {quiet} never failed")?;
@@ -165,13 +168,13 @@ const MEMBER_HEADINGS: [&str; 5] = ["key", "state", "failures", "rejected", "ope
 const MEMBER_NUMBERS: RangeInclusive<usize> = 2..=3;
 
 #[cfg(not(retry_loom))]
-fn member_row(member: &Member) -> [String; 5] {
-    let Member { name, state, failures, rejected, opened_by } = member;
+fn member_row(member: &Snapshot) -> [String; 5] {
+    let Snapshot { name, state, outcomes, opened_by, .. } = member;
     [
         name.key().unwrap_or(name).to_owned(),
         state.to_string(),
-        failures.to_string(),
-        rejected.to_string(),
+        outcomes.failures.to_string(),
+        outcomes.rejected.to_string(),
         opened_by.as_deref().unwrap_or_default().to_owned(),
     ]
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use retry_runtime::{
-    Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot, on_event, sites,
+    Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot, family_breakers,
+    on_event, sites,
 };
 use retry_workflow::Timestamp;
 use retry_workflow::words::cut;
@@ -252,12 +253,18 @@ impl Policies {
         for (_, members) in &board.families {
             breakers.extend(members().iter().take(MEMBERS).map(BreakerLine::new));
         }
-        let is_known = |all: &[BreakerLine], name: &str| all.iter().any(|one| one.name == name);
-        for (name, (state, opened_by)) in &log.states {
-            if !is_known(&breakers, name) {
-                let (name, opened_by) = (name.clone(), opened_by.clone());
-                breakers.push(BreakerLine { name, state, opened_by, ..BreakerLine::default() });
-            }
+        let is_known = |name: &String| breakers.iter().any(|one| one.name == *name);
+        let mut others: Vec<_> = log.states.iter().filter(|(name, _)| !is_known(name)).collect();
+        if !others.is_empty() {
+            let members: Vec<_> = family_breakers().iter().map(BreakerLine::new).collect();
+            let is_other = |line: &BreakerLine| others.iter().any(|(name, _)| **name == line.name);
+            let members: Vec<_> = members.into_iter().filter(is_other).collect();
+            others.retain(|(name, _)| !members.iter().any(|line| line.name == **name));
+            breakers.extend(members);
+        }
+        for (name, (state, opened_by)) in others {
+            let (name, opened_by) = (name.clone(), opened_by.clone());
+            breakers.push(BreakerLine { name, state, opened_by, ..BreakerLine::default() });
         }
         let mut quotas: Vec<_> = board.quotas.iter().map(quota).collect();
         for name in &log.quotas {

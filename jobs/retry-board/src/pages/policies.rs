@@ -183,7 +183,12 @@ fn overrides(
         section.panel #overrides aria-labelledby="overrides-heading" {
             h2 #overrides-heading { "Overrides" }
             @if policies.changed.is_empty() {
-                p.muted { "No policy has been overridden on this board." }
+                p.muted {
+                    "No policy has been overridden on this board."
+                    @if policies.sites.iter().any(|site| site.compiled.is_some()) {
+                        " The functions marked as overridden were changed by the program itself."
+                    }
+                }
             } @else {
                 table.cards {
                     (table::head(&["Function", "Key", "Value", ""]))

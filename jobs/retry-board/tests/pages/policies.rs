@@ -202,3 +202,33 @@ async fn beside_jobs_the_address_leads_to_the_jobs_in_either_order() {
         assert_eq!(get(&app, "/").await.header("location"), "jobs");
     }
 }
+
+#[tokio::test]
+async fn a_breaker_of_a_family_is_shown_with_its_numbers_although_the_board_was_not_given_it() {
+    static UNKNOWN: Breakers<String> =
+        Breakers::new("unknown", BreakerConfig::new().failure_threshold(2), 10);
+    let _alone = ALONE.lock().await;
+    let app = Board::new().policies();
+    let breaker = UNKNOWN.of("b.example");
+    for _ in 0..2 {
+        breaker.try_acquire().unwrap().failure();
+    }
+    assert!(breaker.try_acquire().is_err());
+    let policies = get(&app, "/api/policies").await.json();
+    let breakers = policies["breakers"].as_array().unwrap();
+    let lines: Vec<_> = breakers.iter().filter(|one| one["name"] == "unknown[b.example]").collect();
+    let [line] = lines[..] else { panic!("{breakers:?}") };
+    assert_eq!((&line["failures"], &line["rejected"]), (&2.into(), &1.into()));
+    assert!(line["open_for"].as_u64().is_some_and(|seconds| seconds > 0), "{line}");
+}
+
+#[tokio::test]
+async fn an_override_by_the_program_is_told_apart_from_those_of_the_board() {
+    let (app, _alone) = app().await;
+    let changed_by_the_program = "were changed by the program itself";
+    let page = get(&app, "/policies").await;
+    assert!(!page.text.contains(changed_by_the_program));
+    Overrides::from_pairs([("shop.charge", "attempts", "2")]).unwrap().apply();
+    get(&app, "/policies").await.says(changed_by_the_program);
+    Overrides::clear();
+}

@@ -4,6 +4,7 @@ use core::fmt;
 use core::sync::atomic::AtomicU64;
 
 use crate::base::sync::Ordering;
+use crate::event::snapshot::Outcomes;
 
 /// The outcome of a call, as its permit reports it.
 #[derive(Clone, Copy)]
@@ -17,38 +18,6 @@ pub(super) enum Report<'a> {
     /// The call was rejected further inside by a breaker that holds calls: neither, however long
     /// that took.
     HeldElsewhere,
-}
-
-/// The outcomes of the calls to a circuit breaker since it was created; each call has
-/// one.
-///
-/// ```
-/// use retry_runtime::{BreakerConfig, CircuitBreaker};
-///
-/// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
-/// breaker.try_acquire().unwrap().failure();
-/// assert!(breaker.try_acquire().is_err());
-///
-/// let outcomes = breaker.snapshot().outcomes;
-/// assert_eq!((outcomes.failures, outcomes.rejected), (1, 1));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Outcomes {
-    /// Calls that succeeded and were not slow. `None` if consecutive failures alone decide: while
-    /// nothing fails, such a breaker records nothing.
-    pub successes: Option<u64>,
-    /// Calls that failed.
-    pub failures: u64,
-    /// Calls that took longer than `slow_call`, and succeeded or were given up.
-    pub slow: u64,
-    /// Calls with unknown outcomes: cancelled, cut short, or never made. Not those that were slow.
-    pub forgiven: u64,
-    /// Calls that were rejected, or, if the breaker only observes, would have been.
-    pub rejected: u64,
-    /// Calls whose server has asked for a wait, for which all calls were held. Not those that were
-    /// slow, and not those that count as failures.
-    pub held: u64,
 }
 
 /// The outcomes that are counted without a lock.

@@ -11,10 +11,11 @@ use super::table::Table;
 use crate::base::name::Name;
 use crate::base::sync::{Arc, Mutex, Ordering, lock};
 use crate::event::Event;
+use crate::event::snapshot::Snapshot;
 use crate::observe;
-use crate::protect::breaker::{CircuitBreaker, Snapshot};
+use crate::protect::breaker::CircuitBreaker;
 #[cfg(all(feature = "sites", not(retry_loom)))]
-use crate::site::families::{Family, Member};
+use crate::site::families::Family;
 
 /// At most this many breakers are looked at to make room for one.
 const STEPS: usize = 64;
@@ -105,13 +106,7 @@ impl<K: Hash + Eq + Clone + Send + Sync> Family for Members<K> {
         self.name.clone()
     }
 
-    fn members(&self) -> Vec<Member> {
-        self.snapshots().into_iter().map(member).collect()
+    fn members(&self) -> Vec<Snapshot> {
+        self.snapshots()
     }
-}
-
-#[cfg(all(feature = "sites", not(retry_loom)))]
-fn member(snapshot: Snapshot) -> Member {
-    let Snapshot { name, state, opened_by, outcomes, .. } = snapshot;
-    Member { name, state, failures: outcomes.failures, rejected: outcomes.rejected, opened_by }
 }

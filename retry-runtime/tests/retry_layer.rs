@@ -246,7 +246,7 @@ async fn a_service_that_breaks_before_a_retry_is_not_used_again() {
     let books = Arc::clone(&shop.books);
     let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
     let error = buy(&mut shop, &books).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 2));
     assert_eq!(error.last(), Some(&"gone"));
     assert_eq!(books.calls(), 1);
 }
@@ -595,7 +595,7 @@ async fn a_request_without_a_clone_is_sent_once_and_recorded_by_the_breaker() {
     let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
     let mut shop = RetryLayer::new(retrier).clone_request(|_: &Order| None).layer(shop);
     let error = buy(&mut shop, &books).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 1));
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 1));
     assert_eq!(breaker.state(), State::Closed);
     buy(&mut shop, &books).await.unwrap_err();
     assert_eq!(breaker.state(), State::Open);
@@ -612,7 +612,7 @@ async fn a_request_that_cannot_be_cloned_any_more_is_not_sent_again() {
         })
         .layer(shop);
     let error = buy(&mut shop, &books).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 3));
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 3));
     assert_eq!(books.calls(), 3);
 }
 
@@ -629,7 +629,22 @@ async fn a_request_that_cannot_be_cloned_is_not_sent_again_after_a_timeout() {
         .layer(shop);
     let error = buy(&mut shop, &books).await.unwrap_err();
     assert!(error.interrupted().is_some());
-    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_cannot_be_cloned_at_all_ends_its_call_for_that_reason() {
+    for (policy, reason) in [
+        (Policy::new().attempts(4), Reason::NotRepeatable),
+        (Policy::new().attempts(4).deadline(secs(60)), Reason::NotRepeatable),
+        (Policy::new().attempts(1), Reason::Attempts),
+    ] {
+        let shop = Shop::with([Fails("busy"); 2]);
+        let books = Arc::clone(&shop.books);
+        let layer = RetryLayer::new(Retrier::new(policy)).clone_request(|_: &Order| None);
+        let error = buy(&mut layer.layer(shop), &books).await.unwrap_err();
+        assert_eq!((error.reason(), error.attempts(), books.calls()), (reason, 1, 1));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,8 @@ mod support;
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ use retry_runtime::matchers::{rate_limit, timeout, transient};
 use retry_runtime::reqwest_middleware::RetryMiddleware;
 use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Class, Interrupted, Policy, Retrier, classify, retry,
+    BreakerConfig, CircuitBreaker, Class, Event, Interrupted, Policy, Reason, Retrier, classify,
+    on_event, retry,
 };
 use tokio::time::Instant;
 
@@ -80,6 +81,23 @@ async fn only_idempotent_methods_are_repeated() {
         assert_eq!(request.send().await.unwrap().status(), 503);
         assert_eq!(log.bodies(), vec!["tea"; requests]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_fails_reports_that_it_is_not_repeated() {
+    let (address, log) = serve([(503, None), (200, None)]).await;
+    let reasons = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&reasons);
+    let listening = on_event(move |event| {
+        if let (Event::GaveUp { reason, .. }, "post.once") = (event, event.name()) {
+            heard.lock().unwrap().push(*reason);
+        }
+    });
+    let client = client(RetryMiddleware::new(transient_failures().name("post.once")));
+    let response = client.post(format!("http://{address}/")).body("tea").send().await.unwrap();
+    listening.stop();
+    assert_eq!((response.status().as_u16(), log.bodies().len()), (503, 1));
+    assert_eq!(*reasons.lock().unwrap(), [Reason::NotRepeatable]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,6 +66,10 @@ reasons! {
     Attempts, "attempts": "all attempts were used";
     /// `retry_on` and `abort_on` do not allow the failure to be retried.
     NotRetryable, "not_retryable": "the failure is not retryable";
+    /// The attempt cannot be repeated. The request of a layer or a middleware cannot be cloned, its
+    /// method is not idempotent, or its service has failed; or a state was lost with an attempt that
+    /// was cut off.
+    NotRepeatable, "not_repeatable": "the attempt cannot be repeated";
     /// The next wait would take the sum of the waits above the budget.
     Budget, "budget": "the next wait would exceed the budget";
     /// The deadline has passed, or falls inside the next wait.

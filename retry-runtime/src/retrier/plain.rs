@@ -23,12 +23,6 @@ impl<D, V> Retrier<D, V> {
         self.common.settings.is_plain
     }
 
-    /// This retrier, for a call that cannot be repeated.
-    pub(crate) fn once(mut self) -> Self {
-        self.common.settings.policy = self.common.settings.policy.attempts(1);
-        self
-    }
-
     /// Returns what is wrong with a value, if it is retried.
     #[inline]
     pub(crate) fn failure_of<T>(&self, value: &T) -> Option<V::Failure>

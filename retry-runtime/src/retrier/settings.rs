@@ -323,7 +323,7 @@ impl RetrierSettings {
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
-        verdict.judgement.retry &= can_repeat;
+        verdict.judgement.is_spent = !can_repeat;
         let context = CallContext { may_hedge, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {

@@ -16,9 +16,9 @@
 //!
 //! # Repeated requests
 //! Requests whose method is idempotent: `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE` and `TRACE`. A
-//! `POST` or `PATCH`, and a request whose body is a stream, is sent once. A middleware that is
-//! created from a [`RetryLayer`] repeats the requests that the layer
-//! [clones](RetryLayer::clone_request).
+//! `POST` or `PATCH`, and a request whose body is a stream, is sent once; a failure that would be
+//! retried ends its call for the reason `not_repeatable`. A middleware that is created from a
+//! [`RetryLayer`] repeats the requests that the layer [clones](RetryLayer::clone_request).
 //!
 //! # Failed responses
 //! Responses with a status 4xx or 5xx, as a [`StatusError`], which the matchers judge: with

@@ -22,7 +22,7 @@ use crate::call::attempt::Attempt;
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
 use crate::retrier::plain::PlainSession;
-use crate::retrier::{AllSucceed, Decider, Operation, Readable, Retrier, Values};
+use crate::retrier::{AllSucceed, Decider, Operation, Readable, Values};
 
 /// A service whose calls are retried, created by [`RetryLayer`].
 ///
@@ -228,12 +228,9 @@ where
         // Nothing of the attempt stays alive during the wait.
         stage.set(Stage::Wait);
         let retrier = &call.layer.parts().retrier;
-        let number = call.session.number();
-        let is_spent = call.supply.is_spent() && retrier.policy().allows_after(number);
-        let once = (is_spent && number == 1).then(|| retrier.clone().once());
-        let can_repeat = is_usable && (once.is_some() || !is_spent);
+        let can_repeat = is_usable && !call.supply.is_spent();
         let session = mem::replace(&mut call.session, PlainSession::new());
-        match once.as_ref().unwrap_or(retrier).failed(session, outcome, failure, can_repeat) {
+        match retrier.failed(session, outcome, failure, can_repeat) {
             ControlFlow::Continue(session) => {
                 call.session = session;
                 None
@@ -416,11 +413,9 @@ where
         let more = is_kept_after(1, retrier.policy());
         let (request, mut supply) = Supply::new(request, more, requests);
         let mut request = Some(request);
-        let once = supply.is_spent().then(|| Box::new(retrier.clone().once()));
-        let retrier: &Retrier<D, R> = once.as_deref().unwrap_or(retrier);
         let mut attempt = 0_u32;
         let service = &service;
-        let is_spent = &AtomicBool::new(false);
+        let is_spent = &AtomicBool::new(supply.is_spent());
         let send = |sent| {
             let begins = match sent {
                 Sent::AsHedge => {

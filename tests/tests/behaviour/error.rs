@@ -215,6 +215,7 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
     let reasons = [
         (Reason::Attempts, "attempts"),
         (Reason::NotRetryable, "not_retryable"),
+        (Reason::NotRepeatable, "not_repeatable"),
         (Reason::Budget, "budget"),
         (Reason::Deadline, "deadline"),
         (Reason::MaxElapsed, "max_elapsed"),

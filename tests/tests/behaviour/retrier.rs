@@ -375,7 +375,7 @@ async fn a_state_is_lost_with_the_attempt_that_is_cut_off() {
         .await;
     let error = result.unwrap_err();
     assert!(matches!(error.interrupted(), Some(Interrupted::Timeout { .. })));
-    assert_eq!((state, error.reason(), begun.elapsed()), (None, Reason::NotRetryable, secs(1)));
+    assert_eq!((state, error.reason(), begun.elapsed()), (None, Reason::NotRepeatable, secs(1)));
 }
 
 #[tokio::test(start_paused = true)]

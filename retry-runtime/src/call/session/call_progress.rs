@@ -398,6 +398,9 @@ impl CallProgress {
         if !policy.allows_after(attempt.saturating_add(self.refusals())) {
             return Err(Reason::Attempts);
         }
+        if judgement.is_spent {
+            return Err(Reason::NotRepeatable);
+        }
         if nested::once() {
             return Err(Reason::Nested);
         }

@@ -1,6 +1,7 @@
 #![doc = include_str!("testing.md")]
 
 use core::future::Future;
+use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -77,7 +78,9 @@ impl Testing {
     /// assert_eq!(retries.attempts("doc.fail").len(), 3);
     /// ```
     ///
-    /// If no annotated function has this name. The attempt itself panics if its error has another
+    /// # Panics
+    /// If no annotated function has this name. At its end, the test panics if some of the failures
+    /// were not used: [`fail_always`](Self::fail_always) plans any number. The attempt itself panics if its error has another
     /// type, or if it cannot be made to fail: see [eligible functions](self#eligible-functions).
     #[track_caller]
     pub fn fail<E: Any>(
@@ -162,7 +165,8 @@ impl Testing {
 
     #[track_caller]
     fn plan(&self, name: &str, failure: PlannedFailure, times: Option<u32>) -> &Self {
-        self.hooks().plan(known(name).name(), FailurePlan { failure, times });
+        let planned_at = Location::caller();
+        self.hooks().plan(known(name).name(), FailurePlan { failure, times, planned_at });
         self
     }
 
@@ -192,6 +196,18 @@ impl Testing {
             None => panic!(
                 "the function `{name}` has no inline breaker: for a shared one, use `breaker(&DB)`"
             ),
+        }
+    }
+}
+
+/// Panics if planned failures were not used, unless the test has failed already.
+impl Drop for Testing {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(unused) = self.hooks().unused() {
+            panic!("planned failures were not used\n{unused}");
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use core::any::{Any, type_name};
 use core::fmt;
+use core::panic::Location;
 use std::collections::VecDeque;
 
 use super::{TestHooks, current};
@@ -38,6 +39,26 @@ pub(crate) type Planned = VecDeque<FailurePlan>;
 pub(crate) struct FailurePlan {
     pub(crate) failure: PlannedFailure,
     pub(crate) times: Option<u32>,
+    /// The place in the test.
+    pub(crate) planned_at: &'static Location<'static>,
+}
+
+/// The failure of the attempt that begins now, and the place where a test has planned it.
+type NextFailure = (PlannedFailure, &'static Location<'static>);
+
+/// The planned failures that no attempt has used: function, number and place in the test.
+pub(crate) struct Unused(Vec<(&'static str, u32, &'static Location<'static>)>);
+
+impl fmt::Display for Unused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, left, at) in &self.0 {
+            writeln!(f, "`{name}`: {left} of the failures planned at {at} are left")?;
+        }
+        f.write_str(
+            "the test ended before these functions made enough attempts: plan fewer failures, or \
+             all that follow, with `fail_always` or `miss_always`",
+        )
+    }
 }
 
 impl TestHooks {
@@ -46,7 +67,7 @@ impl TestHooks {
     }
 
     /// Takes the failure of the attempt that begins now.
-    fn next_failure(&self, name: &str) -> Option<PlannedFailure> {
+    fn next_failure(&self, name: &str) -> Option<NextFailure> {
         let mut planned = lock(&self.planned);
         let plans = planned.get_mut(name)?;
         while plans.front().is_some_and(|plan| plan.times == Some(0)) {
@@ -54,18 +75,31 @@ impl TestHooks {
         }
         let plan = plans.front_mut()?;
         plan.times = plan.times.map(|times| times.saturating_sub(1));
-        Some(plan.failure.clone())
+        Some((plan.failure.clone(), plan.planned_at))
+    }
+
+    /// Returns the planned failures that no attempt has used, if there are any.
+    pub(crate) fn unused(&self) -> Option<Unused> {
+        let planned = lock(&self.planned);
+        let plans = planned.iter().flat_map(|(name, plans)| plans.iter().map(|plan| (*name, plan)));
+        let mut unused: Vec<_> = plans
+            .filter_map(|(name, plan)| Some((name, plan.times?, plan.planned_at)))
+            .filter(|(_, left, _)| *left > 0)
+            .collect();
+        unused.sort();
+        (!unused.is_empty()).then_some(Unused(unused))
     }
 }
 
-fn next_failure(site: &Site) -> Option<PlannedFailure> {
+fn next_failure(site: &Site) -> Option<NextFailure> {
     // The closure is the test's own code, so it is not called with the lock held.
     current()?.next_failure(site.name())
 }
 
 #[cold]
-fn panic_at(site: &Site, why: fmt::Arguments<'_>) -> ! {
-    panic!("the function `{}` at {}:{} {why}", site.name(), site.file(), site.line())
+fn panic_at(site: &Site, planned_at: &Location<'_>, why: fmt::Arguments<'_>) -> ! {
+    let (name, file, line) = (site.name(), site.file(), site.line());
+    panic!("the function `{name}` at {file}:{line} {why} (planned at {planned_at})")
 }
 
 /// Found first, for types that can.
@@ -81,9 +115,11 @@ pub trait CanFail<T, E> {
 impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>> {
-        let PlannedFailure::Error { make, type_name: planned } = next_failure(site)? else {
+        let (failure, planned_at) = next_failure(site)?;
+        let PlannedFailure::Error { make, type_name: planned } = failure else {
             panic_at(
                 site,
+                planned_at,
                 format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
             )
         };
@@ -96,6 +132,7 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
             Some(error) => Some(Err(error)),
             None => panic_at(
                 site,
+                planned_at,
                 format_args!(
                     "has a body that fails with `{}`, but `{planned}` is planned",
                     type_name::<E>()
@@ -115,9 +152,10 @@ impl<T> CanMiss<T> for Returns<Option<T>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Option<T>> {
         match next_failure(site)? {
-            PlannedFailure::Missing => Some(None),
-            PlannedFailure::Error { .. } => panic_at(
+            (PlannedFailure::Missing, _) => Some(None),
+            (PlannedFailure::Error { .. }, planned_at) => panic_at(
                 site,
+                planned_at,
                 format_args!("returns an `Option`: plan its failures with `miss`, not `fail`"),
             ),
         }
@@ -141,9 +179,10 @@ impl<R> CannotFail<R> for &Returns<R> {
 /// Called when an attempt begins for which no failure can be planned.
 #[inline]
 pub fn reject_injection(site: &Site) {
-    if next_failure(site).is_some() {
+    if let Some((_, planned_at)) = next_failure(site) {
         panic_at(
             site,
+            planned_at,
             format_args!(
                 "cannot be made to fail: its error type is generic, or borrows, or it has none; \
                  plan a failure of something that its body calls"

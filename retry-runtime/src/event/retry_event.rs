@@ -172,7 +172,8 @@ impl<E> RetryEvent<'_, E> {
     }
 }
 
-/// Displayed as `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`.
+/// Displayed as `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`, without the
+/// texts of the errors that the error wraps.
 impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, attempt, attempts, wait, failure, .. } = self;

@@ -604,7 +604,8 @@ impl From<RetryError<std::io::Error>> for std::io::Error {
 
 /// Shows why the call was given up, after how many attempts, after how much waiting, and the wait
 /// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it
-/// too.
+/// too, without the errors that it wraps: `anyhow` prints the whole chain, and so does
+/// [`history`](Self::history).
 impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GivenUp { last, ended, history } = &*self.0;

@@ -773,7 +773,7 @@ async fn a_request_without_a_clone_is_the_only_attempt_of_its_call() {
     let books = Arc::clone(&shop.books);
     let mut shop = RetryLayer::new(retrier).clone_request(|_: &Order| None).layer(shop);
     let error = buy(&mut shop, &books).await.unwrap_err();
-    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 1));
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRepeatable, 1));
     assert_eq!((books.calls(), heard.load(Ordering::Relaxed)), (1, 0));
 }
 

@@ -15,7 +15,7 @@ use crate::site::{Origin, Site};
 
 /// The context of a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four facts that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub struct CallContext<'a> {
     pub(crate) origin: Origin<'a>,
     /// The policy written in the source; see [`effective_policy`](Self::effective_policy).
@@ -32,6 +32,8 @@ pub struct CallContext<'a> {
     pub(crate) is_cancelled: bool,
     /// Set if attempts may run at once, as the policy says.
     pub(crate) may_hedge: bool,
+    /// Set unless the request or the state that an attempt needs is gone.
+    pub(crate) can_repeat: bool,
     /// Set if the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
     /// The options of a retrier; a function has them in its site.
@@ -60,6 +62,7 @@ impl<'a> CallContext<'a> {
             waits_for_breaker: false,
             is_cancelled: false,
             may_hedge: false,
+            can_repeat: true,
             is_evaluated: false,
             end: EndOptions::DEFAULT,
         }

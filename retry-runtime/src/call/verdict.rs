@@ -52,8 +52,6 @@ pub(crate) struct Judgement {
     pub(crate) min_wait: Duration,
     /// Set if the attempt itself has reset attempts, budget and curve.
     pub(crate) was_reset: bool,
-    /// Set if the request or the state that an attempt needs is gone.
-    pub(crate) is_spent: bool,
 }
 
 /// The source of a wait.
@@ -111,7 +109,6 @@ impl Judgement {
         overruled: None,
         min_wait: Duration::ZERO,
         was_reset: false,
-        is_spent: false,
     };
 
     /// Returns the verdict on a failure that events show as `error`.

@@ -43,6 +43,7 @@ pub enum Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     /// Returns the error that the error wraps.
+    #[expect(clippy::match_same_arms, reason = "the lifetimes of the two views differ")]
     fn source(self) -> Option<&'a (dyn Error + 'static)> {
         match self {
             Self::Own(error) => error.__source(),

@@ -323,8 +323,7 @@ impl RetrierSettings {
         if let Some(attempt) = attempt {
             verdict = verdict.ruled_by(attempt);
         }
-        verdict.judgement.is_spent = !can_repeat;
-        let context = CallContext { may_hedge, ..self.context() };
+        let context = CallContext { may_hedge, can_repeat, ..self.context() };
         match call.failed(context, permit, verdict) {
             Next::Wait => {
                 if failed.on_retry.is_some() || rules.listen() {

@@ -398,7 +398,7 @@ impl CallProgress {
         if !policy.allows_after(attempt.saturating_add(self.refusals())) {
             return Err(Reason::Attempts);
         }
-        if judgement.is_spent {
+        if !context.can_repeat {
             return Err(Reason::NotRepeatable);
         }
         if nested::once() {

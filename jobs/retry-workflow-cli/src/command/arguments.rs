@@ -306,7 +306,6 @@ Example:
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them, in each process")]
 pub(crate) enum Items {
     /// List items
     #[command(after_help = "\

@@ -619,7 +619,9 @@ impl Job {
             let end = job.end(store).await?.filter(|_| !has_succeeded);
             if let Some(end) = end.filter(|end| reported != Some(*end)) {
                 let event = JobEvent::AwaitedEnded { job: &job.id, end };
-                listeners.iter().for_each(|listener| listener(&event));
+                for listener in listeners {
+                    listener(&event);
+                }
             }
             reported = end;
             Ok::<_, StoreError>(has_succeeded)

@@ -46,7 +46,7 @@ pub(super) async fn choose(
     // Of interest only if a job is created.
     let after = file.after();
     let mut has_notified = false;
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let now = store.now();
         let until = now + SHORTEST;
@@ -109,7 +109,7 @@ pub(super) async fn choose(
             }
             // A worker whose keeper was killed ends its commands, and then itself.
             (Some((_, process)), IfRunning::Refuse)
-                if is_orphan(process) && begun.elapsed() < ORPHANS_END_WITHIN =>
+                if is_orphan(process) && started.elapsed() < ORPHANS_END_WITHIN =>
             {
                 tokio::time::sleep(ORPHAN_INTERVAL).await;
             }

@@ -45,11 +45,8 @@ pub(super) fn only_inserted(name: &str, script: &str) -> bool {
     let is_inserted = |(at, _): (usize, &str)| {
         let (before, after) = (&script[..at], &script[at + name.len()..]);
         let ends = !after.as_bytes().first().is_some_and(is_part);
-        before.ends_with("${") && after.starts_with('}')
-            || before.ends_with('$') && ends
-            // Another name.
-            || before.as_bytes().last().is_some_and(is_part)
-            || !ends
+        let is_other_name = !ends || before.as_bytes().last().is_some_and(is_part);
+        is_other_name || before.ends_with('$') || before.ends_with("${") && after.starts_with('}')
     };
     !set_by_shell(name)
         && !SETS_OTHERS.is_match(script)

@@ -8,9 +8,9 @@ impl Lexer<'_> {
     pub(super) fn dollar(&mut self, double: bool) {
         let rest = self.rest();
         let (before, after) = if double { ("", "") } else { ("\"", "\"") };
-        if rest.starts_with("${") {
+        if let Some(inner) = rest.strip_prefix("${") {
             if !self.placeholder(before, after) {
-                let name = rest[2..].split('}').next().unwrap_or_default();
+                let name = inner.split('}').next().unwrap_or_default();
                 if is_name(name) {
                     self.script.variables.push((name.to_owned(), self.at));
                 }

@@ -44,8 +44,8 @@ pub const RETRY: &[ForeignName] = &[
         "backoff = fixed, initial_delay = \"1s\"",
     ),
     (
-        "delay initialinterval mindelay interval wait basedelay initialbackoff minwait backoffmin \
-         delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms",
+        "delay initialinterval mindelay interval wait basedelay initialbackoff minwait minbackoff \
+         backoffmin delayfactor initialwait startdelay waitduration mintimeout delayms retrydelay waitms",
         "initial_delay",
     ),
     (

@@ -4,7 +4,7 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 
-use crate::foreign_names::word_here;
+use crate::foreign_names::{ForeignName, cures, in_file, word_here};
 
 /// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -19,6 +19,19 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// Returns the known word that this one stands for: as in other libraries and tools, or misspelt.
 pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     word_here(word, known).or_else(|| nearest(word, known.iter().copied()))
+}
+
+/// Returns the key of a file that an unknown one stands for, with an example of its value where one
+/// helps: as in the libraries of the `tables`, or misspelt.
+pub fn key_meant(word: &str, known: &[&str], tables: &[&[ForeignName]]) -> Option<String> {
+    let foreign = tables.iter().flat_map(|table| cures(word, "", table)).map(|cure| in_file(&cure));
+    let mut foreign = foreign.filter(|cure| known.contains(&key_of(cure)));
+    foreign.next().or_else(|| nearest(word, known.iter().copied()).map(str::to_owned))
+}
+
+/// Returns the key of what [`key_meant`] returns.
+pub fn key_of(meant: &str) -> &str {
+    meant.split(':').next().unwrap_or_default()
 }
 
 /// Returns the text that goes between an error about a word and the list of known ones.

@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -783,9 +783,12 @@ async fn a_failed_attempt_is_dropped_before_the_wait() {
     struct Held(Arc<()>);
 
     let held = Held(Arc::new(()));
-    let service = service_fn(|held: Held| async move {
-        let _held = held;
-        Err::<(), _>("busy")
+    // A future that keeps its request after it has ended.
+    let service = service_fn(|held: Held| {
+        poll_fn(move |_| {
+            let _ = &held;
+            Poll::Ready(Err::<(), _>("busy"))
+        })
     });
     let layer = RetryLayer::new(Retrier::new(Policy::new()));
     let mut call = Box::pin(layer.layer(service).call(held.clone()));

@@ -1,6 +1,7 @@
 //! Overrides from the environment: one variable for each key of a function.
 
 use retry_rules::file::KEYS;
+use retry_rules::suggest::key_of;
 use retry_rules::suggest::{nearest, or_else};
 
 use super::error::OverridesError;
@@ -131,7 +132,7 @@ impl Variables {
             .filter_map(|(written, target)| Some((written, target, starts_so(written)?)));
         if let Some((written, target, key)) = of.max_by_key(|(written, ..)| written.len()) {
             let meant = names::key_meant(&key);
-            return match (meant.as_deref().map(names::key_of), names::key(&key)) {
+            return match (meant.as_deref().map(key_of), names::key(&key)) {
                 (Some(key), _) | (None, Ok(key)) => {
                     let meant = variable(written, key);
                     format!("unknown variable `{prefix}{rest}`: did you mean `{meant}`?")

@@ -1,8 +1,8 @@
 //! The targets and the keys of changes, by name.
 
 use retry_rules::file::KEYS;
-use retry_rules::foreign_names::{RETRY, counts_retries, cures, in_file};
-use retry_rules::suggest::{nearest, or_else};
+use retry_rules::foreign_names::{RETRY, counts_retries};
+use retry_rules::suggest::{self, nearest, or_else};
 
 use crate::site::registry;
 
@@ -74,20 +74,11 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
 const CODE: &[&str] =
     &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
 
-/// The key that an unknown word most likely stands for, as in other libraries or misspelt, with an
-/// example of its value where one helps. `None` if the value has to be converted as well.
+/// The key that an unknown word most likely stands for. `None` if the value has to be converted as
+/// well.
 pub(super) fn key_meant(word: &str) -> Option<String> {
-    if CODE.contains(&word) || counts_retries(word) {
-        return None;
-    }
-    let is_key = |cure: &String| KEYS.contains(&key_of(cure));
-    let foreign = cures(word, "", RETRY).map(|cure| in_file(&cure)).find(is_key);
-    foreign.or_else(|| nearest(word, KEYS.iter().copied()).map(str::to_owned))
-}
-
-/// The key of what [`key_meant`] returns.
-pub(super) fn key_of(meant: &str) -> &str {
-    meant.split(':').next().unwrap_or_default()
+    let is_code = CODE.contains(&word) || counts_retries(word);
+    if is_code { None } else { suggest::key_meant(word, &KEYS, &[RETRY]) }
 }
 
 /// The key named by `word`.

@@ -1,16 +1,14 @@
 //! [`NamedFields`]: a map whose unknown keys are reported with the key that was meant.
 
 use core::fmt;
-use std::borrow::ToOwned as _;
 use std::format;
-use std::string::String;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use crate::foreign_names::{BREAKER, QUOTA, RETRY, counts_retries, cures, in_file};
-use crate::suggest::nearest;
+use crate::foreign_names::{BREAKER, QUOTA, RETRY, counts_retries};
+use crate::suggest::key_meant;
 
 /// A map that is read as a struct, which names its fields.
 pub(super) struct NamedFields<A>(pub(super) A);
@@ -94,15 +92,6 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Key<S> {
     }
 }
 
-/// Returns the setting to write for a `key` of a file that is not one of the `known` ones: as in
-/// other libraries, or misspelt.
-fn key_meant(key: &str, known: &[&str]) -> Option<String> {
-    let is_known = |cure: &String| known.contains(&cure.split(':').next().unwrap_or_default());
-    let foreign = [RETRY, BREAKER, QUOTA].into_iter().flat_map(|table| cures(key, "", table));
-    let foreign = foreign.map(|cure| in_file(&cure)).find(is_known);
-    foreign.or_else(|| nearest(key, known.iter().copied()).map(str::to_owned))
-}
-
 /// Adds the key that was meant to the `error` about an unknown one. An error that is in words of its
 /// reader stays as it is.
 pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E) -> E {
@@ -110,7 +99,7 @@ pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E
     let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
         return error;
     };
-    match key_meant(key, known) {
+    match key_meant(key, known, &[RETRY, BREAKER, QUOTA]) {
         Some(meant) if meant == "attempts" && counts_retries(key) => E::custom(format!(
             "unknown field `{key}`: `attempts` counts all calls, including the first, so it is one \
              more than the number of retries; {rest}"

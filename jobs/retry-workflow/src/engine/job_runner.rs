@@ -14,6 +14,7 @@ use crate::engine::{self, Handlers, KeyBound, KeyLimit, Options, Signals};
 use crate::item::sanitize::OneLine;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
+use crate::job::event::JobEvent;
 use crate::job::name;
 use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
@@ -701,7 +702,13 @@ impl JobRunner {
                     let listeners = options.listeners.clone();
                     waits.begins_after(Some(&after));
                     Some(Box::pin(async move {
-                        waits.awaited_succeeds(&*store, &listeners).await;
+                        let report = |job: &str, end| {
+                            let event = JobEvent::awaited_ended(job, end);
+                            for listener in &listeners {
+                                listener(&event);
+                            }
+                        };
+                        waits.awaited_succeeds(&*store, report).await;
                         if let Some(start) = start {
                             start.await;
                         }

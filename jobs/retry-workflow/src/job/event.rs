@@ -12,7 +12,7 @@ use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::rate::Rate;
 use crate::job::record::StopReason;
-use crate::job::waits::JobEnd;
+use crate::job::record::after::JobEnd;
 
 /// An item whose retries have ended.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ pub enum JobEvent<'a> {
     AwaitedEnded {
         /// The other job's id.
         job: &'a str,
-        /// How it ended.
+        /// Its end.
         end: JobEnd,
     },
     /// No further item is started; running ones finish.

@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use self::after::After;
+use self::after::{After, JobEnd};
 use crate::item::clock::Timestamp;
 use crate::item::failure::{Failure, LATE};
 use crate::item::record::{Counts, Cursor, Filter, ItemState, Page, Waiting};
@@ -22,10 +22,8 @@ use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
-use crate::job::event::{JobEvent, JobListener};
 use crate::job::name::{self, InvalidName};
 use crate::job::rate_record::RateRecord;
-use crate::job::waits::JobEnd;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError, StoreFuture};
 
@@ -611,17 +609,15 @@ impl Job {
 
     /// Waits until the job that this one [begins after](Self::awaited) has succeeded. Reports each
     /// end without success.
-    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store, listeners: &[JobListener]) {
+    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store, report: impl Fn(&str, JobEnd)) {
         let mut reported = None;
         let mut has_succeeded = async || {
             let Some(job) = self.awaited(store).await? else { return Ok(false) };
             let has_succeeded = Self::has_succeeded(store, &job.id).await?;
-            let end = job.end(store).await?.filter(|_| !has_succeeded);
+            let end = job.end(store).await?;
+            let end = end.filter(|end| !has_succeeded && *end != JobEnd::default());
             if let Some(end) = end.filter(|end| reported != Some(*end)) {
-                let event = JobEvent::AwaitedEnded { job: &job.id, end };
-                for listener in listeners {
-                    listener(&event);
-                }
+                report(&job.id, end);
             }
             reported = end;
             Ok::<_, StoreError>(has_succeeded)

@@ -1,7 +1,5 @@
 //! [`Waits`]: what a job is waiting for, and until when.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::item::clock::Timestamp;
@@ -10,35 +8,11 @@ use crate::item::sanitize::OneLine;
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
+use crate::job::record::after::JobEnd;
 use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
-use crate::words::{count, in_a_while, moment, thousands};
-
-/// The end of a job that has not succeeded, in [`Waits::after_ended`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct JobEnd {
-    /// It stopped before all of its items had ended.
-    pub stopped: bool,
-    /// The number of its dead letters.
-    pub dead: u64,
-    /// The number of items that were skipped as late.
-    pub late: u64,
-}
-
-impl fmt::Display for JobEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.stopped { "it stopped" } else { "it finished" })?;
-        let parts = [(self.dead, "dead letter"), (self.late, "late item")];
-        for (at, (number, noun)) in parts.into_iter().filter(|(number, _)| *number > 0).enumerate()
-        {
-            let before = if at == 0 { "with" } else { "and" };
-            write!(f, " {before} {}", count(number, noun))?;
-        }
-        Ok(())
-    }
-}
+use crate::words::{in_a_while, moment, thousands};
 
 /// The waits of a job, according to its store.
 ///
@@ -74,7 +48,7 @@ pub struct Waits {
     /// The earliest creation of that job that counts, if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
-    /// How that job has ended: it cannot succeed before it is resumed or its items are re-driven.
+    /// The end of that job: it cannot succeed before it is resumed or its items are re-driven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ended: Option<JobEnd>,
     /// The time at which the next item can run.
@@ -112,7 +86,7 @@ impl Waits {
             match job.awaited(store).await? {
                 Some(first) if Job::has_succeeded(store, &first.id).await? => {}
                 Some(first) => {
-                    after_ended = first.end(store).await?;
+                    after_ended = first.end(store).await?.filter(|end| *end != JobEnd::default());
                     after = Some(first.id);
                 }
                 None => (after, after_since) = (Some(name.clone()), job.after_since),

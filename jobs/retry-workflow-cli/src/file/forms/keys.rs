@@ -68,9 +68,10 @@ keys! { STEP, step_key {
         "A folder, relative to that of the file [default: that folder]");
     "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds");
     "max_retry_after" => key(&bound("duration"),
-        "If a server asks for a longer wait, the retries of the step end [default: 1h]");
+        "If the command writes a longer wait to the file $RETRY_WORKFLOW_RETRY_AFTER, because a \
+            server asks for it, the retries of the step end [default: 1h]");
     "max_postponed" => key(&bound("duration"), "The time for which an item may be postponed in a run, because \
-        this step exits with 75 and writes a wait [default: 24h]");
+        this step exits with 75 and writes a wait to $RETRY_WORKFLOW_RETRY_AFTER [default: 24h]");
     "retry_config" => named("retry_config",
         "Its retry policy [default: one attempt; of a task: as its max_retries allows]");
     "capture" => capture_name();

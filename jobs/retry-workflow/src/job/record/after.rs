@@ -1,8 +1,13 @@
-//! [`After`]: the job that has to succeed before another one begins.
+//! [`After`]: the job that has to succeed before another one begins, and [`JobEnd`]: its end
+//! without success.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::item::clock::Timestamp;
+use crate::words::count;
 
 /// The job that has to succeed before another one begins: see
 /// [`JobRunner::after`](crate::JobRunner::after). A text is its id, or the name of its workflow, of
@@ -46,5 +51,30 @@ impl After {
 impl<S: Into<String>> From<S> for After {
     fn from(job: S) -> Self {
         Self::new(job)
+    }
+}
+
+/// The end of a job that has not succeeded, in [`Waits::after_ended`](crate::job::Waits::after_ended).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct JobEnd {
+    /// It stopped before all of its items had ended.
+    pub stopped: bool,
+    /// The number of its dead letters.
+    pub dead: u64,
+    /// The number of items that were skipped as late.
+    pub late: u64,
+}
+
+impl fmt::Display for JobEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.stopped { "it stopped" } else { "it finished" })?;
+        let parts = [(self.dead, "dead letter"), (self.late, "late item")];
+        for (at, (number, noun)) in parts.into_iter().filter(|(number, _)| *number > 0).enumerate()
+        {
+            let before = if at == 0 { "with" } else { "and" };
+            write!(f, " {before} {}", count(number, noun))?;
+        }
+        Ok(())
     }
 }

@@ -265,14 +265,18 @@ impl World {
             .await
     }
 
-    /// Calls a service whose request is the call, and which makes the attempts of it.
+    /// Calls a service whose request is the call, and which makes the attempts of it. Some requests
+    /// cannot be sent again.
     fn hedged_layer(&'static self, call: &Arc<Call<'static>>) -> Layered {
         let own = Arc::clone(call);
         let retrier = self.hedging("soak.hedged_layer");
         let retrier = retrier.on_retry(move |event| own.will_retry(event));
         let service =
             service_fn(|call: Arc<Call<'static>>| async move { call.attempt_or_hedge().await });
-        Box::pin(RetryLayer::new(retrier).layer(service).call(Arc::clone(call)))
+        let repeats = call.seed() % 8 > 0;
+        let layer = RetryLayer::new(retrier)
+            .clone_request(move |call: &Arc<Call<'static>>| repeats.then(|| Arc::clone(call)));
+        Box::pin(layer.layer(service).call(Arc::clone(call)))
     }
 
     /// Also called by `outer`.

@@ -1,4 +1,4 @@
-//! Methods of other libraries. A call of one is a compile error that says what to write instead.
+//! Methods of other libraries. A call of one is a compile error with the replacement.
 
 use crate::{BreakerConfig, Policy, QuotaConfig};
 

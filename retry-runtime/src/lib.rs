@@ -305,7 +305,7 @@ pub mod circuit_breaker {}
 #[doc = include_str!("attribute.md")]
 pub use retry_macros::retry;
 
-/// Says of each variant of an error what kind of failure it is: implements [`Classify`].
+/// Implements [`Classify`] for an error: the kind of failure of each variant.
 ///
 /// ```
 /// use std::time::Duration;
@@ -328,9 +328,9 @@ pub use retry_macros::retry;
 /// # }
 /// # impl std::error::Error for FetchError {}
 ///
-/// assert_eq!(FetchError::Status(503).class(), Class::SERVER_ERROR); let full = FetchError::Full {
-/// wait: Duration::from_secs(7) }; assert_eq!((full.class(), full.retry_after()),
-/// (Class::RATE_LIMIT, Some(Duration::from_secs(7))));
+/// assert_eq!(FetchError::Status(503).class(), Class::SERVER_ERROR);
+/// let full = FetchError::Full { wait: Duration::from_secs(7) };
+/// assert_eq!((full.class(), full.retry_after()), (Class::RATE_LIMIT, Some(Duration::from_secs(7))));
 /// assert!(FetchError::NotFound.class().is_empty());
 ///
 /// // It is found inside other errors.
@@ -402,8 +402,7 @@ pub use retry_macros::classifies;
 /// ```
 /// use retry_runtime::{Policy, policy, retry};
 ///
-/// const HTTP: Policy = policy!(attempts = 5, backoff = exponential(base = 2.0), jitter, budget =
-/// "5m");
+/// const HTTP: Policy = policy!(attempts = 5, backoff = exponential(base = 2.0), jitter, budget = "5m");
 ///
 /// #[retry(policy = HTTP, attempts = 2)]
 /// async fn fetch() -> Result<u32, String> {

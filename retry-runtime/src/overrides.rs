@@ -57,18 +57,20 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - A limit that needs a clock, such as `deadline`, and `hedge` only if the function already has
-///   one, or a limit if its policy is known only at runtime: the code that reads the clock, or
-///   begins the hedge, is compiled in. `"*"` changes them only where they exist, and `jitter_factor` only where the jitter has a factor. See
-///   [the limits](crate::guide::overrides).
+/// - Every key of a policy, with two exceptions. The code that reads the clock, or begins a hedge,
+///   is compiled in: a limit that needs a clock, such as `deadline`, can be changed if the function
+///   has one, or if its policy is known only at runtime; `hedge` can be changed if it has one.
+///   `"*"` changes them only where they exist, and `jitter_factor` only where the jitter has a
+///   factor. See [the limits](crate::guide::overrides).
 /// - `hedge` and `max_hedges` also if the delay follows a percentile (`hedge = p95`) or is known
 ///   only at runtime. `hedge: unlimited` ends the hedges.
-/// - Not which failures are retried, nor what happens at the end: that is code.
 /// - A policy known only at runtime (`policy = self.retries`), or that depends on generic
 ///   parameters: the keys are checked against each other, and laid over the policy of each call. A
 ///   policy that then breaks a rule is replaced with the nearest valid one, and
 ///   [`Event::InvalidPolicy`](crate::Event) reports that.
-/// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
+///
+/// Everything else is code, and stays: the failures that are retried, the steps at the end, and each
+/// [`Retrier`](crate::Retrier), whose policy is a value in the program.
 ///
 /// A call in progress obeys the new policy from its next failure on; its deadline, its
 /// timeout and its hedges stay as when it began.
@@ -369,7 +371,10 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 pub(crate) fn effective_policy(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
     let site = origin.site?;
     let draft = site.policy_override().draft();
-    let in_force = draft.map(|draft| layer::over(site, policy, &draft));
+    // What is compiled as a whole was checked together with the changes.
+    let is_compiled = layer::unknown(site).is_empty();
+    let in_force = draft
+        .map(|draft| if is_compiled { draft.policy() } else { layer::over(site, policy, &draft) });
     scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)
 }
 

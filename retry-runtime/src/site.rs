@@ -204,8 +204,8 @@ impl Site {
     }
 
     /// Returns the policy that calls obey now. Returns `None` if each call evaluates it, and until
-    /// the first failure if it depends on the function's generic parameters. With the feature `overrides` it may differ from the
-    /// [`compiled`](Self::compiled) one.
+    /// the first failure if it depends on the function's generic parameters. With the feature
+    /// `overrides` it may differ from the [`compiled`](Self::compiled) one.
     ///
     /// ```
     /// use retry_runtime::{retry, sites};
@@ -222,7 +222,7 @@ impl Site {
         let policy = self.policy.or_else(|| self.failed.get()?.policy.get().copied())?;
         #[cfg(feature = "overrides")]
         if let Some(draft) = self.policy_override.draft() {
-            return Some(draft.written_over(policy).policy());
+            return Some(draft.written_over(policy).policy().nearest_valid().0);
         }
         Some(policy)
     }

@@ -80,8 +80,9 @@ impl Testing {
     ///
     /// # Panics
     /// If no annotated function has this name. At its end, the test panics if some of the failures
-    /// were not used: [`fail_always`](Self::fail_always) plans any number. The attempt itself panics if its error has another
-    /// type, or if it cannot be made to fail: see [eligible functions](self#eligible-functions).
+    /// were not used: [`fail_always`](Self::fail_always) plans any number. The attempt itself panics
+    /// if its error has another type, or if it cannot be made to fail: see
+    /// [eligible functions](self#eligible-functions).
     #[track_caller]
     pub fn fail<E: Any>(
         &self,
@@ -207,7 +208,9 @@ impl Drop for Testing {
             return;
         }
         if let Some(unused) = self.hooks().unused() {
-            panic!("planned failures were not used\n{unused}");
+            panic!(
+                "planned failures were not used, unless the test returned an error before\n{unused}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The values that an attempt certainly moves, judging by its tokens, so that the next attempt has
-//! none: a value passed to a function, put into a struct, iterated over, awaited, or moved into a closure or a future.
+//! none: a value passed to a function, put into a struct, iterated over, awaited, or moved into a
+//! closure or a future.
 //!
 //! This is for the arguments of a function: a check inside of `retrying!` would change how its
 //! future captures the variables around it. A body is not parsed. A name that the body may bind

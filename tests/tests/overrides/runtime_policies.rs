@@ -51,7 +51,7 @@ async fn block(retries: Policy) -> Result<u32, Interrupted> {
     .await
 }
 
-/// What `of_interest` returns for the events of `run`.
+/// Returns the results of `of_interest` for the events of `run`.
 async fn events<T>(
     of_interest: fn(&Event<'_>) -> bool,
     run: impl Future<Output = T>,

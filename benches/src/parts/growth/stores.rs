@@ -13,7 +13,7 @@ use crate::scratch::target_folder;
 const COPIES: [(&str, u32); 4] = [("10⁴ items", 1), ("10⁵", 10), ("10⁶", 100), ("10⁷", 1_000)];
 const ITEMS: u32 = 10_000;
 
-/// How many times a page is requested.
+/// The number of requests of a page.
 const ASKED: usize = 50;
 
 /// A hundred items at a time.

@@ -35,8 +35,8 @@ pub(super) fn is_connect(words: &Words<'_>, findings: &[Finding]) -> bool {
     // For each word, the end of the phrases that begin there or before.
     let reaches: Vec<_> = (0..words.list.len())
         .map(|at| {
-            let phrases = CONNECTING.iter().filter(|_| at >= begin);
-            let ends = phrases.filter_map(|phrase| words.phrase_end(phrase, at));
+            let phrases: &[&str] = if at < begin { &[] } else { CONNECTING };
+            let ends = phrases.iter().filter_map(|phrase| words.phrase_end(phrase, at));
             furthest = ends.fold(furthest, usize::max);
             furthest
         })

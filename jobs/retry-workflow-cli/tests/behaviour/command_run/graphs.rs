@@ -56,7 +56,6 @@ fn a_run_within_a_task_shows_the_failures_each_time() {
     ))
     .items(&["a", "b"])
     .file("inner.yml", "map:\n  input: items.json\n  agent_template: { shell: 'echo 404 Not Found >&2; exit 22' }\n");
-    let place = place;
     place.ends(3, &["run", "inner.yml", "--job-id", "in"]);
     let ended = place
         .ends(3, &["run", "inner.yml", "--job-id", "in", "--continue", "--if-ended", "report"]);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::support::{Place, Running, until};
+use super::support::{Place, Running, parent, until};
 
 const MAP: &str = "\
 name: job
@@ -214,6 +214,7 @@ fn a_start_right_after_a_kill_waits_until_the_worker_has_ended() {
     };
     signal("STOP");
     running.signal("KILL");
+    until("the keeper has ended", || parent(&worker) != Some(running.id()));
     place.write("fast", "");
     let again = place.spawn(&["run", "job.yml", "--continue"]);
     std::thread::sleep(std::time::Duration::from_millis(400));

@@ -202,10 +202,6 @@ impl Running {
     /// The process that does the work: on Linux, a child of the one that was started.
     #[track_caller]
     pub(crate) fn worker(&self) -> u32 {
-        let parent = |id: &str| {
-            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
-        };
         let mut found = (!cfg!(target_os = "linux")).then(|| self.id());
         until("there is a worker", || {
             let names = fs::read_dir("/proc").into_iter().flatten();
@@ -260,6 +256,12 @@ impl Running {
     pub(crate) fn ended(mut self) -> Ran {
         Ran::from_output(self.0.take().unwrap().wait_with_output().unwrap())
     }
+}
+
+/// The parent of a process, on Linux.
+pub(crate) fn parent(id: &str) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 impl Drop for Running {

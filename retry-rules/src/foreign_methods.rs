@@ -94,7 +94,7 @@ foreign_methods! {
         "the first wait is set with `.initial_delay(Duration::from_secs(1))`, the longest one with `.max_delay(…)`";
     [] BreakerConfig: max_failures(n) failures(n) failure_count(n) consecutive_failures(n) =>
         "the number of failures that open the breaker is set with `.failure_threshold(5)`";
-    [] BreakerConfig: open_for(n) open_duration(n) wait_duration(n) cooldown(n) break_duration(n) sleep_window(n) reset_after(n) =>
+    [] BreakerConfig: open_timeout(n) reset_timeout(n) recovery_timeout(n) open_wait(n) open_for(n) open_duration(n) wait_duration(n) cooldown(n) break_duration(n) sleep_window(n) reset_after(n) =>
         "the time for which the breaker stays open is set with `.timeout(Duration::from_secs(30))`";
     [] BreakerConfig: window(n) window_size(n) sliding_window(n) sliding_window_size(n) =>
         "the window of a failure rate is set with `.window_calls(100)` or `.window_time(Duration::from_secs(10))`";

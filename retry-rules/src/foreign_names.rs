@@ -39,6 +39,7 @@ pub const RETRY: &[ForeignName] = &[
         "backoff = exponential(base = 2.0)",
     ),
     ("fibonaccibuilder fibonaccibackoff", "backoff = fibonacci"),
+    ("delays waits intervals schedule", "backoff = custom(\"1s\", \"5s\")"),
     (
         "waitfixed fixeddelay fixedinterval constant constantbuilder constantbackoff",
         "backoff = fixed, initial_delay = \"1s\"",

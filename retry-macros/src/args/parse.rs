@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use retry_rules::foreign_names;
-use retry_rules::options::{POLICY, Setting};
+use retry_rules::options::{BREAKER, POLICY, Setting};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{LitInt, token};
 
@@ -138,6 +138,18 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
             option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
         };
+    }
+    if BREAKER.iter().any(|setting| setting.name() == word) {
+        let place = if syntax == Syntax::Policy { " in `#[retry(…)]`" } else { "" };
+        let text = token_text(&up_to_comma(value));
+        let value = match text.trim_start_matches('=').trim() {
+            "" => "…",
+            value => value,
+        };
+        return format!(
+            "`{word}` is a setting of a breaker: write `breaker({word} = {value})`{place} for an \
+             inline one, or set it where a shared breaker is declared"
+        );
     }
     let known = syntax.options();
     let listed = options::listed(&known);

@@ -8,7 +8,7 @@ use quote::ToTokens;
 use retry_rules::Bound;
 use retry_rules::foreign_names::{HEDGE_ADVICE, cures};
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, Token, parenthesized, token};
+use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::tokens::errors::Errors;
 use crate::tokens::grammar::{self, assigned, each, set_twice};
@@ -188,6 +188,7 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
     }
     let word = match &expr {
         Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,
     };
     let digits = word.as_deref().and_then(|word| word.strip_prefix('p'));
@@ -198,6 +199,12 @@ fn after(expr: Expr, scope: &mut Scope) -> syn::Result<After> {
                 "a policy has no place to keep the times of calls: write `hedge = p95` in \
                  `#[retry(…)]`, or a time here, such as `hedge = \"200ms\"`",
             ));
+        }
+        if matches!(expr, Expr::Lit(_)) {
+            let percent = if (50..100).contains(&percent) { percent } else { 95 };
+            let message =
+                format!("a percentile is written without quotes: write `hedge = p{percent}`");
+            return Err(syn::Error::new_spanned(expr, message));
         }
         if (50..100).contains(&percent) {
             return Ok(After::Percentile(percent));

@@ -77,4 +77,9 @@ async fn constant() -> Result<u32, retry_runtime::RetryError<String>> {
     Ok(1)
 }
 
+#[retry(hedge = "p95")]
+async fn quoted_percentile() -> Result<u32, String> {
+    Ok(1)
+}
+
 fn main() {}

@@ -58,8 +58,8 @@ pub(crate) fn parse(tokens: TokenStream) -> syn::Result<Block> {
 fn parse_block(input: ParseStream) -> syn::Result<Block> {
     if input.peek(syn::token::Brace) {
         return Err(input.error(
-            "a block alone does not say whether it is async: write `async { … }`, or `|| { … }` for \
-             code that is not",
+            "a block alone does not say whether it is async: write `async { … }`, and `.await` \
+             behind the macro, or `|| { … }` for code that is not",
         ));
     }
     let asyncness: Option<Token![async]> = input.parse()?;

@@ -109,9 +109,10 @@ fn check_shared(
     kind: &str,
     arguments: &str,
 ) -> syn::Result<()> {
-    let declared = |arguments: &str| {
+    let declared_as = |kind: &str, arguments: &str| {
         format!("write `static {name}: {kind} = {kind}::new({arguments});` and `{option} = {name}`")
     };
+    let declared = |arguments: &str| declared_as(kind, arguments);
     let message = match expr {
         Expr::Lit(syn::ExprLit { lit: number @ syn::Lit::Int(_), .. }) => {
             let setting = if kind == "RetryQuota" { "capacity" } else { "failure_threshold" };
@@ -129,7 +130,10 @@ fn check_shared(
         Expr::Call(call) if types::is_new(&call.func, kind) => format!(
             "this creates a {option} for each call, so that no two calls share it and it never \
              acts: {}",
-            declared(&token_text(&call.args))
+            declared_as(
+                token_text(&call.func).strip_suffix("::new").unwrap_or(kind),
+                &token_text(&call.args),
+            )
         ),
         _ => return Ok(()),
     };

@@ -12,4 +12,9 @@ async fn send() -> io::Result<()> {
     Ok(())
 }
 
+#[retry(breaker = retry_runtime::CircuitBreaker::new("db", retry_runtime::BreakerConfig::new()))]
+async fn fetch_by_path() -> io::Result<()> {
+    Ok(())
+}
+
 fn main() {}

@@ -221,7 +221,7 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
                 )
             })?;
             let function: Expr = content.parse()?;
-            if matches!(function, Expr::Lit(_)) {
+            if is_value(&function) {
                 let message = format!(
                     "`fallback` calls what it is given, with the error: write `fallback(|_| {})`",
                     token_text(&function)
@@ -241,6 +241,22 @@ pub(super) fn on_failure(option: &mut Reading<'_>) -> syn::Result<OnFailure> {
             Err(error(name, message))
         }
         _ => wrong(&name, &format!(" `{word}`; to call it, write `fallback({word})`; ")),
+    }
+}
+
+/// Returns whether an expression is certainly a value that cannot be called. Another call may
+/// return a closure.
+fn is_value(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) | Expr::Tuple(_) | Expr::Array(_) | Expr::Struct(_) => true,
+        Expr::Path(path) => path.path.is_ident("None"),
+        Expr::Macro(call) => ["vec", "format"].iter().any(|name| call.mac.path.is_ident(name)),
+        Expr::Call(call) => {
+            let is_variant = |name| matches!(&*call.func, Expr::Path(f) if f.path.is_ident(name));
+            ["Ok", "Err", "Some"].into_iter().any(is_variant)
+                || ["String", "Vec"].iter().any(|ty| types::is_new(&call.func, ty))
+        }
+        _ => false,
     }
 }
 

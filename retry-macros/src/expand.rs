@@ -156,7 +156,10 @@ fn expand(
     let mut checks = expansion.check_span(&function.body);
     for place in signature::consumed(args, &function, attempted) {
         let here = SpanRange::of(&place).start();
-        checks.extend(quote_spanned!(here=> __retry::needed_again(&#place);));
+        let is_self = mentions(place.clone(), &|word| matches!(word, "self" | "__self"));
+        let check = if is_self { "needed_again_of_self" } else { "needed_again" };
+        let check = Ident::new(check, here);
+        checks.extend(quote_spanned!(here=> __retry::#check(&#place);));
     }
     let Function { mut attrs, vis, mut sig, body } = function;
     attrs.iter_mut().for_each(function::allow_what_clippy_is_expected_to_say);

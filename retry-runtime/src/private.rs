@@ -291,9 +291,20 @@ where
     message = "an attempt moves this `{T}`, and the next attempt needs it",
     label = "moved by the first attempt",
     note = "write the name of the argument in `clone(…)`: each attempt gets a clone",
-    note = "a value that cannot be cloned, such as a reader or a sender, is created in the body, or passed as a reference; for a field of `self`, take `&self`"
+    note = "a value that cannot be cloned, such as a reader or a sender, is created in the body, or passed as a reference"
 )]
 pub trait Needs<T, Kind> {}
+
+/// Needs `self`, or a part of it, which cannot be named in `clone(…)`.
+#[diagnostic::on_unimplemented(
+    message = "an attempt moves this `{T}`, and the next attempt needs it: take `&self`, and clone \
+               what the body consumes",
+    label = "moved by the first attempt"
+)]
+pub trait NeedsOfSelf<T, Kind> {}
+
+#[diagnostic::do_not_recommend]
+impl<T, Kind> NeedsOfSelf<T, Kind> for NextAttempt where Self: Needs<T, Kind> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Copy> Needs<T, Copied> for NextAttempt {}
@@ -313,6 +324,13 @@ pub struct Reborrowed;
 pub const fn needed_again<Kind, T>(_: &T)
 where
     NextAttempt: Needs<T, Kind>,
+{
+}
+
+/// Requires that an attempt may move `self`, or this part of it.
+pub const fn needed_again_of_self<Kind, T>(_: &T)
+where
+    NextAttempt: NeedsOfSelf<T, Kind>,
 {
 }
 

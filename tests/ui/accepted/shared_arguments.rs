@@ -39,6 +39,33 @@ fn spawn(future: impl Future) {
     drop(future);
 }
 
+async fn lookup(id: Id) -> io::Result<u64> {
+    Ok(id.0)
+}
+
+async fn ping(connection: &mut Connection) -> io::Result<u32> {
+    Ok(connection.0)
+}
+
+impl Id {
+    #[retry]
+    pub async fn copied_self(self) -> io::Result<u64> {
+        lookup(self).await
+    }
+
+    #[retry]
+    pub async fn part_of_self(self) -> io::Result<u64> {
+        Ok(number(self.0))
+    }
+}
+
+impl Connection {
+    #[retry]
+    pub async fn reborrowed_self(self: &mut Self) -> io::Result<u32> {
+        ping(self).await
+    }
+}
+
 #[retry]
 pub async fn copied(id: Id, connection: Lent<'_>) -> io::Result<u32> {
     read(connection, id).await

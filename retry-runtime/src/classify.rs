@@ -92,8 +92,9 @@ pub use text::text;
     label = "this error reveals neither a kind nor a text",
     note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
             read",
-    note = "or derive `retry_runtime::Classify` for it, to state its kind directly; where it is the \
-            field of a type that derives `Classify`, the variant can state its kind instead",
+    note = "or implement `Display` for it and derive `retry_runtime::Classify`, to state its kind \
+            directly; where it is the field of a type that derives `Classify`, the variant can \
+            state its kind instead",
     note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
 )]
 pub trait Classify: Display {

@@ -282,6 +282,8 @@ pub use RetryError as Error;
 #[cfg(any())]
 // write `retry_runtime::reqwest_middleware::RetryMiddleware`, with the feature `reqwest-middleware-0_5`
 pub use reqwest_middleware::RetryMiddleware;
+#[cfg(any())] // write `retry_runtime::retry`
+pub use retry as retryable;
 #[cfg(any())] // write `retry_runtime::tower::RetryLayer`, with the feature `tower`
 pub use tower::RetryLayer;
 #[cfg(any())] // everything is at the root: write `retry_runtime::retry`

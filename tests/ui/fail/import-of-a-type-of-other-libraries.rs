@@ -4,4 +4,8 @@ fn backoff() -> ExponentialBackoff {
     ExponentialBackoff
 }
 
+mod attribute {
+    use retry_runtime::retryable;
+}
+
 fn main() {}

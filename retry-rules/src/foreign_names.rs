@@ -173,15 +173,18 @@ pub const QUOTA: &[ForeignName] = &[
     ("ratio retryratio percentcanretry budgetpercent", "share"),
 ];
 
-/// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
-///
-/// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
-pub const WORKFLOW: &[ForeignName] = &[
-    // Of a curve.
+/// Settings of a curve.
+pub const BACKOFF: &[ForeignName] = &[
     ("factor exponentialbase ratio growth", "base"),
     ("step by add", "increment"),
     ("start min first", "initial"),
     ("list waits values", "delays"),
+];
+
+/// Keys of workflows in GitHub Actions, GitLab, Ansible, make, GNU parallel, Argo and Airflow.
+///
+/// Some mean one thing in a step and another one in a map, so a name may stand in several rows.
+pub const WORKFLOW: &[ForeignName] = &[
     // Of a step.
     ("run command cmd script bash sh", "shell"),
     ("needs dependencies after requires", "depends_on"),

@@ -1,22 +1,26 @@
 //! A backoff in a file: a bare name, or a name with its settings.
 //!
 //! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`, `{ custom: { delays: ["500ms", {
-//! secs: 3, nanos: 0 }] } }`. In the workflow style, the delays are inside: `{ fixed: { delay: "2s"
+//! secs: 3, nanos: 0 }] } }`, `{ custom: ["500ms", "3s"] }`. In the workflow style, the delays are inside: `{ fixed: { delay: "2s"
 //! } }`. In a third form, the name is one of the settings: `{ type: exponential, initial: "1s" }`.
 
 use core::fmt;
 use core::time::Duration;
+use std::borrow::ToOwned as _;
 use std::format;
-use std::string::String;
+use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
-use super::map_only::{from_map, unknown_key};
+use super::float::float_or_map;
+use super::map_only::{NamedFields, unknown_key};
+use crate::foreign_names::BACKOFF;
 use crate::policy::backoff::Backoff;
-use crate::suggest::{unknown_choice, unknown_word};
+use crate::suggest::{key_meant, meant, unknown_choice, unknown_word};
 
 /// The curves; the settings of each, with all their names; and those that it requires.
 #[doc(hidden)]
@@ -45,16 +49,100 @@ pub(super) struct BackoffKey {
     pub(super) initial: Option<Duration>,
 }
 
-/// The value after a backoff's name: its settings, or nothing.
-#[derive(Default)]
-struct BackoffSettings(Inside);
+/// Reads the value after the name of a backoff: its settings, or nothing.
+struct SettingsOf<'a>(&'a str);
 
-impl<'de> Deserialize<'de> for BackoffSettings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_map(deserializer, "the settings of the backoff, such as { base: 2.0 } of an exponential one, or { increment: \"2s\" } of a \
-             linear one")
-            .map(Self)
+impl<'de> DeserializeSeed<'de> for SettingsOf<'_> {
+    type Value = Inside;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Inside, D::Error> {
+        deserializer.deserialize_option(self)
     }
+}
+
+impl<'de> Visitor<'de> for SettingsOf<'_> {
+    type Value = Inside;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the settings of the backoff, such as { base: 2.0 } of an exponential one, or \
+             { increment: \"2s\" } of a linear one",
+        )
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Inside, E> {
+        Ok(Inside::default())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Inside, E> {
+        Ok(Inside::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Inside, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Inside, A::Error> {
+        float_or_map(self, map, |_, map| Inside::deserialize(NamedFields(map)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Inside, A::Error> {
+        if self.0 != "custom" {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        }
+        let delays = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(Inside { delays: Some(delays), ..Inside::default() })
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Inside, E> {
+        Err(E::custom(instead_of(self.0, value)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Inside, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Inside, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Inside, E> {
+        self.visit_str(&format!("{number:?}"))
+    }
+}
+
+/// Returns what to write for a curve with this text as its settings, such as `base = 3.0`.
+fn instead_of(curve: &str, settings: &str) -> String {
+    let number_or_text = |value: &str| {
+        let value = value.trim().trim_matches('"');
+        if value.parse::<f64>().is_ok() { value.to_owned() } else { format!("\"{value}\"") }
+    };
+    let (key, value) = match settings.split_once(['=', ':']) {
+        Some((key, value)) => (Some(key.trim()), value),
+        None => (None, settings),
+    };
+    let value = value.split(',').map(number_or_text).collect::<Vec<_>>().join(", ");
+    let key = match (curve, key) {
+        ("fixed" | "fibonacci", _) => {
+            return format!(
+                "the wait of a `{curve}` backoff is a key of its own: set `backoff` to \
+                 \"{curve}\" and `initial_delay` to {value}"
+            );
+        }
+        ("custom", _) => {
+            return format!(
+                "a custom backoff has a list of `delays`: write `{{ custom: {{ delays: [{value}] }} \
+                 }}`, with `=` for `:` in TOML"
+            );
+        }
+        (_, Some(key)) => key,
+        ("linear", None) => "increment",
+        (_, None) => "base",
+    };
+    format!(
+        "the settings of the `{curve}` backoff are a map: write `{{ {curve}: {{ {key}: {value} }} }}`, \
+         with `=` for `:` in TOML"
+    )
 }
 
 /// All settings that a backoff may have inside, with all their names.
@@ -178,6 +266,13 @@ impl<'de> Deserialize<'de> for BackoffKey {
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
+                if let Some((curve, settings)) = name.split_once('(')
+                    && let curve = curve.trim()
+                    && NAMES.contains(&curve)
+                {
+                    let settings = settings.trim_end().trim_end_matches(')');
+                    return Err(E::custom(instead_of(curve, settings)));
+                }
                 if !NAMES.contains(&name) {
                     return Err(unknown_word(name, NAMES, &self));
                 }
@@ -188,17 +283,15 @@ impl<'de> Deserialize<'de> for BackoffKey {
                 let Some(name) = map.next_key::<String>()? else {
                     return Err(A::Error::custom(NAMELESS));
                 };
-                if TYPED.contains(&name.as_str()) {
+                let is_curve = || meant(&name, NAMES).is_some();
+                let is_setting = || key_meant(&name, TYPED, &[BACKOFF]).is_some();
+                if TYPED.contains(&name.as_str()) || !is_curve() && is_setting() {
                     return typed(name, map);
                 }
                 if !NAMES.contains(&name.as_str()) {
                     return Err(unknown_choice(&name, NAMES));
                 }
-                let key = map
-                    .next_value::<Option<BackoffSettings>>()?
-                    .unwrap_or_default()
-                    .0
-                    .into_key(&name)?;
+                let key = map.next_value_seed(SettingsOf(&name))?.into_key(&name)?;
                 if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
                     return Err(A::Error::custom(format!(
                         "a backoff is a single curve, and `{name}` is already given: keep one"
@@ -234,5 +327,61 @@ impl Serialize for BackoffKey {
             }
         };
         form.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::string::{String, ToString as _};
+
+    use crate::Policy;
+
+    #[track_caller]
+    fn error_of(backoff: &str) -> String {
+        let file = std::format!(r#"{{ "backoff": {backoff} }}"#);
+        serde_json::from_str::<Policy>(&file).expect_err("an invalid backoff").to_string()
+    }
+
+    #[test]
+    fn settings_in_parentheses_are_shown_as_a_map() {
+        for (written, instead) in [
+            (r#""exponential(base = 3.0)""#, "`{ exponential: { base: 3.0 } }`"),
+            (r#""exponential(1.5)""#, "`{ exponential: { base: 1.5 } }`"),
+            (r#""linear(increment = 2s)""#, "`{ linear: { increment: \"2s\" } }`"),
+            (r#""custom(500ms, 1s)""#, "`{ custom: { delays: [\"500ms\", \"1s\"] } }`"),
+            (r#"{ "exponential": 3.5 }"#, "`{ exponential: { base: 3.5 } }`"),
+            (r#"{ "linear": "2s" }"#, "`{ linear: { increment: \"2s\" } }`"),
+        ] {
+            let error = error_of(written);
+            assert!(error.contains(instead), "{error}");
+        }
+    }
+
+    #[test]
+    fn wait_of_a_fixed_backoff_is_shown_as_its_own_key() {
+        let error = error_of(r#"{ "fixed": "2s" }"#);
+        let instead = "set `backoff` to \"fixed\" and `initial_delay` to \"2s\"";
+        assert!(error.contains(instead), "{error}");
+    }
+
+    #[test]
+    fn factor_of_other_libraries_is_reported_as_base() {
+        for written in [
+            r#"{ "exponential": { "factor": 3.0 } }"#,
+            r#"{ "type": "exponential", "factor": 3.0 }"#,
+            r#"{ "factor": 3.0, "type": "exponential" }"#,
+        ] {
+            let error = error_of(written);
+            assert!(error.contains("unknown field `factor`: did you mean `base`?"), "{error}");
+        }
+    }
+
+    #[test]
+    fn custom_backoff_may_be_a_list_of_delays() {
+        let file = r#"{ "backoff": { "custom": ["1s", "5s"] } }"#;
+        let policy: Policy = serde_json::from_str(file).unwrap();
+        assert_eq!(policy.wait(2), Duration::from_secs(5));
+        assert!(error_of(r#"{ "linear": ["1s", "5s"] }"#).contains("invalid type: sequence"));
     }
 }

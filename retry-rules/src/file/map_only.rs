@@ -9,8 +9,7 @@ use core::marker::PhantomData;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use self::named_fields::NamedFields;
-pub(super) use self::named_fields::unknown_key;
+pub(super) use self::named_fields::{NamedFields, unknown_key};
 
 /// Reads a `T` from a map only. `what` describes what was expected.
 ///

@@ -1,7 +1,7 @@
 //! Keys of other tools and libraries. None of them is accepted; an error about one names the key to
 //! write.
 
-use retry_rules::foreign_names::{BREAKER, RETRY, WORKFLOW, cures, in_file};
+use retry_rules::foreign_names::{BACKOFF, BREAKER, RETRY, WORKFLOW, cures, in_file};
 use retry_rules::suggest::nearest;
 
 /// Returns what to write for a key that is called `key` in another tool or library and has the
@@ -9,7 +9,7 @@ use retry_rules::suggest::nearest;
 pub(crate) fn key_of_others(key: &str, written: &str, known: &[&str]) -> Option<String> {
     let cures = |table| cures(key, written, table).map(|cure| in_file(&cure));
     // A word that is common to both means what it means in the tool: `when` is also a predicate.
-    let of_tools = cures(WORKFLOW).find(|cure| known.contains(&name(cure)));
+    let of_tools = cures(BACKOFF).chain(cures(WORKFLOW)).find(|cure| known.contains(&name(cure)));
     let is_misspelt = || nearest(key, known.iter().copied()).is_some();
     of_tools.or_else(|| {
         // The names of retries, and of a step with retries.

@@ -7,11 +7,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use crate::foreign_names::{BREAKER, QUOTA, RETRY, counts_retries};
+use crate::foreign_names::{BACKOFF, BREAKER, QUOTA, RETRY, counts_retries};
 use crate::suggest::key_meant;
 
 /// A map that is read as a struct, which names its fields.
-pub(super) struct NamedFields<A>(pub(super) A);
+pub(in crate::file) struct NamedFields<A>(pub(in crate::file) A);
 
 impl<'de, A: MapAccess<'de>> Deserializer<'de> for NamedFields<A> {
     type Error = A::Error;
@@ -99,7 +99,7 @@ pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E
     let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
         return error;
     };
-    match key_meant(key, known, &[RETRY, BREAKER, QUOTA]) {
+    match key_meant(key, known, &[RETRY, BREAKER, QUOTA, BACKOFF]) {
         Some(meant) if meant == "attempts" && counts_retries(key) => E::custom(format!(
             "unknown field `{key}`: `attempts` counts all calls, including the first, so it is one \
              more than the number of retries; {rest}"

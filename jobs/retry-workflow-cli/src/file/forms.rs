@@ -107,6 +107,10 @@ impl Forms<'_> {
                 format!("`{name}` belongs to a step: move it there, beside the step's `shell`")
             } else if is_file && MAP.contains(&name) {
                 format!("`{name}` belongs to `map`: move it there")
+            } else if name == "retry_config" && known.contains(&"agent_template") {
+                "`retry_config` belongs to a step of `agent_template`, or to `error_policy` for \
+                 items with `on_item_failure: retry`: move it there"
+                    .to_owned()
             } else if AT_THE_TOP.contains(&name) {
                 format!("`{name}` belongs to the file: move it to the top")
             } else {

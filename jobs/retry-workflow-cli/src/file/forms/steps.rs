@@ -30,12 +30,15 @@ const MAX_RETRY_AFTER: &str = "max_retry_after";
 /// The key of a step that bounds how long it may be postponed.
 const MAX_POSTPONED: &str = "max_postponed";
 
+/// The key of the error policy for its breaker.
+const CIRCUIT_BREAKER: &str = "circuit_breaker";
+
 /// Pairs of keys that mean the same; a file that has both has a mistake.
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
 
 /// The keys that a `retry_config` of a step must not have, and why.
-pub(super) const REJECTED: [(&[&str], &str); 4] = [
+pub(super) const REJECTED: [(&[&str], &str); 5] = [
     (
         &["deadline"],
         "a `deadline` bounds a call in one process, but a step may wait in its store for days: use \
@@ -54,6 +57,11 @@ pub(super) const REJECTED: [(&[&str], &str); 4] = [
     (
         &[MAX_POSTPONED],
         "`max_postponed` is a key of the step: write it beside `retry_config`, not inside",
+    ),
+    (
+        &[CIRCUIT_BREAKER],
+        "`circuit_breaker` belongs to `error_policy`, because it stops the items of a map: move it \
+         there",
     ),
 ];
 
@@ -100,6 +108,19 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
 impl Forms<'_> {
     /// A list of steps, or a single one.
     pub(super) fn steps(&mut self, node: &Node, available: AvailableValues<'_>) -> Steps {
+        if let Value::Map(entries) = &node.value
+            && let [(first, _), ..] = entries.as_slice()
+            && entries.iter().all(|(key, value)| {
+                !STEP.contains(&key.name.as_str()) && matches!(value.value, Value::Map(_))
+            })
+        {
+            let message = format!(
+                "these steps are a map: write a list, and each name in its step, such as \
+                 `- name: {}`",
+                first.name
+            );
+            return self.refuse(first.span, message).unwrap_or_default();
+        }
         let list = match &node.value {
             Value::List(_) | Value::Map(_) => node.each(),
             _ => {
@@ -366,7 +387,7 @@ impl Forms<'_> {
         let Value::Map(entries) = &node.value else { return Vec::new() };
         let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
         // Reported by itself.
-        keys.retain(|key| *key != MAX_POSTPONED);
+        keys.retain(|key| ![MAX_POSTPONED, CIRCUIT_BREAKER].contains(key));
         for (name, other) in SPELLINGS {
             if self.either(node, name, other).is_some() && node.get(name).is_some() {
                 keys.retain(|key| *key != other);

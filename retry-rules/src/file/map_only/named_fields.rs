@@ -2,12 +2,16 @@
 
 use core::fmt;
 use std::format;
+use std::string::String;
+use std::vec::Vec;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 
 use crate::foreign_names::{BACKOFF, BREAKER, QUOTA, RETRY, counts_retries};
+use crate::rules::field::Field;
+use crate::rules::options;
 use crate::suggest::key_meant;
 
 /// A map that is read as a struct, which names its fields.
@@ -99,14 +103,58 @@ pub(in crate::file) fn unknown_key<E: Error>(key: &str, known: &[&str], error: E
     let Some(rest) = text.trim_end().strip_prefix(&format!("unknown field `{key}`, ")) else {
         return error;
     };
+    if known.contains(&"attempts")
+        && let Some(owner) = owner_of(key)
+    {
+        return E::custom(format!(
+            "unknown field `{key}`: it is a setting of a {owner}: move it to the settings of the \
+             {owner}; {rest}"
+        ));
+    }
     match key_meant(key, known, &[RETRY, BREAKER, QUOTA, BACKOFF]) {
         Some(meant) if meant == "attempts" && counts_retries(key) => E::custom(format!(
             "unknown field `{key}`: `attempts` counts all calls, including the first, so it is one \
              more than the number of retries; {rest}"
         )),
-        Some(meant) => E::custom(format!("unknown field `{key}`: did you mean `{meant}`? {rest}")),
+        Some(meant) => {
+            let meant = in_any_format(&meant);
+            E::custom(format!("unknown field `{key}`: did you mean {meant}? {rest}"))
+        }
         None => error,
     }
+}
+
+/// Returns the owner of a setting that is not part of a policy: a breaker or a quota.
+fn owner_of(key: &str) -> Option<&'static str> {
+    const QUOTA: [Field; 7] = [
+        Field::Capacity,
+        Field::RetryCost,
+        Field::TimeoutCost,
+        Field::ThrottlingCost,
+        Field::SuccessRefund,
+        Field::RefillPerSec,
+        Field::Share,
+    ];
+    let is_of_breaker = options::BREAKER.iter().any(|setting| setting.name() == key);
+    let is_of_quota = || QUOTA.iter().any(|field| field.name() == key);
+    is_of_breaker.then_some("breaker").or_else(|| is_of_quota().then_some("quota"))
+}
+
+/// Returns a key that was meant, with the example of its value, in words for all formats of files.
+fn in_any_format(meant: &str) -> String {
+    if meant.contains('{') {
+        // The user has the value; only its place is missing.
+        let words = meant.split(|c: char| !(c.is_alphanumeric() || "_.".contains(c)));
+        let mut keys: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        keys.truncate(keys.len() - 1);
+        keys.reverse();
+        return format!("`{}`", keys.join("` in `"));
+    }
+    let settings = meant.split(", ").map(|setting| match setting.split_once(": ") {
+        Some((key, value)) => format!("`{key}` (such as {value})"),
+        None => format!("`{setting}`"),
+    });
+    settings.collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
@@ -134,7 +182,16 @@ mod tests {
         );
         assert_meant::<Policy>(
             r#"{ "multiplier": 2.0 }"#,
-            "unknown field `multiplier`: did you mean `backoff: { exponential: { base: 2.0 } }`?",
+            "unknown field `multiplier`: did you mean `base` in `exponential` in `backoff`?",
+        );
+        assert_meant::<Policy>(
+            r#"{ "wait_fixed": 2.0 }"#,
+            "unknown field `wait_fixed`: did you mean `backoff` (such as fixed) and \
+             `initial_delay` (such as 1s)?",
+        );
+        assert_meant::<BreakerConfig>(
+            r#"{ "failure_rate_threshold": 50 }"#,
+            "unknown field `failure_rate_threshold`: did you mean `failure_rate` (such as 0.5)?",
         );
         assert_meant::<Policy>(
             r#"{ "backoff": { "exponential": { "bas": 2.0 } } }"#,
@@ -151,6 +208,18 @@ mod tests {
         assert_meant::<QuotaConfig>(
             r#"{ "max_tokens": 100 }"#,
             "unknown field `max_tokens`: did you mean `capacity`?",
+        );
+    }
+
+    #[test]
+    fn setting_of_a_breaker_or_a_quota_is_reported_with_its_owner() {
+        assert_meant::<Policy>(
+            r#"{ "failure_threshold": 5 }"#,
+            "unknown field `failure_threshold`: it is a setting of a breaker",
+        );
+        assert_meant::<Policy>(
+            r#"{ "refill_per_sec": 5 }"#,
+            "unknown field `refill_per_sec`: it is a setting of a quota",
         );
     }
 

@@ -61,6 +61,10 @@ impl<'de> Deserialize<'de> for AttemptsKey {
             fn visit_str<E: Error>(self, word: &str) -> Result<AttemptsKey, E> {
                 match word {
                     "unlimited" => Ok(AttemptsKey(Attempts::Unlimited)),
+                    number if number.trim().parse::<u32>().is_ok() => Err(E::custom(format!(
+                        "\"{number}\" is a text: write the number `{}`, without quotes",
+                        number.trim()
+                    ))),
                     other => Err(unknown_word(other, &["unlimited"], &self)),
                 }
             }

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config_keys::{config_keys, non_default};
+use super::config_keys::{Number, config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use super::span::Span;
@@ -31,10 +31,9 @@ breaker_settings!(breaker_keys! {});
 
 /// The types of keys, by the kinds of their settings.
 mod kinds {
-    pub(super) use super::{HalfOpenKey as HalfOpen, Span as Time};
+    pub(super) use super::{HalfOpenKey as HalfOpen, Number as Share, Span as Time};
 
     pub(super) type Count = u32;
-    pub(super) type Share = f64;
 }
 
 /// `probes` or `gradual`.
@@ -93,17 +92,23 @@ impl From<&BreakerConfig> for BreakerKeys {
         let minimum_calls = non_default(config.minimum_calls, default.minimum_calls);
         Self {
             failure_threshold: config.failure_threshold,
-            failure_rate: config.failure_rate,
+            failure_rate: config.failure_rate.map(Number),
             window_calls,
             window_time,
             minimum_calls: minimum_calls.filter(|_| config.is_by_rate()),
             slow_call: config.slow_calls.map(|slow| Span(slow.longer_than)),
-            slow_rate: config.slow_calls.map(|slow| slow.rate),
+            slow_rate: config.slow_calls.map(|slow| Number(slow.rate)),
             success_threshold: non_default(config.success_threshold, default.success_threshold),
             timeout: non_default(Span(config.timeout), Span(default.timeout)),
-            timeout_growth: non_default(config.timeout_growth, default.timeout_growth),
+            timeout_growth: non_default(
+                Number(config.timeout_growth),
+                Number(default.timeout_growth),
+            ),
             max_timeout: config.max_timeout.map(Span).filter(|_| config.grows()),
-            timeout_jitter: non_default(config.timeout_jitter, default.timeout_jitter),
+            timeout_jitter: non_default(
+                Number(config.timeout_jitter),
+                Number(default.timeout_jitter),
+            ),
             half_open_requests: non_default(config.half_open_requests, default.half_open_requests),
             half_open_for: config.half_open_for.map(Span),
             half_open: (config.half_open == HalfOpen::Gradual).then_some(HalfOpenKey::Gradual),

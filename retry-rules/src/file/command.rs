@@ -1,5 +1,7 @@
 //! The command style: the form of [`Policy`] itself.
 
+mod list;
+
 use core::time::Duration;
 use std::sync::LazyLock;
 use std::vec::Vec;
@@ -7,6 +9,7 @@ use std::vec::Vec;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use self::list::list;
 use super::attempts::AttemptsKey;
 use super::backoff::BackoffKey;
 use super::bound::BoundKey;
@@ -89,10 +92,16 @@ macro_rules! command_keys {
                 )?)*
             )*
             /// The failures that are retried.
-            #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+            #[serde(
+                default = "Option::default", skip_serializing_if = "Option::is_none",
+                deserialize_with = "list", bound(deserialize = "R: Deserialize<'de>")
+            )]
             pub retry_on: Option<R>,
             /// The failures that are not retried even if `retry_on` contains them.
-            #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+            #[serde(
+                default = "Option::default", skip_serializing_if = "Option::is_none",
+                deserialize_with = "list", bound(deserialize = "R: Deserialize<'de>")
+            )]
             pub abort_on: Option<R>,
             /// The action once the retries have ended.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,9 @@
 //! The keys of a configuration whose builder methods have the same names.
 
+mod number;
+
+pub(super) use self::number::Number;
+
 /// Returns the value if it differs from the default: only such settings are written to files.
 pub(super) fn non_default<T: PartialEq + Copy>(value: T, default: T) -> Option<T> {
     (value != default).then_some(value)

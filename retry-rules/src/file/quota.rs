@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config_keys::{config_keys, non_default};
+use super::config_keys::{Number, config_keys, non_default};
 use super::invalid_keys::InvalidKeys;
 use super::map_only::from_map;
 use crate::quota::QuotaConfig;
@@ -19,8 +19,8 @@ config_keys! {
         timeout_cost: u32 => TimeoutCost,
         throttling_cost: u32 => ThrottlingCost,
         success_refund: u32 => SuccessRefund,
-        refill_per_sec: f64 => RefillPerSec,
-        share: f64 => Share,
+        refill_per_sec: Number => RefillPerSec,
+        share: Number => Share,
     }
     beside {}
 }
@@ -35,8 +35,11 @@ impl From<&QuotaConfig> for QuotaKeys {
             timeout_cost: non_default(config.timeout_cost, default.timeout_cost),
             throttling_cost: config.throttling_cost,
             success_refund: non_default(config.success_refund, default.success_refund),
-            refill_per_sec: non_default(config.refill_per_sec, default.refill_per_sec),
-            share: config.share,
+            refill_per_sec: non_default(
+                Number(config.refill_per_sec),
+                Number(default.refill_per_sec),
+            ),
+            share: config.share.map(Number),
         }
     }
 }

@@ -1,0 +1,102 @@
+//! A number in a file, such as a share; a text is answered with the number to write.
+
+use core::fmt;
+use std::format;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::file::float::float;
+
+/// A number such as `0.5`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(in crate::file) struct Number(pub(in crate::file) f64);
+
+impl From<Number> for f64 {
+    fn from(number: Number) -> Self {
+        number.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberVisitor;
+
+        impl<'de> Visitor<'de> for NumberVisitor {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number such as 0.5")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+                Ok(Number(number))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
+                self.visit_f64(number as f64)
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
+                self.visit_f64(number as f64)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Number, A::Error> {
+                float(self, map)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+                let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
+                let per_second = ["/s", "/sec", "/second"];
+                let per_second = per_second.iter().find_map(|unit| text.trim().strip_suffix(unit));
+                let (number, divisor) = percent.unwrap_or((per_second.unwrap_or(text).trim(), 1.0));
+                Err(E::custom(match number.trim().parse::<f64>() {
+                    Ok(number) => {
+                        let number = number / divisor;
+                        format!(
+                            "\"{text}\" is a text: write the number `{number:?}`, without quotes"
+                        )
+                    }
+                    Err(_) => format!("\"{text}\": expected {}", &self as &dyn serde::de::Expected),
+                }))
+            }
+        }
+
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+    use std::string::ToString as _;
+
+    use crate::{BreakerConfig, Policy, QuotaConfig};
+
+    #[track_caller]
+    fn assert_instead<T: serde::de::DeserializeOwned>(file: &str, instead: &str) {
+        let error = serde_json::from_str::<T>(file).err().expect("a text").to_string();
+        assert!(error.contains(instead), "{error}");
+    }
+
+    #[test]
+    fn text_with_a_number_is_answered_with_the_number() {
+        assert_instead::<QuotaConfig>(r#"{ "share": "20%" }"#, "write the number `0.2`");
+        assert_instead::<QuotaConfig>(r#"{ "refill_per_sec": "10/s" }"#, "the number `10.0`");
+        assert_instead::<BreakerConfig>(r#"{ "failure_rate": "0.5" }"#, "the number `0.5`");
+        assert_instead::<BreakerConfig>(r#"{ "slow_rate": "half" }"#, "expected a number");
+        assert_instead::<Policy>(r#"{ "attempts": "5" }"#, "write the number `5`");
+    }
+
+    #[test]
+    fn number_is_read_in_each_of_its_forms() {
+        for number in ["1", "1.0", r#"{ "$serde_json::private::Number": "1.0" }"#] {
+            let quota = format!(r#"{{ "share": {number} }}"#);
+            let quota: QuotaConfig = serde_json::from_str(&quota).unwrap();
+            assert_eq!(quota, QuotaConfig::new().share(1.0));
+        }
+    }
+}

@@ -668,8 +668,3 @@ impl fmt::Display for Rounded {
         write!(f, "{:?}", Duration::new(self.0.as_secs(), nanos))
     }
 }
-
-retry_rules::foreign_methods! {
-    [E] &RetryError<E>: kind() status() code() is_timeout() is_connect() inner() into_inner() get_ref() =>
-        "the error of the last attempt is returned by `error.last()`, as an `Option`, or by `error.into_error()`: write `error.last().map(|last| …)`";
-}

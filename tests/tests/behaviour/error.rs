@@ -273,3 +273,24 @@ async fn the_last_error_is_accessible_for_every_reason() {
     assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());
     assert_eq!(anyhow(Ok(())).await.unwrap_err().to_string(), "erased");
 }
+
+#[test]
+fn methods_of_a_trait_of_the_program_can_have_the_names_of_other_errors() {
+    trait HttpStatus {
+        fn status(&self) -> u16;
+        fn is_timeout(&self) -> bool;
+    }
+
+    impl<E> HttpStatus for RetryError<E> {
+        fn status(&self) -> u16 {
+            503
+        }
+
+        fn is_timeout(&self) -> bool {
+            self.interrupted().is_some()
+        }
+    }
+
+    let error = RetryError::<Failure>::from(Interrupted::Cancelled);
+    assert_eq!((error.status(), error.is_timeout()), (503, true));
+}

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -681,6 +681,32 @@ async fn no_slot_of_the_service_is_held_during_a_wait() {
     assert!(first.is_ok());
     assert_eq!(second, Duration::ZERO);
     assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_slot_of_the_service_is_held_after_a_success() {
+    for policy in [Policy::new(), Policy::new().deadline(secs(9))] {
+        let shop = Shop::with([Sells, Sells, Sells]);
+        let books = Arc::clone(&shop.books);
+        let mut shop = ServiceBuilder::new()
+            .layer(RetryLayer::new(Retrier::new(policy)))
+            .concurrency_limit(1)
+            .service(shop);
+        let mut call = pin!(shop.ready().await.unwrap().call(books.order()));
+        assert!(call.as_mut().await.is_ok());
+        let again = tokio::time::timeout(secs(1), buy(&mut shop, &books)).await;
+        assert!(again.is_ok_and(|end| end.is_ok()));
+        let polled_again = tokio::spawn({
+            let mut call = Box::pin(shop.ready().await.unwrap().call(books.order()));
+            async move {
+                assert!(call.as_mut().await.is_ok());
+                drop(call.await);
+            }
+        });
+        let panic = polled_again.await.unwrap_err().into_panic();
+        let text = panic.downcast_ref::<&str>().copied();
+        assert_eq!(text, Some("a call is polled after it has ended"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

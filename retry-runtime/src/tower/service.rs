@@ -252,7 +252,11 @@ where
     ) -> Poll<Option<End<S::Response, S::Error>>> {
         let (mut stage, call) = match self.as_mut().project().state.project() {
             StateProjection::Plain { stage, call } => (stage, call),
-            StateProjection::Guarded { call } => return call.as_mut().poll(cx).map(Some),
+            StateProjection::Guarded { call } => {
+                let end = ready!(call.as_mut().poll(cx));
+                self.project().state.set(State::Ended);
+                return Poll::Ready(Some(end));
+            }
             StateProjection::Ended => panic!("a call is polled after it has ended"),
         };
         if matches!(*stage, Stage::Wait) {
@@ -303,6 +307,8 @@ where
                         let failure = retrier.failure_of(&value);
                         if failure.is_none() {
                             retrier.succeeded(mem::replace(&mut call.session, PlainSession::new()));
+                            // The service may hold a permit or a connection.
+                            self.project().state.set(State::Ended);
                             return Poll::Ready(Ok(value));
                         }
                         (Ok(value), failure)

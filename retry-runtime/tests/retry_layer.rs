@@ -788,6 +788,25 @@ async fn a_leaked_layer_makes_the_same_calls() {
     assert_eq!(buy(&mut other.layer(shop), &books).await.unwrap_err().attempts(), 1);
 }
 
+#[tokio::test]
+async fn a_layer_made_of_a_leaked_one_is_leaked() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new()));
+    let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+    let counted: RetryLayer = RetryLayer::new(retrier);
+    let leaked = counted.clone().leak();
+    let classified =
+        leaked.clone().classify_response(|response: &Response<()>| StatusError::of(response));
+    let by_value = leaked.clone().retry_response(|_: &Response<()>| false);
+    let cloning = leaked.clone_request(|_: &Order| None);
+    // A service has a copy of the parts, and so of the breaker, unless they are leaked.
+    let before = Arc::strong_count(&breaker);
+    let services = (classified.layer(1), by_value.layer(2), cloning.layer(3));
+    assert_eq!(Arc::strong_count(&breaker), before);
+    let own = counted.layer(4);
+    assert_eq!(Arc::strong_count(&breaker), before + 1);
+    drop((services, own));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_without_a_clone_is_the_only_attempt_of_its_call() {
     let heard = Arc::new(AtomicUsize::new(0));

@@ -114,9 +114,10 @@ impl<D: Clone, Kind, C: Clone> RetryLayer<D, Kind, AllSucceed, C> {
         F: Fn(&T) -> Option<X>,
         X: Classify + Send,
     {
-        let Parts { retrier, requests } = self.parts.into_owned();
-        let retrier = retrier.with_values(ClassifyResponse(Arc::new(classify)));
-        RetryLayer::of(Parts { retrier, requests })
+        self.map_parts(|Parts { retrier, requests }| {
+            let retrier = retrier.with_values(ClassifyResponse(Arc::new(classify)));
+            Parts { retrier, requests }
+        })
     }
 
     /// Retries the responses that `failed` picks, whatever the matchers say: `ok(…)` in the
@@ -142,8 +143,10 @@ impl<D: Clone, Kind, C: Clone> RetryLayer<D, Kind, AllSucceed, C> {
     where
         F: Fn(&T) -> bool,
     {
-        let Parts { retrier, requests } = self.parts.into_owned();
-        RetryLayer::of(Parts { retrier: retrier.retry_on_value(failed), requests })
+        self.map_parts(|Parts { retrier, requests }| {
+            let retrier = retrier.retry_on_value(failed);
+            Parts { retrier, requests }
+        })
     }
 }
 
@@ -184,8 +187,7 @@ impl<D: Clone, Kind, R: Clone> RetryLayer<D, Kind, R> {
 
     /// Creates the request for a further attempt as `requests` does.
     pub(super) fn repeating<C>(self, requests: C) -> RetryLayer<D, Kind, R, C> {
-        let Parts { retrier, .. } = self.parts.into_owned();
-        RetryLayer::of(Parts { retrier, requests })
+        self.map_parts(|Parts { retrier, .. }| Parts { retrier, requests })
     }
 }
 
@@ -193,7 +195,8 @@ impl<D: Clone, Kind, R: Clone, C: Clone> RetryLayer<D, Kind, R, C> {
     /// Keeps this layer in memory until the program ends, so that its services and their calls do
     /// not count their references to it.
     ///
-    /// Use it for a layer that is created once: the memory is never freed. Without it, the clone of
+    /// Use it for a layer that is created once: the memory is never freed. A layer that is made of
+    /// this one by another method is kept as well. Without it, the clone of
     /// a service and its call count four times, which takes longer than the rest of a successful
     /// call, and longer still if several threads share one service.
     ///
@@ -217,6 +220,21 @@ impl<D: Clone, Kind, R: Clone, C: Clone> RetryLayer<D, Kind, R, C> {
             parts @ Shared::Counted(_) => Box::leak(Box::new(parts.into_owned())),
         });
         Self { parts, ..self }
+    }
+
+    /// Creates a layer with other parts, which is leaked if this one is.
+    fn map_parts<V, P>(
+        self,
+        change: impl FnOnce(Parts<D, R, C>) -> Parts<D, V, P>,
+    ) -> RetryLayer<D, Kind, V, P> {
+        let is_leaked = matches!(self.parts, Shared::Static(_));
+        let parts = change(self.parts.into_owned());
+        let parts = if is_leaked {
+            Shared::Static(Box::leak(Box::new(parts)))
+        } else {
+            Shared::Counted(Arc::new(parts))
+        };
+        RetryLayer { parts, kind: PhantomData }
     }
 }
 

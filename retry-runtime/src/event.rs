@@ -162,12 +162,14 @@ pub enum Event<'a> {
     },
     /// The policy of a function is known only at runtime and has a `timeout`, which is ignored:
     /// the function's error type cannot represent an interruption, or the function is not async.
-    /// Reported once per function.
+    /// Or a retrier with a `timeout` is called with [`run_sync`](crate::Retrier::run_sync).
+    /// Reported once per name.
     ///
     /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
+    /// Call a retrier with [`run`](crate::Retrier::run), or remove the timeout.
     #[non_exhaustive]
     TimeoutNotObeyed {
-        /// The name of the function.
+        /// The name of the function or of the retrier.
         name: &'a Name,
         /// The timeout.
         timeout: Duration,
@@ -371,8 +373,8 @@ pub(crate) const MANY_DELAY_LISTS: &str = "its policy has one of very many diffe
 
 /// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
-    attempt: the function must be async, and its error `RetryError`, or a type that implements \
-    `From<retry_runtime::Interrupted>`";
+    attempt: a function must be async, and its error `RetryError`, or a type that implements \
+    `From<retry_runtime::Interrupted>`; a retrier must be called with `run`; or remove the timeout";
 
 /// The message of [`Event::HedgeNotObeyed`], after the function's name.
 pub(crate) const HEDGE_NOT_OBEYED: &str = "its policy has a hedge, but the function makes one \

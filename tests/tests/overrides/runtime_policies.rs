@@ -184,9 +184,10 @@ fn a_deadline_can_be_added_to_a_function_that_is_not_async() {
 
 #[test]
 fn a_timeout_that_cannot_cut_off_an_attempt_is_reported() {
-    const IGNORED: &str = "its policy has a timeout, which cannot cut off an attempt: the \
+    const IGNORED: &str = "its policy has a timeout, which cannot cut off an attempt: a \
                            function must be async, and its error `RetryError`, or a type that \
-                           implements `From<retry_runtime::Interrupted>`";
+                           implements `From<retry_runtime::Interrupted>`; a retrier must be called \
+                           with `run`; or remove the timeout";
 
     alone(async {
         let is_ignored = |event: &Event<'_>| matches!(event, Event::TimeoutNotObeyed { .. });

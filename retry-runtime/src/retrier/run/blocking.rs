@@ -21,7 +21,8 @@ pub enum Blocking {}
 impl<D, V> Retrier<D, V> {
     /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
     /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
-    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure.
+    /// is ignored: [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once
+    /// per name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -70,7 +71,7 @@ where
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
     /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored:
-    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure.
+    /// [`Event::TimeoutNotObeyed`](crate::Event) reports that at the first failure, once per name.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};

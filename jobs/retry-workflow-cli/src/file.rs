@@ -20,7 +20,7 @@ mod item_path;
 pub(crate) mod input;
 mod forms;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::num::NonZeroU32;
@@ -37,6 +37,7 @@ use self::input::select::Selection;
 use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;
 use crate::steps::command_env::{Agent, Workspace};
+use crate::steps::environment::Environment;
 use crate::steps::step::Steps;
 use crate::template::scope::Scope;
 use crate::template::text::Template;
@@ -62,6 +63,8 @@ pub struct WorkflowFile {
     hints: Vec<Mistake>,
     /// The variables that scripts need.
     needed: Vec<NeededVariable>,
+    /// Hints about those that the environment of this machine does not set.
+    unset: Vec<Mistake>,
     pub(crate) workspace: Arc<Workspace>,
 }
 
@@ -211,6 +214,7 @@ impl WorkflowFile {
             environment: EnvironmentPlan::default(),
             hints: Vec::new(),
             needed: Vec::new(),
+            unset: Vec::new(),
             workspace: Arc::new(Workspace { folder, agent, ..Workspace::default() }),
         }
     }
@@ -279,14 +283,34 @@ impl WorkflowFile {
     /// Reads the variables for the file's commands from the environment of this machine.
     pub(crate) fn with_environment(mut self) -> Result<Self, FileError> {
         let environment = self.environment.read(&self.source, &self.workspace.folder, false)?;
-        let missing = self.needed.iter().filter_map(|needed| needed.missing(&environment));
-        let mistakes: Vec<_> = missing.map(|(mistake, _)| mistake).collect();
-        if !mistakes.is_empty() {
-            return Err(FileError::new(Arc::clone(&self.source), mistakes));
-        }
+        self.unset = self.unset_variables(&environment)?;
         let Workspace { folder, agent, .. } = (*self.workspace).clone();
         self.workspace = Arc::new(Workspace { folder, agent, environment, ..Workspace::default() });
         Ok(self)
+    }
+
+    /// Returns hints about variables that scripts insert and that this environment does not set.
+    /// A script may insert such a variable on purpose, as in `curl ${OPTS}`.
+    ///
+    /// # Errors
+    /// Such a name is probably a misspelt one of a variable that is set.
+    fn unset_variables(&self, environment: &Environment) -> Result<Vec<Mistake>, FileError> {
+        let missing = self.needed.iter().filter_map(|needed| needed.missing(environment));
+        let (misspelt, unset): (Vec<_>, Vec<_>) =
+            missing.partition(|(_, is_misspelt)| *is_misspelt);
+        if !misspelt.is_empty() {
+            let mistakes = misspelt.into_iter().map(|(mistake, _)| mistake).collect();
+            return Err(FileError::new(Arc::clone(&self.source), mistakes));
+        }
+        let mut messages = BTreeSet::new();
+        let unset = unset.into_iter().map(|(mistake, _)| mistake);
+        Ok(unset.filter(|mistake| messages.insert(mistake.message.clone())).collect())
+    }
+
+    /// Returns the hints about unset variables that [`with_environment`](Self::with_environment)
+    /// has found, in the form of errors.
+    pub(crate) fn unset(&self) -> FileError {
+        FileError::new(Arc::clone(&self.source), self.unset.clone())
     }
 
     /// The job that a new job of this file has to wait for, by the environment of this machine.
@@ -343,15 +367,8 @@ impl WorkflowFile {
     /// can be known, and what could not be checked, with the reason.
     pub(crate) fn check_input(&mut self) -> Result<(Option<u64>, Vec<String>), FileError> {
         let known = self.environment.read(&self.source, &self.workspace.folder, true)?;
-        // The variable may be set where the job runs, but a misspelt name is wrong everywhere.
-        let missing = self.needed.iter().filter_map(|needed| needed.missing(&known));
-        let (misspelt, unset): (Vec<_>, Vec<_>) =
-            missing.partition(|(_, is_misspelt)| *is_misspelt);
-        if !misspelt.is_empty() {
-            let mistakes = misspelt.into_iter().map(|(mistake, _)| mistake).collect();
-            return Err(FileError::new(Arc::clone(&self.source), mistakes));
-        }
-        self.hints.extend(unset.into_iter().map(|(mistake, _)| mistake));
+        let unset = self.unset_variables(&known)?;
+        self.hints.extend(unset);
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         if let Some(after) = &self.schedule.after {
             let is_set = |name: &&str| {

@@ -401,6 +401,10 @@ async fn work(
     if let Some(hint) = checked.as_ref().and_then(|checked| checked.hint.as_ref()) {
         reporter.println(&format!("hint: {hint}"));
     }
+    for (at, message) in file.unset().mistakes() {
+        let line = at.map_or(1, |(line, _)| line);
+        reporter.println(&format!("hint: line {line}: {}", one_line(message)));
+    }
     if how.verbose || how.results.is_some() {
         let tap = OutputTap::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));

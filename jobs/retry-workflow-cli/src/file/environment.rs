@@ -10,6 +10,7 @@ use retry_rules::suggest::nearest;
 use crate::file::shown_value::short;
 use crate::steps::environment::{Environment, parse_env_file};
 use crate::steps::mask::{Masks, SHORTEST};
+use crate::template::shell::set_by_shell;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// `env`, `env_files` and `secrets` of a file.
@@ -36,7 +37,9 @@ impl NeededVariable {
         if known.iter().any(|known| known == name) {
             return None;
         }
-        let meant = nearest(name, known.iter().map(String::as_str));
+        // The shell or this command sets these, whatever the script means.
+        let names = known.iter().map(String::as_str).filter(|known| !set_by_shell(known));
+        let meant = nearest(name, names);
         let cure = match meant {
             Some(meant) => format!("did you mean `${{{meant}}}`?"),
             None => format!(

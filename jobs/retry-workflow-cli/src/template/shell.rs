@@ -17,7 +17,7 @@ mod builtins;
 mod command_list;
 mod lexer;
 
-pub(crate) use self::variables::controls_shell;
+pub(crate) use self::variables::{controls_shell, set_by_shell};
 use crate::template::available::AvailableValues;
 use crate::template::error::TemplateError;
 use crate::template::placeholder::{Placeholder, Placeholders};

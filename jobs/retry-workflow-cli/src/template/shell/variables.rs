@@ -54,7 +54,7 @@ pub(super) fn only_inserted(name: &str, script: &str) -> bool {
 }
 
 /// Returns whether `dash` or `bash` sets this variable by itself, or each command has it.
-fn set_by_shell(name: &str) -> bool {
+pub(crate) fn set_by_shell(name: &str) -> bool {
     const NAMES: [&str; 23] = [
         "COLUMNS",
         "DIRSTACK",

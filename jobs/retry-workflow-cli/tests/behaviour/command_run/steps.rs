@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::support::Place;
+use super::support::{Place, Ran};
 
 /// A command that fails, with this appended to its step; then one that records its input.
 fn then(on_failure: &str) -> Place {
@@ -155,7 +155,7 @@ fn a_program_with_a_path_that_is_not_there_is_not_looked_for_on_the_path() {
 }
 
 #[test]
-fn a_variable_of_the_environment_that_is_not_set_is_an_error_before_anything_runs() {
+fn an_unset_variable_gives_a_hint_and_a_misspelt_one_is_an_error_before_anything_runs() {
     let place = Place::with("name: job\ncommands: [{ shell: 'echo \"id-${NIGHT}\" >> log' }]\n");
     let with = |code: i32, variable: (&str, &str), arguments: &[&str]| {
         let ran = place.command(arguments).env(variable.0, variable.1).output().unwrap();
@@ -164,14 +164,14 @@ fn a_variable_of_the_environment_that_is_not_set_is_an_error_before_anything_run
     };
     let told = "$NIGHT is not set, so the shell would insert nothing: set it before";
     place.ends(0, &["check", "job.yml"]).says(told);
-    let ran = place.ends(2, &["run", "job.yml"]);
-    ran.says(told).says("write a default: `${NIGHT:-…}`").says("job.yml:2:");
     for command in [["check", "job.yml"], ["run", "job.yml"]] {
         let said = with(2, ("NIGHTS", "1"), &command);
         assert!(said.contains("did you mean `${NIGHTS}`?"), "{said}");
     }
     assert_eq!((place.read("log").as_str(), place.objects(&["jobs"]).len()), ("", 0));
     with(0, ("NIGHT", "24"), &["run", "job.yml"]);
+    let ran = place.ends(0, &["run", "job.yml"]);
+    ran.says(&format!("hint: line 2: {told}")).says("write a default: `${NIGHT:-…}`");
     // A variable without braces belongs to the script alone.
     for (script, env) in [
         ("echo \"id-${NIGHT:-25}\" >> log", ""),
@@ -187,5 +187,31 @@ fn a_variable_of_the_environment_that_is_not_set_is_an_error_before_anything_run
         "env: { NIGHT: 28 }\ncommands: [{ shell: 'echo \"id-${NIGHT}\" >> log' }]\n",
     );
     place.ends(0, &["run", "job.yml"]);
-    assert_eq!(place.read("log"), "id-24\nid-25\nid-26\nid-27\nid-\nid-28\n");
+    assert_eq!(place.read("log"), "id-24\nid-\nid-25\nid-26\nid-27\nid-\nid-28\n");
+}
+
+#[test]
+fn a_script_may_insert_variables_that_are_optional() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'if [ -n \"${CI:-}\" ]; then echo \"${BUILD_ID}\"; fi; echo ok ${OPTS} ${OPTS} >> log; [ -e fixed ]'\n",
+    );
+    let hint = "hint: line 3: $OPTS is not set";
+    for arguments in [["run", "job.yml"], ["resume", "job-1"]] {
+        let ran = place.ends(1, &arguments);
+        ran.says(hint);
+        assert_eq!(ran.err.matches(hint).count(), 1, "{ran:#?}");
+    }
+    place.write("fixed", "");
+    place.ends(0, &["resume", "job-1"]);
+    assert_eq!(place.read("log"), "ok\nok\nok\n");
+}
+
+#[test]
+fn a_variable_of_the_shell_is_not_suggested() {
+    let place = Place::with("name: job\ncommands: [{ shell: 'echo \"${SHELL}\"' }]\n");
+    let mut command = place.command(&["run", "job.yml"]);
+    let command = command.env_remove("SHELL").env("SHLVL", "1").env("PWD", place.path("."));
+    let ran = Ran::from_output(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    ran.says("$SHELL is not set");
 }

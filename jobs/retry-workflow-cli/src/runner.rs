@@ -290,6 +290,10 @@ async fn has_succeeded(store: &dyn Store, job: &Job) -> Result<bool, StoreError>
 pub(crate) fn cure(job: &str, end: JobEnd, flag: &str) -> String {
     let (job, command) = (argument(job), format!("retry-workflow{flag}"));
     match end {
+        // Nothing reads the rest of its input, so that neither `resume` nor a re-drive helps.
+        JobEnd { cut_short: true, .. } => {
+            format!("it cannot succeed any more: start a new job of its file with `{command} run`")
+        }
         JobEnd { stopped: true, .. } => format!("resume it with `{command} resume {job}`"),
         JobEnd { dead: 0, .. } => {
             format!("run them after all with `{command} dlq retry {job} --class late`")

@@ -190,7 +190,8 @@ pub enum JobEvent<'a> {
         max_parallel: usize,
     },
     /// The job that has to succeed first has ended without success. This one waits until that job
-    /// is resumed, or its dead letters and late items are re-driven, and succeeds.
+    /// is resumed, or its dead letters and late items are re-driven, and succeeds. A job that was
+    /// cut short cannot succeed: a newer job of its name has to.
     #[non_exhaustive]
     AwaitedEnded {
         /// The other job's id.

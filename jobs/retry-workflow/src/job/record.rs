@@ -694,7 +694,7 @@ impl Job {
     pub async fn has_succeeded(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
         let Some(job) = Self::newest_since(store, job, None).await? else { return Ok(false) };
         let end = job.end(store).await?;
-        Ok(end.is_some_and(|end| end == JobEnd::default() && !job.is_cut_short))
+        Ok(end == Some(JobEnd::default()))
     }
 
     /// Returns how this job has ended, if it has.
@@ -724,7 +724,7 @@ impl Job {
             0 => 0,
             _ => store.stats(&late(&self.id)).await?.iter().map(|group| group.count).sum(),
         };
-        Ok(Some(JobEnd { stopped, dead: counts.dead, late }))
+        Ok(Some(JobEnd { stopped, dead: counts.dead, late, cut_short: self.is_cut_short }))
     }
 
     /// Records that the rest of the input of a job is not read any more, because it is too late for

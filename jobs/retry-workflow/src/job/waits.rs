@@ -48,7 +48,8 @@ pub struct Waits {
     /// The earliest creation of that job that counts, if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
-    /// The end of that job: it cannot succeed before it is resumed or its items are re-driven.
+    /// The end of that job: it cannot succeed before it is resumed or its items are re-driven, and
+    /// not at all if it was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ended: Option<JobEnd>,
     /// The time at which the next item can run.

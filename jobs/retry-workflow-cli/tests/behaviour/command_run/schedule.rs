@@ -139,6 +139,15 @@ fn an_input_that_was_not_read_to_its_end_is_not_read_into_the_job_of_last_night(
     ran.says("has passed before it had any items").says("1 succeeded, of 1");
     assert_eq!((&*place.read("ran"), &*place.read("prepared")), ("x\n", "\n\n\n"));
     place.ends(5, &["resume", "night-1"]);
+    let export = "name: export\nafter: night-1\ncommands: [{ shell: 'true' }]\n";
+    place.write("export.yml", export);
+    let end = "it finished before the end of its input";
+    let cure = "it cannot succeed any more: start a new job of its file with `retry-workflow";
+    let ran = place.ends(1, &["run", "export.yml", "--deadline", "1s"]);
+    ran.says(&format!("until job night-1 has succeeded: {end}: {cure}"));
+    place.ends(0, &["status", "export-1"]).says(end).says(cure);
+    let status = place.object(&["status", "export-1"]);
+    assert_eq!(status["after_ended"]["cut_short"], true, "{status}");
     // The next one has nothing to do with it.
     place.ends(0, &["run", "job.yml", "--continue"]).says("job night-3: ");
 }

@@ -64,11 +64,17 @@ pub struct JobEnd {
     pub dead: u64,
     /// The number of items that were skipped as late.
     pub late: u64,
+    /// The rest of its input was not read, because it was too late for it
+    /// ([`Job::cut_short`](crate::Job::cut_short)). It cannot succeed any more.
+    pub cut_short: bool,
 }
 
 impl fmt::Display for JobEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.stopped { "it stopped" } else { "it finished" })?;
+        if self.cut_short {
+            f.write_str(" before the end of its input")?;
+        }
         let parts = [(self.dead, "dead letter"), (self.late, "late item")];
         for (at, (number, noun)) in parts.into_iter().filter(|(number, _)| *number > 0).enumerate()
         {

@@ -135,6 +135,36 @@ async fn a_job_waits_until_another_one_has_succeeded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_reports_that_the_one_before_it_was_cut_short() {
+    let store = MemoryStore::new();
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&ends);
+    let workflow = |name: &str| Workflow::new(name).store(store.clone());
+    let ok = |_: u32, _| async { Ok::<_, String>(()) };
+    Job::create(&store, "import", None).await.unwrap();
+    Job::cut_short(&store, "import-1").await.unwrap();
+    workflow("import").resume("import-1", ok).await.unwrap();
+    let export = workflow("export").after("import").on_event(move |event| {
+        if let JobEvent::AwaitedEnded { job, end, .. } = event {
+            heard.lock().unwrap().push(format!("{job}: {end}"));
+        }
+    });
+    let waits = async {
+        tokio::time::sleep(HOUR).await;
+        let end = "it finished before the end of its input";
+        assert_eq!(
+            told(&store, "export-1").await,
+            [format!("nothing begins before job import-1 has succeeded: {end}")]
+        );
+        assert_eq!(*ends.lock().unwrap(), [format!("import-1: {end}")], "it is reported once");
+        // A newer job of the name counts.
+        workflow("import").run(1..=2_u32, ok).await.unwrap();
+    };
+    let (report, ()) = tokio::join!(export.run(1..=2_u32, ok), waits);
+    assert!(report.unwrap().is_success());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_of_last_night_does_not_satisfy_newer_than() {
     let store = MemoryStore::new();
     let workflow = |name: &str| Workflow::new(name).store(store.clone());

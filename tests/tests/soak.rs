@@ -273,7 +273,7 @@ impl World {
         let retrier = retrier.on_retry(move |event| own.will_retry(event));
         let service =
             service_fn(|call: Arc<Call<'static>>| async move { call.attempt_or_hedge().await });
-        let repeats = call.seed() % 8 > 0;
+        let repeats = !call.seed().is_multiple_of(8);
         let layer = RetryLayer::new(retrier)
             .clone_request(move |call: &Arc<Call<'static>>| repeats.then(|| Arc::clone(call)));
         Box::pin(layer.layer(service).call(Arc::clone(call)))

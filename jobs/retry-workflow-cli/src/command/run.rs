@@ -398,13 +398,7 @@ async fn work(
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
     reporter.println(&format!("job {id}: {}", file.path().display()));
-    if let Some(hint) = checked.as_ref().and_then(|checked| checked.hint.as_ref()) {
-        reporter.println(&format!("hint: {hint}"));
-    }
-    for (at, message) in file.unset().mistakes() {
-        let line = at.map_or(1, |(line, _)| line);
-        reporter.println(&format!("hint: line {line}: {}", one_line(message)));
-    }
+    print_hints(&file, checked.as_ref(), &reporter);
     if how.verbose || how.results.is_some() {
         let tap = OutputTap::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
@@ -492,6 +486,17 @@ async fn work(
                     .map_or("", |_| input_again(&file))
             )))
         }
+    }
+}
+
+/// Prints what may be a mistake in the file or in its input.
+fn print_hints(file: &WorkflowFile, input: Option<&CheckedInput>, reporter: &ProgressReporter) {
+    if let Some(hint) = input.and_then(|input| input.hint.as_ref()) {
+        reporter.println(&format!("hint: {hint}"));
+    }
+    for (at, message) in file.unset().mistakes() {
+        let line = at.map_or(1, |(line, _)| line);
+        reporter.println(&format!("hint: line {line}: {}", one_line(message)));
     }
 }
 

@@ -263,8 +263,12 @@ pub(crate) async fn is_unfinished(store: &dyn Store, job: &Job) -> Result<bool, 
     if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
         return Ok(true);
     }
-    let reducing = Reducing::find(store, &job.id).await?;
-    Ok(reducing.is_some_and(|reducing| !reducing.done))
+    is_reducing(store, &job.id).await
+}
+
+/// Returns whether a job has begun its `reduce` and not ended it.
+async fn is_reducing(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
+    Ok(Reducing::find(store, job).await?.is_some_and(|reducing| !reducing.done))
 }
 
 /// Returns whether a job can be resumed: there is work left, or the steps that follow its end have
@@ -279,11 +283,6 @@ pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u
     let reduce = find_reduce(store, &job.id).await?;
     let mut workers = job.workers.iter().chain(reduce.iter().flat_map(|reduce| &reduce.workers));
     Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
-}
-
-/// Returns whether a job has succeeded with all of its parts.
-async fn has_succeeded(store: &dyn Store, job: &Job) -> Result<bool, StoreError> {
-    Ok(Job::has_succeeded(store, &job.id).await? && !is_unfinished(store, job).await?)
 }
 
 /// Returns what to do about a job that has ended like this, so that it succeeds.
@@ -309,35 +308,28 @@ async fn awaited_succeeds(
     waits: Arc<Job>,
     (listener, notify, flag): (JobListener, MessageSink, String),
 ) {
-    let mut reported = None;
-    let mut has = async || {
-        let Some(job) = waits.awaited(&*store).await? else { return Ok(false) };
-        let has_succeeded = has_succeeded(&*store, &job).await?;
-        let end = job.end(&*store).await?.filter(|end| !has_succeeded && *end != JobEnd::default());
-        if let Some(end) = end.filter(|end| reported != Some(*end)) {
-            listener(&JobEvent::awaited_ended(&job.id, end));
-            notify(&format!(
-                "this job waits until job {} has succeeded: {end}: {}",
-                OneLine(&job.id),
-                cure(&job.id, end, &flag)
-            ));
-        }
-        reported = end;
-        Ok::<_, StoreError>(has_succeeded)
+    let is_whole = |id: String| {
+        let store = Arc::clone(&store);
+        async move { Ok(!is_reducing(&*store, &id).await?) }
     };
-    // A store that cannot be read now may be later.
-    while !matches!(has().await, Ok(true)) {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    let report = |id: &str, end| {
+        listener(&JobEvent::awaited_ended(id, end));
+        notify(&format!(
+            "this job waits until job {} has succeeded: {end}: {}",
+            OneLine(id),
+            cure(id, end, &flag)
+        ));
+    };
+    waits.awaited_succeeds(&*store, is_whole, report).await;
 }
 
 /// The id of the job that this one has to wait for, unless that job has succeeded with all of its
 /// parts; `None` if it does not exist yet.
 pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
-    match job.awaited(store).await? {
-        Some(first) if !has_succeeded(store, &first).await? => Ok(Some(first.id)),
-        _ => Ok(None),
-    }
+    let Some((first, end)) = job.awaited_end(store).await? else { return Ok(None) };
+    let has_succeeded =
+        end.is_some_and(|end| end.is_success()) && !is_reducing(store, &first.id).await?;
+    Ok((!has_succeeded).then_some(first.id))
 }
 
 /// The latest `reduce` of a job, if one has started.

@@ -708,7 +708,7 @@ impl JobRunner {
                                 listener(&event);
                             }
                         };
-                        waits.awaited_succeeds(&*store, report).await;
+                        waits.awaited_succeeds(&*store, |_| async { Ok(true) }, report).await;
                         if let Some(start) = start {
                             start.await;
                         }

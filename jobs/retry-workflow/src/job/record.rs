@@ -608,19 +608,49 @@ impl Job {
     }
 
     /// Waits until the job that this one [begins after](Self::awaited) has succeeded. Reports each
-    /// end without success.
-    pub(crate) async fn awaited_succeeds(&self, store: &dyn Store, report: impl Fn(&str, JobEnd)) {
+    /// end without success once.
+    ///
+    /// `is_whole` is called with the id of a job that has succeeded with all of its items, and
+    /// returns whether there is nothing else to wait for.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # use retry_workflow::job::After;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let import = Workflow::new("import").store(store.clone());
+    /// import.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// Job::create(&store, "export", None).await?;
+    /// Job::set_after(&store, "export-1", Some(&After::new("import"))).await?;
+    /// let export = Job::get(&store, "export-1").await?;
+    /// let report = |job: &str, end| println!("{job}: {end}");
+    /// export.awaited_succeeds(&store, |_| async { Ok(true) }, report).await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn awaited_succeeds<W>(
+        &self,
+        store: &dyn Store,
+        is_whole: impl Fn(String) -> W,
+        report: impl Fn(&str, JobEnd),
+    ) where
+        W: Future<Output = Result<bool, StoreError>>,
+    {
         let mut reported = None;
         let mut has_succeeded = async || {
-            let Some(job) = self.awaited(store).await? else { return Ok(false) };
-            let has_succeeded = Self::has_succeeded(store, &job.id).await?;
-            let end = job.end(store).await?;
-            let end = end.filter(|end| !has_succeeded && *end != JobEnd::default());
-            if let Some(end) = end.filter(|end| reported != Some(*end)) {
-                report(&job.id, end);
+            let Some((Self { id, .. }, end)) = self.awaited_end(store).await? else {
+                return Ok(false);
+            };
+            if end.is_some_and(|end| end.is_success()) {
+                return is_whole(id).await;
             }
-            reported = end;
-            Ok::<_, StoreError>(has_succeeded)
+            let ended = end.map(|end| (id, end));
+            if let Some((id, end)) = ended.as_ref().filter(|_| reported != ended) {
+                report(id, *end);
+            }
+            reported = ended;
+            Ok::<_, StoreError>(false)
         };
         // A store that cannot be read now may be later.
         while !matches!(has_succeeded().await, Ok(true)) {
@@ -651,6 +681,19 @@ impl Job {
     pub async fn awaited(&self, store: &dyn Store) -> Result<Option<Self>, StoreError> {
         let Some(after) = &self.after else { return Ok(None) };
         Self::newest_since(store, after, self.after_since).await
+    }
+
+    /// Returns the job that has to succeed before this one begins, and its end, if it has ended.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn awaited_end(
+        &self,
+        store: &dyn Store,
+    ) -> Result<Option<(Self, Option<JobEnd>)>, StoreError> {
+        let Some(job) = self.awaited(store).await? else { return Ok(None) };
+        let end = job.end(store).await?;
+        Ok(Some((job, end)))
     }
 
     /// Records in a job that another one has to succeed first. Nothing happens if the job does not
@@ -694,7 +737,7 @@ impl Job {
     pub async fn has_succeeded(store: &dyn Store, job: &str) -> Result<bool, StoreError> {
         let Some(job) = Self::newest_since(store, job, None).await? else { return Ok(false) };
         let end = job.end(store).await?;
-        Ok(end == Some(JobEnd::default()))
+        Ok(end.is_some_and(|end| end.is_success()))
     }
 
     /// Returns how this job has ended, if it has.

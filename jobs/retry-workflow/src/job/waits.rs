@@ -84,12 +84,9 @@ impl Waits {
         let not_before = job.not_before.filter(|begins| *begins > now && !is_over);
         let (mut after, mut after_since, mut after_ended) = (None, None, None);
         if let Some(name) = job.after.as_ref().filter(|_| !is_over) {
-            match job.awaited(store).await? {
-                Some(first) if Job::has_succeeded(store, &first.id).await? => {}
-                Some(first) => {
-                    after_ended = first.end(store).await?.filter(|end| *end != JobEnd::default());
-                    after = Some(first.id);
-                }
+            match job.awaited_end(store).await? {
+                Some((_, Some(end))) if end.is_success() => {}
+                Some((first, end)) => (after, after_ended) = (Some(first.id), end),
                 None => (after, after_since) = (Some(name.clone()), job.after_since),
             }
         }

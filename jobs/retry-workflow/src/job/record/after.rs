@@ -1,5 +1,4 @@
-//! [`After`]: the job that has to succeed before another one begins, and [`JobEnd`]: its end
-//! without success.
+//! [`After`]: the job that has to succeed before another one begins, and [`JobEnd`]: its end.
 
 use std::fmt;
 use std::time::Duration;
@@ -54,7 +53,7 @@ impl<S: Into<String>> From<S> for After {
     }
 }
 
-/// The end of a job that has not succeeded, in [`Waits::after_ended`](crate::job::Waits::after_ended).
+/// The end of a job: see [`Job::end`](crate::Job::end).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JobEnd {
@@ -67,6 +66,13 @@ pub struct JobEnd {
     /// The rest of its input was not read, because it was too late for it
     /// ([`Job::cut_short`](crate::Job::cut_short)). It cannot succeed any more.
     pub cut_short: bool,
+}
+
+impl JobEnd {
+    /// Returns `true` if the job has succeeded with all of its items.
+    pub fn is_success(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl fmt::Display for JobEnd {

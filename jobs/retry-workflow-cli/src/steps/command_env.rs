@@ -188,7 +188,10 @@ impl Run {
         let CommandValues { variables: own, files, hint, .. } = values;
         let Environment { mut variables, masks } = workspace.environment.clone();
         variables.extend(own);
-        let retry_after = retry_after_file(&workspace.notices)?;
+        let retry_after = ValueFile::create(RETRY_AFTER, "").map(Some);
+        let retry_after = retry_after.or_else(|error| {
+            without_retry_after(&error, &args, &workspace.notices).map(|()| None)
+        })?;
         // Some programs do not run without a file.
         let path = retry_after.as_ref().map_or(Path::new("/dev/null"), ValueFile::path);
         variables.push((RETRY_AFTER.to_owned(), path.into()));
@@ -215,22 +218,30 @@ impl Run {
     }
 }
 
-/// Creates the file that a command may write a wait to. The command, or a script that it calls, may
-/// use the file without naming it in the workflow file, so that each command has one. Few write to
-/// it, so that commands run without it if its folder cannot be created.
-fn retry_after_file(notices: &Notices) -> Result<Option<ValueFile>, StepError> {
-    ValueFile::create(RETRY_AFTER, "").map(Some).or_else(|error| {
-        if advice_on_shortage(&error).is_some() {
-            return Err(ValueFile::not_written(RETRY_AFTER, &error));
-        }
-        let folder = std::env::temp_dir();
-        notices.add(&format!(
-            "warning: cannot write to {}: {error}: ${RETRY_AFTER} is /dev/null, so that commands \
-             cannot say how long to wait; set TMPDIR to another folder",
-            folder.display()
-        ));
-        Ok(None)
-    })
+/// Lets a command run although the file that it may write a wait to cannot be created. The command,
+/// or a script that it calls, may use the file without naming it in the workflow file, so that each
+/// command has one; but few write to it.
+///
+/// # Errors
+/// This machine lacks a resource for now, and the command's arguments name the file: it runs later.
+fn without_retry_after(
+    error: &io::Error,
+    args: &[OsString],
+    notices: &Notices,
+) -> Result<(), StepError> {
+    let shortage = advice_on_shortage(error);
+    let names_it = || args.iter().any(|arg| arg.to_string_lossy().contains(RETRY_AFTER));
+    if shortage.is_some() && names_it() {
+        return Err(ValueFile::not_written(RETRY_AFTER, error));
+    }
+    let folder = std::env::temp_dir();
+    notices.add(&format!(
+        "warning: cannot write to {}: {error}: ${RETRY_AFTER} is /dev/null, so that commands cannot \
+         say how long to wait; {}",
+        folder.display(),
+        shortage.unwrap_or("set TMPDIR to another folder")
+    ));
+    Ok(())
 }
 
 /// Variables that tell every command which item it works on, for example to build an idempotency
@@ -360,5 +371,40 @@ impl Drop for ValueFile {
     fn drop(&mut self) {
         // Ignore errors: the whole folder is removed at the end.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::Mutex;
+
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_shortage_of_files_delays_only_commands_that_name_the_file_for_a_wait() {
+        for (errno, advice) in [
+            (Errno::MFILE, "raise the limit of open files"),
+            (Errno::NFILE, "all files that this system can open are open"),
+            (Errno::NOMEM, "run fewer items"),
+            (Errno::ACCESS, "set TMPDIR to another folder"),
+        ] {
+            let printed = Arc::new(Mutex::new(Vec::new()));
+            let prints = Arc::clone(&printed);
+            let notices =
+                Notices::new(move |notice| prints.lock().unwrap().push(notice.to_owned()));
+            let without = |script: &str| {
+                let args = [OsString::from("-c"), OsString::from(script)];
+                without_retry_after(&errno.into(), &args, &notices)
+            };
+            let named = without("echo 5 > \"$RETRY_WORKFLOW_RETRY_AFTER\"");
+            let is_delayed = named.is_err_and(|error| error.shortage().is_some());
+            assert_eq!(is_delayed, errno != Errno::ACCESS, "{errno}");
+            without("true").unwrap();
+            let printed = printed.lock().unwrap();
+            assert_eq!(printed.len(), 1, "{printed:?}");
+            assert!(printed[0].contains("is /dev/null") && printed[0].contains(advice));
+        }
     }
 }

@@ -70,7 +70,9 @@ fn items_without_file_descriptors_are_requeued() {
         .says("(os error 24): raise the limit of open files (`ulimit -n`)")
         .says("\nitems that could not begin are put back, and fewer run at the same time: ");
     assert!(!ran.err.contains("\\n"), "{ran:#?}");
-    assert_eq!(warnings(&ran), 1, "{ran:#?}");
+    // The file for a wait may also have lacked a descriptor, which delays no item.
+    let without_file = ran.err.matches("is /dev/null").count();
+    assert!(without_file <= 1 && warnings(&ran) == 1 + without_file, "{ran:#?}");
     // No attempt is recorded for those that did not begin.
     let status = place.object(&["status"]);
     assert_eq!(status["counts"]["attempts"], 150, "{status}");

@@ -46,7 +46,8 @@ pub(super) fn measure(section: &mut Section, runs: usize, is_quick: bool) {
     }
     section.table(shown);
     section.note(
-        "`cargo check` in processor time, without dependencies. Cargo and the compiler take a tenth \
-         of a second before the first function, so that a ratio is nearer to 1 with few functions.",
+        "`cargo check` in processor time, without dependencies. Before the first function, the \
+         compiler loads the library and its macro in a tenth of a second. With few functions, the \
+         ratio to a loop by hand is therefore larger.",
     );
 }

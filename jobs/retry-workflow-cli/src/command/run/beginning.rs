@@ -111,6 +111,12 @@ pub(super) async fn choose(
             (Some((_, process)), IfRunning::Refuse)
                 if is_orphan(process) && started.elapsed() < ORPHANS_END_WITHIN =>
             {
+                if !has_notified {
+                    notify(&format!(
+                        "waiting for process {process}, whose parent was killed, to end"
+                    ));
+                    has_notified = true;
+                }
                 tokio::time::sleep(ORPHAN_INTERVAL).await;
             }
             (Some((id, process)), IfRunning::Refuse) => {

@@ -216,8 +216,8 @@ fn a_start_right_after_a_kill_waits_until_the_worker_has_ended() {
     running.signal("KILL");
     until("the keeper has ended", || parent(&worker) != Some(running.id()));
     place.write("fast", "");
-    let again = place.spawn(&["run", "job.yml", "--continue"]);
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    let mut again = place.spawn(&["run", "job.yml", "--continue"]);
+    again.line_with("waiting for process").expect("a line about the worker");
     signal("CONT");
     let ran = again.ended();
     assert_eq!(ran.code, Some(0), "{ran:#?}");

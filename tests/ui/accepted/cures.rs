@@ -4,8 +4,11 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::{Arc, LazyLock};
 
-use retry_runtime::{Policy, RetryError, policy, retry, retrying};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, Retrier, RetryError, policy, retry, retrying,
+};
 
 type Boxed = Box<dyn Error + Send + Sync>;
 
@@ -65,11 +68,68 @@ impl HasPolicy for Fast {
     const POLICY: Policy = policy!(attempts = 3);
 }
 
+/// An option may clone the `Arc` in a field, so that the body may change the whole `self`.
+struct Counter {
+    breaker: Arc<CircuitBreaker>,
+    count: u32,
+}
+
+impl Counter {
+    #[retry(attempts = 2, breaker = self.breaker.clone())]
+    async fn next(&mut self) -> Result<u32, RetryError<io::Error>> {
+        self.increase();
+        Ok(self.count)
+    }
+
+    fn increase(&mut self) {
+        self.count += 1;
+    }
+}
+
+static SETTINGS: LazyLock<u32> = LazyLock::new(|| 2);
+
+async fn record(text: String) {
+    tokio::task::yield_now().await;
+    assert!(text.contains("kind"), "{text}");
+}
+
+#[retry(
+    attempts = runtime(*SETTINGS),
+    initial_delay = "1ms",
+    retry_on = [when(|error: &io::Error| error.kind() == io::ErrorKind::TimedOut)],
+    on_retry = |event| { tokio::spawn(record(event.to_string())); },
+    context = cx,
+)]
+async fn kind() -> io::Result<u32> {
+    if cx.number() == 1 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(7) }
+}
+
+async fn send(body: String) -> io::Result<usize> {
+    tokio::task::yield_now().await;
+    Ok(body.len())
+}
+
+async fn closures() -> Result<usize, RetryError<io::Error>> {
+    let retrier = Retrier::new(Policy::new().attempts(2));
+    let body = "seven".to_owned();
+    let sent = retrier
+        .run(|| async {
+            let sent = send(String::new()).await?;
+            Ok::<_, io::Error>(sent)
+        })
+        .await;
+    Ok(sent? + retrier.run(|| send(body.clone())).await?)
+}
+
 #[tokio::test]
 async fn cures_compile_and_work() {
     assert_eq!(caller().await.unwrap(), 8);
     assert_eq!(outer().await.unwrap(), 7);
     assert_eq!(block::<2>().await.unwrap() + function::<2>().await.unwrap(), 14);
+    let breaker = Arc::new(CircuitBreaker::new("cures", BreakerConfig::new()));
+    assert_eq!(Counter { breaker, count: 6 }.next().await.unwrap(), 7);
+    assert_eq!(kind().await.unwrap(), 7);
+    assert_eq!(closures().await.unwrap(), 5);
     let client = Client(Fast);
     assert_eq!(client.own().await.unwrap() + client.of_parameter().await.unwrap(), 14);
 }

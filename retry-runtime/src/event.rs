@@ -160,13 +160,13 @@ pub enum Event<'a> {
         /// The number of lists that are kept.
         lists: usize,
     },
-    /// The policy of a function is known only at runtime and has a `timeout`, which is ignored:
-    /// the function's error type cannot represent an interruption, or the function is not async.
-    /// Or a retrier with a `timeout` is called with [`run_sync`](crate::Retrier::run_sync).
-    /// Reported once per name.
+    /// A `timeout` is ignored. Reported once per name, in two cases:
     ///
-    /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
-    /// Call a retrier with [`run`](crate::Retrier::run), or remove the timeout.
+    /// - A function's policy is known only at runtime, and its error cannot represent an
+    ///   interruption, or it is not async. Implement `From<Interrupted>` for the error, or return
+    ///   [`RetryError`](crate::RetryError).
+    /// - A retrier is called with [`run_sync`](crate::Retrier::run_sync). Call it with
+    ///   [`run`](crate::Retrier::run), or remove the timeout.
     #[non_exhaustive]
     TimeoutNotObeyed {
         /// The name of the function or of the retrier.

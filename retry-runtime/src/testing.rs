@@ -298,9 +298,9 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If nothing of this name has run, and it is a misspelling of the name of an annotated
-    /// function, or only its last part: write the full name, as in `shop::billing::fetch`. Any other
-    /// name may be that of a retrier that was not called.
+    /// If no attempt of this name was made, and the name is only the last part of an annotated
+    /// function's name, or resembles one: write the full name, as in `shop::billing::fetch`. Any
+    /// other name may belong to a retrier that was not called.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.hooks().attempts(name);

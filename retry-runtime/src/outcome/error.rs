@@ -104,8 +104,8 @@ impl fmt::Display for Reason {
 /// error must be able to hold one: `E: From<Interrupted>`. With `cancel`, it may. These can already:
 ///
 /// - `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`]
-/// - `tonic::Status`, `sqlx::Error`, `redis::RedisError` and `tungstenite::Error`, with the feature
-///   of that client
+/// - `tonic::Status`, `sqlx::Error`, `redis::RedisError`, `tungstenite::Error` and
+///   `reqwest_middleware::Error`, with the feature of that client
 /// - `http::StatusCode`, with the feature `http`: 504 if a time limit passed, otherwise 503. The
 ///   interruption itself is lost
 ///

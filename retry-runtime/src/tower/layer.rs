@@ -135,7 +135,7 @@ impl<D: Clone, Kind, C: Clone> RetryLayer<D, Kind, AllSucceed, C> {
     /// let service = RetryLayer::new(Retrier::new(Policy::new()))
     ///     .retry_response(|done: &bool| !done)
     ///     .layer(is_built);
-    /// // The last response, for want of a better one.
+    /// // The caller gets the last response, although it would be retried.
     /// assert_eq!(service.oneshot(7).await.unwrap(), false);
     /// # }
     /// ```
@@ -195,10 +195,10 @@ impl<D: Clone, Kind, R: Clone, C: Clone> RetryLayer<D, Kind, R, C> {
     /// Keeps this layer in memory until the program ends, so that its services and their calls do
     /// not count their references to it.
     ///
-    /// Use it for a layer that is created once: the memory is never freed. A layer that is made of
-    /// this one by another method is kept as well. Without it, the clone of
-    /// a service and its call count four times, which takes longer than the rest of a successful
-    /// call, and longer still if several threads share one service.
+    /// Use it for a layer that is created once: the memory is never freed. A layer that another
+    /// method makes of this one is kept as well. Without `leak`, the clone of a service and its
+    /// call count four times, which takes longer than the rest of a successful call, and longer
+    /// still if several threads share one service.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;

@@ -371,7 +371,7 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 pub(crate) fn effective_policy(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
     let site = origin.site?;
     let draft = site.policy_override().draft();
-    // What is compiled as a whole was checked together with the changes.
+    // The changes to a policy that is completely compiled were checked together with it.
     let is_compiled = layer::unknown(site).is_empty();
     let in_force = draft
         .map(|draft| if is_compiled { draft.policy() } else { layer::over(site, policy, &draft) });

@@ -1,8 +1,9 @@
 //! A backoff in a file: a bare name, or a name with its settings.
 //!
-//! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`, `{ custom: { delays: ["500ms", {
-//! secs: 3, nanos: 0 }] } }`, `{ custom: ["500ms", "3s"] }`. In the workflow style, the delays are inside: `{ fixed: { delay: "2s"
-//! } }`. In a third form, the name is one of the settings: `{ type: exponential, initial: "1s" }`.
+//! - `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`
+//! - `{ custom: { delays: ["500ms", { secs: 3, nanos: 0 }] } }`, `{ custom: ["500ms", "3s"] }`
+//! - with the first wait inside, in the workflow style: `{ fixed: { delay: "2s" } }`
+//! - with the name as one of the settings: `{ type: exponential, initial: "1s" }`
 
 use core::fmt;
 use core::time::Duration;

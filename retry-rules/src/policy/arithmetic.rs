@@ -9,7 +9,7 @@ const NANOS_PER_SEC: u128 = 1_000_000_000;
 
 /// `nanos` as a duration, or `Duration::MAX` if that is too long.
 pub(crate) const fn from_nanos(nanos: u128) -> Duration {
-    // Nearly always, and much cheaper.
+    // The usual case, and much cheaper.
     if nanos <= u64::MAX as u128 {
         #[expect(clippy::cast_possible_truncation, reason = "it fits")]
         return Duration::from_nanos(nanos as u64);
@@ -59,7 +59,7 @@ pub(crate) const fn scale(d: Duration, factor: f64) -> Duration {
     if factor == 1.0 {
         return d;
     }
-    // Nearly always, 64 bits suffice, which are converted from and to floats much faster.
+    // Usually 64 bits suffice, and their conversion to and from floats is much faster.
     let nanos = if d.as_secs() < u32::MAX as u64 {
         (d.as_secs() * NANOS_PER_SEC as u64 + d.subsec_nanos() as u64) as f64
     } else {

@@ -172,7 +172,7 @@ impl Timing {
     /// limit that needs it.
     pub fn start(context: &CallContext<'_>) -> Self {
         let policy = context.effective_policy();
-        // Only of a function that is not async, and known only at runtime.
+        // The timeout of a runtime policy, which a function that is not async cannot obey.
         if let Some(timeout) = policy.get_timeout() {
             observe::timeout_not_obeyed(context.origin.name, timeout);
         }

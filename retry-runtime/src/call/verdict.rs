@@ -80,7 +80,7 @@ impl HintSource {
     }
 }
 
-/// The longer one of a wait and one that few failures have, without a comparison for the others.
+/// The longer one of two waits. Few failures have the `rare` one; the others need no comparison.
 #[inline]
 pub(crate) fn longer<T: Ord>(wait: Option<T>, rare: Option<T>) -> Option<T> {
     if rare.is_some() { wait.max(rare) } else { wait }

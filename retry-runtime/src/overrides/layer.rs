@@ -187,7 +187,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
 fn absent(site: &Site) -> Fields {
     let compiled = site.compiled().copied().unwrap_or_default();
     let absent = CommandKeys::absent(&compiled, site.runtime(), site.is_hedged());
-    // A runtime policy may have one, which is ignored.
+    // A runtime policy may have a timeout, but a function that is not async ignores it.
     if site.is_blocking() { absent.with(Field::Timeout) } else { absent }
 }
 

@@ -255,7 +255,7 @@ impl<S, D: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<D, Kind, R, 
     fn layer(&self, inner: S) -> Self::Service {
         let layer = match &self.parts {
             Shared::Static(_) => self.clone(),
-            // Of its own, so that services on different threads do not contend for the count.
+            // A copy for each service, so that those on different threads do not share a count.
             Shared::Counted(parts) => Self::of(Parts::clone(parts)),
         };
         RetryService { inner, layer }

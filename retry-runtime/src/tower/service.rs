@@ -225,7 +225,7 @@ where
         else {
             unreachable!("the retrier handles the attempts of other calls")
         };
-        // Nothing of the attempt stays alive during the wait.
+        // Drops the attempt before the wait.
         stage.set(Stage::Wait);
         let retrier = &call.layer.parts().retrier;
         let can_repeat = is_usable && !call.supply.is_spent();
@@ -307,7 +307,7 @@ where
                         let failure = retrier.failure_of(&value);
                         if failure.is_none() {
                             retrier.succeeded(mem::replace(&mut call.session, PlainSession::new()));
-                            // The service may hold a permit or a connection.
+                            // Drops the service, which may hold a permit or a connection.
                             self.project().state.set(State::Ended);
                             return Poll::Ready(Ok(value));
                         }

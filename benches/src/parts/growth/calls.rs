@@ -20,7 +20,7 @@ pub const KEYS: [(&str, usize); 5] =
 const LENGTHS: [(&str, usize); 5] =
     [("10² bytes", 100), ("10³", 1_000), ("10⁴", 10_000), ("10⁵", 100_000), ("10⁶", 1_000_000)];
 
-/// The sentences that are repeated to a text.
+/// The sentences that are repeated to make a long text.
 const TEXTS: [(&str, &str); 4] = [
     ("says nothing", "Order 4711 of customer 17 has no items that could be packed today. "),
     ("a failure in each sentence", "The request to the warehouse timed out after 30 seconds. "),

@@ -10,8 +10,8 @@ use crate::table::Table;
 
 pub use self::calls::KEYS;
 
-/// A figure grows faster than what it belongs to if it is larger than this times the one before it,
-/// where the next column has ten times as much.
+/// The largest ratio of neighbouring figures that counts as linear: a column has ten times as much
+/// work as the one before it.
 const LINEAR: f64 = 10.0 * 1.2;
 
 /// Adds the section to the report; a quick run leaves the largest sizes out.

@@ -68,7 +68,8 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
         })
     });
     let mut router = Router::new()
-        // Not `get`: beside jobs, their redirect is merged into this route, and takes precedence.
+        // Not `get`: where jobs are mounted too, their redirect is merged into this route, and its
+        // `get` takes precedence.
         .route("/", MethodRouter::new().fallback(first_page))
         .route("/live-policies", get(live))
         .route("/api/policies/openapi.json", get(async || described(&[PageGroup::Policies])));

@@ -49,7 +49,7 @@ where
             let words: Vec<&str> = text.split(',').map(str::trim).collect();
             let instead = words.iter().map(|word| format!("\"{word}\""));
             let instead = instead.collect::<Vec<String>>().join(", ");
-            // A word that no list may contain is the more important mistake.
+            // Reports an invalid word first, because a list would not cure it.
             L::deserialize(SeqDeserializer::<_, E>::new(words.into_iter()))?;
             Err(E::custom(format!("this is a text: write a list, `[{instead}]`")))
         }

@@ -143,7 +143,7 @@ fn owner_of(key: &str) -> Option<&'static str> {
 /// Returns a key that was meant, with the example of its value, in words for all formats of files.
 fn in_any_format(meant: &str) -> String {
     if meant.contains('{') {
-        // The user has the value; only its place is missing.
+        // `backoff: { exponential: { base: 2.0 } }` becomes `base` in `exponential` in `backoff`.
         let words = meant.split(|c: char| !(c.is_alphanumeric() || "_.".contains(c)));
         let mut keys: Vec<_> = words.filter(|word| !word.is_empty()).collect();
         keys.truncate(keys.len() - 1);

@@ -44,8 +44,8 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     })
 }
 
-/// Returns `false`: a sleep that has ended is not started again, because another runtime may poll
-/// it now.
+/// Returns `false`: a sleep that has ended is not restarted, because another runtime may poll it
+/// now.
 pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
     false
 }

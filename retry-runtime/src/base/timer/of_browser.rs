@@ -19,7 +19,7 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     Ok(Sleep::new(delay))
 }
 
-/// Returns `false`: a sleep that has ended is not started again.
+/// Returns `false`: a sleep that has ended is not restarted.
 pub(crate) fn reset(_: Pin<&mut Sleep>, _: Duration) -> bool {
     false
 }

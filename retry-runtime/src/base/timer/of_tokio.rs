@@ -17,9 +17,9 @@ pub(crate) fn sleep(delay: Duration) -> Result<Sleep, NoTimer> {
     of_tokio(|| tokio::time::sleep(delay))
 }
 
-/// Starts a sleep that has ended again, and returns `true`; `false` if a new one has to be started.
-/// A new one locks the runtime's timers twice and counts references to the runtime, which all of
-/// its threads share; this one locks them once.
+/// Restarts a sleep that has ended, and returns `true`; returns `false` if a new one has to be
+/// started. A new one locks the runtime's timers twice, and counts references to the runtime, which
+/// all of its threads share. A restart locks the timers once.
 pub(crate) fn reset(sleep: Pin<&mut Sleep>, delay: Duration) -> bool {
     clock::after(clock::now(), delay).map(|end| sleep.reset(end)).is_some()
 }

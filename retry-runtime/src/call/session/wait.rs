@@ -78,7 +78,7 @@ impl<K> WaitingCall<K> {
     pub(super) fn wait_ended_after(self: Pin<&mut Self>, slept: Duration) {
         let mut this = self.project();
         if mem::take(&mut this.progress.is_sleeping) {
-            // It would wake the task during the attempt.
+            // The old timer would wake the task during the attempt.
             this.timer.set(WaitTimer::New { site: None });
         }
         this.progress.slept_only(slept);

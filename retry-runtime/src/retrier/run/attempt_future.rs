@@ -7,8 +7,8 @@ use crate::base::sealed::Seal;
 
 /// The future of an attempt that [`Retrier::run`](crate::Retrier::run) makes.
 ///
-/// The types of the call are read from here. They are unknown if the operation is not async, so
-/// that only the missing future is an error, and not also what is done with the call.
+/// The call takes its types from this trait. If the operation is not async, they are unknown, so
+/// that the compiler reports the missing future alone, and no errors about the use of the call.
 #[diagnostic::on_unimplemented(
     message = "`run` repeats an operation that is async, and this one returns `{Self}`",
     label = "the operation returns no future",
@@ -39,8 +39,8 @@ impl<Fut: Future, Op> AttemptFuture<Op, IsFuture> for Fut {
     }
 }
 
-// Never used. With one implementation alone, the compiler would take its types as given, and report
-// the same mistake again where the call is awaited.
+// Applies to no type. If there were only one implementation, the compiler would assume its types,
+// and report the same mistake again where the call is awaited.
 #[diagnostic::do_not_recommend]
 impl<Fut: Future + Never, Op> AttemptFuture<Op, IsNever> for Fut {
     type Attempt = Fut;
@@ -55,7 +55,7 @@ impl<Fut: Future + Never, Op> AttemptFuture<Op, IsNever> for Fut {
 #[derive(Debug)]
 pub struct IsFuture;
 
-/// Marks a type of which there is none.
+/// Marks the implementation that applies to no type.
 #[derive(Debug)]
 pub struct IsNever;
 

@@ -24,7 +24,7 @@ use core::fmt::Display;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::base::full_text::text_without_bodies;
+use crate::base::full_text::{LONGEST_CHAIN, text_without_bodies};
 use crate::outcome::error::Interrupted;
 
 pub use crate::base::class::Class;
@@ -384,9 +384,6 @@ pub const fn status(code: u16) -> Class {
 pub(crate) fn display(text: &(impl Display + ?Sized)) -> Class {
     self::text(&text_without_bodies(text))
 }
-
-/// The longest chain that is followed; a longer one is assumed to be a cycle.
-const LONGEST_CHAIN: usize = 64;
 
 /// The error and everything that it wraps, outermost first.
 pub(crate) fn links<'a>(

@@ -12,7 +12,7 @@ use core::future::{Future, Ready, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
+use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError, SourceOf};
 
 /// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(
@@ -178,9 +178,13 @@ impl<T: Default> Continue for Plain<T> {
 }
 
 /// The end of a failed call as a [`RetryError`], which a fallback is called with.
-pub fn gave_up<R: Outcome>(outcome: R, ended: Ended) -> RetryError<R::Error> {
+pub fn gave_up<R: Outcome>(
+    outcome: R,
+    ended: Ended,
+    source_of: SourceOf<R::Error>,
+) -> RetryError<R::Error> {
     let error = outcome.into_failure().map_or(AttemptError::VALUE, AttemptError::Error);
-    RetryError::new(error, ended)
+    RetryError::new(error, ended, source_of)
 }
 
 /// Converts what a fallback returns to what the function returns. The fallback may return `R`

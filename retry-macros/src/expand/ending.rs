@@ -18,9 +18,11 @@ impl Expansion<'_> {
     }
 
     /// Returns whether each way out of the loop repeats the end of the call, because it is short: a
-    /// shared end costs the success path an instruction.
+    /// shared end costs the success path an instruction. A `RetryError` needs the type of the error,
+    /// which is known only after the attempt.
     pub(super) fn leaves_at_once(&self) -> bool {
-        matches!(self.args.on_failure, OnFailure::Stop) && self.map_error.is_none()
+        let is_short = !self.returns_retry_error() || self.is_plain();
+        is_short && matches!(self.args.on_failure, OnFailure::Stop) && self.map_error.is_none()
     }
 
     /// Writes the code that leaves the loop with an `outcome` and how the call `ended`.
@@ -48,12 +50,20 @@ impl Expansion<'_> {
         self.args.history.as_ref().map(|_| history)
     }
 
+    /// Writes the function that returns the error that the call's error wraps, which `{:#}` of a
+    /// `RetryError` prints.
+    fn source_of(&self) -> TokenStream {
+        let probed = self.probe("lenient", "__probe", true);
+        quote!(|error| #probed.source())
+    }
+
     /// Writes the expression that the function returns after the call has given up, from an
     /// `outcome` and how the call `ended`.
     pub(super) fn finish(&self) -> TokenStream {
         match &self.args.on_failure {
             OnFailure::Stop if self.returns_retry_error() => {
-                let mut ended = quote!(__retry::ended(outcome, ended));
+                let source_of = self.source_of();
+                let mut ended = quote!(__retry::ended(outcome, ended, #source_of));
                 if self.args.history.is_some() {
                     ended.extend(quote!(.map_err(|error| __retry::with_history(error, history))));
                 }
@@ -73,16 +83,17 @@ impl Expansion<'_> {
                 let outcome = self.return_place.locate(quote!(&outcome));
                 let default = self.on_return_type(&quote!(continue_with_default), &outcome);
                 if self.returns_retry_error() {
-                    return quote!(__retry::ended(#default, ended));
+                    return quote!(__retry::ended(#default, ended, |_| __retry::None));
                 }
                 let returned = self.returned(default);
                 quote!(let _ = ended; #returned)
             }
             OnFailure::Fallback(fallback) => {
+                let source_of = self.source_of();
                 let error = if self.returns_retry_error() {
-                    quote!(__retry::attempt_gave_up(outcome, ended))
+                    quote!(__retry::attempt_gave_up(outcome, ended, #source_of))
                 } else {
-                    quote!(__retry::gave_up(outcome, ended))
+                    quote!(__retry::gave_up(outcome, ended, #source_of))
                 };
                 let error = match &self.args.history {
                     Some(_) => quote!(__retry::with_history(#error, history)),

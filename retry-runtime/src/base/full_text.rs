@@ -3,6 +3,9 @@
 use core::error::Error;
 use core::fmt::{self, Display, Write as _};
 
+/// The longest chain of errors that is followed; a longer one is assumed to be a cycle.
+pub(crate) const LONGEST_CHAIN: usize = 64;
+
 /// Returns the text of an error including its cause, even where the cause is printed only for
 /// `{:#}`, as with a `RetryError` or an `anyhow::Error`. A `StatusError` adds the body of its
 /// response.

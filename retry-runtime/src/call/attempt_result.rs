@@ -7,7 +7,7 @@ use core::task::{Context, Poll};
 
 use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
-use crate::outcome::error::{AttemptError, Ended, RetryError};
+use crate::outcome::error::{AttemptError, Ended, RetryError, SourceOf};
 use crate::outcome::past_failure::PastFailure;
 
 /// The outcome of an attempt of such a call.
@@ -27,8 +27,12 @@ pub fn attempt_result<T, E>(outcome: Result<T, E>) -> AttemptResult<T, E> {
 ///
 /// # Errors
 /// The end of the call, with the error of its last attempt.
-pub fn ended<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| RetryError::new(error, ended))
+pub fn ended<T, E>(
+    outcome: AttemptResult<T, E>,
+    ended: Ended,
+    source_of: SourceOf<E>,
+) -> Result<T, RetryError<E>> {
+    outcome.map_err(|error| RetryError::new(error, ended, source_of))
 }
 
 /// Adds the failures that a call has kept to the error with which it ended.
@@ -37,8 +41,12 @@ pub fn with_history<E>(error: RetryError<E>, history: Vec<PastFailure>) -> Retry
 }
 
 /// The error that the call's fallback is called with.
-pub fn attempt_gave_up<T, E>(outcome: AttemptResult<T, E>, ended: Ended) -> RetryError<E> {
-    RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
+pub fn attempt_gave_up<T, E>(
+    outcome: AttemptResult<T, E>,
+    ended: Ended,
+    source_of: SourceOf<E>,
+) -> RetryError<E> {
+    RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended, source_of)
 }
 
 /// Returns the failure of an attempt of such a call, for events.

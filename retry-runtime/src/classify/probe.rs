@@ -32,6 +32,14 @@ pub struct Probed<'a> {
     pub display: ErrorDisplay<'a>,
 }
 
+impl<'a> Probed<'a> {
+    /// Returns the error that the error wraps.
+    #[cold]
+    pub fn source(self) -> Option<&'a (dyn Error + 'static)> {
+        self.classifier.source()
+    }
+}
+
 /// The source of an error's class and hint, whatever its type.
 #[derive(Clone, Copy)]
 pub enum Classifier<'a> {
@@ -44,7 +52,7 @@ pub enum Classifier<'a> {
 impl<'a> Classifier<'a> {
     /// Returns the error that the error wraps.
     #[expect(clippy::match_same_arms, reason = "the lifetimes of the two views differ")]
-    fn source(self) -> Option<&'a (dyn Error + 'static)> {
+    pub(crate) fn source(self) -> Option<&'a (dyn Error + 'static)> {
         match self {
             Self::Own(error) => error.__source(),
             Self::View(ErrorView::Typed(error)) => error.source(),

@@ -6,6 +6,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::base::full_text::{LONGEST_CHAIN, text_with_sources};
 use crate::base::name::Name;
 use crate::outcome::past_failure::PastFailure;
 
@@ -332,17 +333,38 @@ impl fmt::Display for Ended {
 ///     "gave up after 1 attempt (all attempts were used): invalid digit found in string",
 /// );
 /// ```
+///
+/// `{:#}` also prints the last error and each error that it wraps, as `anyhow` does and as events
+/// show a failure: `gave up after …: request failed: error sending request: connection refused`. A
+/// text that the preceding ones contain is not repeated. After [`map`](Self::map), it prints only
+/// the new error.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RetryError<E>(Box<GivenUp<E>>);
 
+/// Returns the error that an error of type `E` wraps.
+///
+/// The code that creates a [`RetryError`] knows whether its `E` is an [`Error`]. Its `Display` does
+/// not, because it is implemented for texts too.
+pub(crate) type SourceOf<E> = fn(&E) -> Option<&(dyn Error + 'static)>;
+
 /// The fields of a [`RetryError`]. Boxed, because it is larger than most errors and values, and
 /// every result that may hold it would be as large.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct GivenUp<E> {
     last: AttemptError<E>,
     ended: Ended,
     history: Vec<PastFailure>,
+    source_of: SourceOf<E>,
 }
+
+impl<E: PartialEq> PartialEq for GivenUp<E> {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { last, ended, history, source_of: _ } = self;
+        (last, ended, history) == (&other.last, &other.ended, &other.history)
+    }
+}
+
+impl<E: Eq> Eq for GivenUp<E> {}
 
 impl<E> RetryError<E> {
     /// Returns why the call was given up.
@@ -470,12 +492,12 @@ impl<E> RetryError<E> {
     /// assert_eq!((error.attempts(), error.last()), (1, Some(&4)));
     /// ```
     pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
-        let GivenUp { last, ended, history } = *self.0;
+        let GivenUp { last, ended, history, .. } = *self.0;
         let last = match last {
             AttemptError::Error(error) => AttemptError::Error(f(error)),
             AttemptError::Interrupted(interrupted) => AttemptError::Interrupted(interrupted),
         };
-        RetryError::new(last, ended).with_history(history)
+        RetryError::new(last, ended, |_| None).with_history(history)
     }
 
     /// Converts the error into a `Box<dyn Error + Send + Sync>`, even if the last error is one: a
@@ -500,7 +522,9 @@ impl<E> RetryError<E> {
     where
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Box::new(self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into())))
+        let mut error = self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into()));
+        error.0.source_of = |last| last.source();
+        Box::new(error)
     }
 
     /// Returns how the last attempt ended if it had no error: what cut it off, or that it
@@ -554,8 +578,8 @@ impl<E> RetryError<E> {
     }
 
     /// Creates the error of a call that has ended.
-    pub(crate) fn new(last: AttemptError<E>, ended: Ended) -> Self {
-        Self(Box::new(GivenUp { last, ended, history: Vec::new() }))
+    pub(crate) fn new(last: AttemptError<E>, ended: Ended, source_of: SourceOf<E>) -> Self {
+        Self(Box::new(GivenUp { last, ended, history: Vec::new(), source_of }))
     }
 
     /// Returns this error with the failures that its call has kept.
@@ -575,7 +599,7 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::Cancelled => Reason::Cancelled,
         };
         let ended = Ended::without_attempt(reason, interrupted.held_for());
-        Self::new(AttemptError::Interrupted(interrupted), ended)
+        Self::new(AttemptError::Interrupted(interrupted), ended, |_| None)
     }
 }
 
@@ -602,13 +626,9 @@ impl From<RetryError<std::io::Error>> for std::io::Error {
     }
 }
 
-/// Shows why the call was given up, after how many attempts, after how much waiting, and the wait
-/// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it
-/// too, without the errors that it wraps: `anyhow` prints the whole chain, and so does
-/// [`history`](Self::history).
 impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GivenUp { last, ended, history } = &*self.0;
+        let GivenUp { last, ended, history, .. } = &*self.0;
         let mut shown = f.debug_struct("RetryError");
         shown.field("last", last).field("ended", ended);
         if !history.is_empty() {
@@ -618,6 +638,9 @@ impl<E: fmt::Debug> fmt::Debug for RetryError<E> {
     }
 }
 
+/// Shows why the call was given up, after how many attempts, after how much waiting, and the wait
+/// that the server asked for. The last error is the [`source`](Error::source); `{:#}` prints it
+/// too, with the errors that it wraps.
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0.last, self.0.ended.reason) {
@@ -634,10 +657,15 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             _ => self.0.ended.fmt(f)?,
         }
         match &self.0.last {
-            AttemptError::Error(error) if f.alternate() => {
+            // `text_without_bodies`, with this flag, reads each error of a chain by itself.
+            AttemptError::Error(error) if f.alternate() && f.sign_minus() => {
                 f.write_str(": ")?;
-                // With the same flags: `text_without_bodies` sets one more.
                 fmt::Display::fmt(error, f)
+            }
+            AttemptError::Error(error) if f.alternate() => {
+                let inner = (self.0.source_of)(error);
+                let inner = core::iter::successors(inner, |&error| error.source());
+                write!(f, ": {}", text_with_sources(error, inner.take(LONGEST_CHAIN)))
             }
             AttemptError::Interrupted(error) if f.alternate() => write!(f, ": {error}"),
             _ => Ok(()),

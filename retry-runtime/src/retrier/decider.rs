@@ -12,7 +12,7 @@ use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView};
 use crate::classify::{Class, Classify, Hint};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::Interrupted;
+use crate::outcome::error::{Interrupted, SourceOf};
 use crate::retrier::values::FailedValue;
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
@@ -44,6 +44,7 @@ impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Readable {
                 let view = error.view(Seal);
                 ErrorParts { classifier: Classifier::View(view), view, display: error }
             },
+            source_of: |error| Classifier::View(error.view(Seal)).source(),
             closures: None,
         }
     }
@@ -64,6 +65,7 @@ impl<E: Classify> Decider<E, ()> for Classified {
                 view: ErrorView::Text(error),
                 display: error,
             },
+            source_of: |error| Classifier::Own(error).source(),
             closures: None,
         }
     }
@@ -83,6 +85,7 @@ impl<E: Display> Decider<E, ()> for Opaque {
                 view: ErrorView::Text(error),
                 display: error,
             },
+            source_of: |_| None,
             closures: None,
         }
     }
@@ -187,13 +190,15 @@ pub(super) enum FailedAttempt<'a, E> {
 /// The rules that decide about errors of type `E`.
 pub struct ErrorRules<E> {
     read: Read<E>,
+    /// See [`SourceOf`].
+    pub(crate) source_of: SourceOf<E>,
     // `None` if there are none, so that a constant can be borrowed.
     closures: Option<Arc<Closures<E>>>,
 }
 
 impl<E> Clone for ErrorRules<E> {
     fn clone(&self) -> Self {
-        Self { read: self.read, closures: self.closures.clone() }
+        Self { read: self.read, source_of: self.source_of, closures: self.closures.clone() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::call::attempt_result::{AttemptResult, attempt_result};
 use crate::call::hedge::report::HedgeReport;
 use crate::call::last_failure::NoFailure;
 use crate::call::session::Session;
-use crate::outcome::error::RetryError;
+use crate::outcome::error::{AttemptError, Ended, Reason, RetryError};
 
 /// A call of a plain retrier. It keeps no failure during a wait, because nothing can end it then.
 pub(crate) type PlainSession<T, E> = Session<NoFailure<AttemptResult<T, E>>>;
@@ -36,6 +36,15 @@ impl<D, V> Retrier<D, V> {
     #[inline]
     pub(crate) fn succeeded<T, E>(&self, call: PlainSession<T, E>) {
         call.succeeded(self.common.settings.origin(), None);
+    }
+
+    /// Returns the end of a call whose service failed its readiness check, and must not be called.
+    pub(crate) fn never_called<E, Kind>(&self, error: E) -> RetryError<E>
+    where
+        D: Decider<E, Kind>,
+    {
+        let ended = Ended::without_attempt(Reason::NotRetryable, None);
+        RetryError::new(AttemptError::Error(error), ended, self.decider.rules().source_of)
     }
 
     /// Handles an attempt that has failed with an error, or with a value and its `failure`. Breaks

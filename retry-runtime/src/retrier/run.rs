@@ -279,11 +279,11 @@ where
     /// Begins an attempt or the wait for the breaker, or ends the call.
     #[inline(always)]
     fn begin(&mut self) -> Option<Op::Output> {
-        let Self { parts: Parts { common, operation, .. }, attempt: slot, progress } = self;
+        let Self { parts: Parts { common, operation, rules, .. }, attempt: slot, progress } = self;
         let settings = &common.settings;
         // Unless an attempt begins, and even if the operation panics.
         progress.stage = RunStage::Done;
-        match settings.admit(&mut progress.call) {
+        match settings.admit(rules, &mut progress.call) {
             Ok(permit) => progress.permit = permit,
             Err(Some(end)) => return Some(operation.finish(end)),
             Err(None) => {

@@ -239,18 +239,20 @@ impl RetrierSettings {
     #[inline]
     pub(super) fn admit<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
+        rules: &ErrorRules<E>,
         call: &mut RunSession<'r, T, E, Timer>,
     ) -> Result<Option<Permit<'r>>, Option<End<T, E>>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
         match call.try_acquire(as_breaker::breaker(breaker)) {
             Ok(permit) => Ok(Some(permit)),
-            Err(rejected) => Err(self.refused(call, rejected.into())),
+            Err(rejected) => Err(self.refused(rules, call, rejected.into())),
         }
     }
 
     #[cold]
     fn refused<'r, T, E, Timer: CallTiming + Default>(
         &'r self,
+        rules: &ErrorRules<E>,
         call: &mut RunSession<'r, T, E, Timer>,
         rejected: Interrupted,
     ) -> Option<End<T, E>> {
@@ -259,7 +261,8 @@ impl RetrierSettings {
             Next::GiveUp(how) => {
                 let history = call.take_history();
                 let last = take(call).last_or(rejected, Result::interrupted);
-                Some(ended(last, how).map_err(|error| error.with_history(history)))
+                let end = ended(last, how, rules.source_of);
+                Some(end.map_err(|error| error.with_history(history)))
             }
             Next::Wait => {
                 call.begin_wait(context.quota, context.breaker);
@@ -343,8 +346,8 @@ impl RetrierSettings {
             Next::GiveUp(how) => {
                 let history = call.take_history();
                 let last = call.end(outcome);
-                let end = ended(last, how).map_err(|error| error.with_history(history));
-                ControlFlow::Break(end)
+                let end = ended(last, how, rules.source_of);
+                ControlFlow::Break(end.map_err(|error| error.with_history(history)))
             }
         }
     }

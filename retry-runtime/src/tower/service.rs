@@ -19,8 +19,7 @@ use super::requests::{ByClone, Requests, Supply};
 use crate::base::sealed::Seal;
 use crate::base::sync::unpoisoned;
 use crate::call::attempt::Attempt;
-use crate::outcome::error::{AttemptError, Ended};
-use crate::outcome::error::{Reason, RetryError};
+use crate::outcome::error::RetryError;
 use crate::retrier::plain::PlainSession;
 use crate::retrier::{AllSucceed, Decider, Operation, Readable, Values};
 
@@ -108,7 +107,8 @@ where
     type Future = RetryFuture<S, Q, D, Kind, R, C>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx).map_err(never_called)
+        let retrier = &self.layer.parts().retrier;
+        self.inner.poll_ready(cx).map_err(|error| retrier.never_called(error))
     }
 
     #[inline]
@@ -330,12 +330,6 @@ impl<S: Service<Q>, Q, D, Kind, R, C> fmt::Debug for RetryFuture<S, Q, D, Kind, 
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryFuture").finish_non_exhaustive()
     }
-}
-
-/// The error of a service that failed its readiness check, and must not be called.
-fn never_called<E>(error: E) -> RetryError<E> {
-    let ended = Ended::without_attempt(Reason::NotRetryable, None);
-    RetryError::new(AttemptError::Error(error), ended)
 }
 
 /// The way in which a request is sent.

@@ -118,6 +118,98 @@ async fn its_cause_is_printed_on_request_and_never_twice() {
     );
 }
 
+/// An error with two more inside it.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("request failed")]
+struct Request(#[from] Send);
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("error sending request")]
+struct Send(#[from] Refused);
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("connection refused")]
+struct Refused;
+
+const CHAIN: &str = "gave up after 1 attempt (all attempts were used): request failed: error \
+                     sending request: connection refused";
+
+type BoxError = Box<dyn Error + core::marker::Send + Sync>;
+
+#[tokio::test(start_paused = true)]
+async fn the_chain_of_a_retriers_error_is_printed_on_request() {
+    let retrier = || Retrier::new(Policy::new().attempts(1));
+    let fails = || async { Err::<(), _>(Request(Send(Refused))) };
+
+    let typed = retrier().run(fails).await.unwrap_err();
+    assert_eq!(format!("{typed:#}"), CHAIN);
+    assert_eq!(typed.to_string(), "gave up after 1 attempt (all attempts were used)");
+    assert_eq!(format!("{:#}", anyhow::Error::from(typed)), CHAIN);
+    assert_eq!(format!("{:#}", retrier().run(fails).await.unwrap_err().boxed()), CHAIN);
+
+    let blocking = retrier().run_sync(|| Err::<(), BoxError>(Request(Send(Refused)).into()));
+    let blocking = blocking.unwrap_err();
+    assert_eq!(format!("{blocking:#}"), CHAIN);
+    assert_eq!(format!("{:#}", blocking.boxed()), CHAIN);
+
+    let late = Retrier::new(Policy::new().deadline(secs(2))).run(fails).await.unwrap_err();
+    assert!(format!("{late:#}").ends_with(": error sending request: connection refused"));
+
+    let opaque = retrier().opaque().run(fails).await.unwrap_err();
+    assert!(format!("{opaque:#}").ends_with(": request failed"), "{opaque:#}");
+    let mapped = retrier().run(fails).await.unwrap_err().map(|error| error.to_string());
+    assert!(format!("{mapped:#}").ends_with(": request failed"), "{mapped:#}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_chain_of_an_annotated_functions_error_is_printed_on_request() {
+    #[retry(attempts = 1)]
+    async fn typed() -> Result<(), RetryError<Request>> {
+        Err(Request(Send(Refused)))
+    }
+    #[retry(attempts = 1)]
+    fn generic<E: Error + From<Request>>() -> Result<(), RetryError<E>> {
+        Err(Request(Send(Refused)).into())
+    }
+    #[retry(attempts = 1)]
+    async fn boxed() -> Result<(), RetryError<BoxError>> {
+        Err(Request(Send(Refused)).into())
+    }
+    #[retry(attempts = 1, on_failure = fallback(|error: RetryError<Request>| format!("{error:#}")))]
+    async fn recovered() -> Result<String, Request> {
+        Err(Request(Send(Refused)))
+    }
+    #[retry(attempts = 1, history = 1)]
+    async fn around() -> Result<(), RetryError<RetryError<Request>>> {
+        typed().await
+    }
+
+    assert_eq!(format!("{:#}", typed().await.unwrap_err()), CHAIN);
+    assert_eq!(format!("{:#}", generic::<Request>().unwrap_err()), CHAIN);
+    assert_eq!(format!("{:#}", boxed().await.unwrap_err()), CHAIN);
+    assert_eq!(recovered().await.unwrap(), CHAIN);
+    // A text that has been printed is not repeated.
+    let around = around().await.unwrap_err();
+    let begun = "gave up after 1 attempt (all attempts were used): ";
+    assert_eq!(format!("{around:#}"), format!("{begun}{CHAIN}"));
+    assert_eq!(around.history()[0].text(), CHAIN);
+}
+
+/// A text that contains its cause, as many `Display`s write it.
+#[tokio::test(start_paused = true)]
+async fn a_cause_that_is_in_the_text_already_is_printed_once() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("no import: {0}")]
+    struct Import(#[from] Refused);
+
+    let retrier = Retrier::new(Policy::new().attempts(1));
+    let error = retrier.run_sync(|| Err::<(), _>(Import(Refused))).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "gave up after 1 attempt (all attempts were used): no import: connection refused"
+    );
+}
+
 #[test]
 fn one_that_is_made_of_an_interruption_has_not_been_counted() {
     let error = RetryError::<Failure>::from(Interrupted::timeout(secs(2)));

@@ -125,11 +125,13 @@ impl Failure {
     pub(crate) fn described(description: Description) -> Self {
         let Description { class, texts, texts_without_bodies } = description;
         let mut texts = texts.into_iter();
-        let message = texts.next().unwrap_or_default();
-        let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();
+        let message = shortened(texts.next().unwrap_or_default());
+        // A message that contains its causes is not followed by them.
+        let is_new = |inner: &String| !message.contains(inner.as_str());
+        let chain = texts.take(LONGEST_CHAIN).map(shortened).filter(is_new).collect();
         Self {
             class: class_name(class),
-            message: shortened(message),
+            message,
             chain,
             signature: signature_of(texts_without_bodies),
             culprits: Vec::new(),
@@ -225,5 +227,9 @@ mod tests {
     fn a_repeated_source_is_printed_once() {
         let failure = described(&["could not save: disk full", "disk full"]);
         assert_eq!(failure.to_string(), "could not save: disk full");
+        assert_eq!(failure.chain, [""; 0]);
+
+        let failure = described(&["could not save", "disk full"]);
+        assert_eq!(failure.chain, ["disk full"]);
     }
 }

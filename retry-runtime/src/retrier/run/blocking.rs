@@ -86,7 +86,7 @@ where
         let settings = &parts.common.settings;
         let mut call = RunSession::timed(Timing::of(&settings.policy));
         loop {
-            let permit = match settings.admit(&mut call) {
+            let permit = match settings.admit(parts.rules, &mut call) {
                 Ok(permit) => permit,
                 Err(Some(end)) => return end,
                 Err(None) => {

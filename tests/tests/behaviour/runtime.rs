@@ -509,15 +509,13 @@ impl<const MAX_RETRIES: u32> Pages<MAX_RETRIES> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parameter_of_the_impl_goes_by_its_whole_name() {
+async fn a_parameter_of_the_impl_is_learned_at_the_first_call_and_obeys_overrides() {
     assert_eq!(site("runtime.pages").policy(), None);
     assert_eq!(Pages::<5>(AtomicU32::new(0)).get().await, Err(Down(5)));
     let learned = site("runtime.pages").policy().unwrap();
     assert_eq!(learned.get_attempts(), Attempts::Limited(5));
-}
 
-#[tokio::test(start_paused = true)]
-async fn overrides_apply_to_values_of_generic_parameters() {
+    // Here, because the site is expected to know no policy above.
     let hurried = Overrides::from_pairs([("runtime.pages", "attempts", "2")]).unwrap();
     let outcome = with_overrides(&hurried, Pages::<5>(AtomicU32::new(0)).get()).await;
     assert_eq!(outcome, Err(Down(2)));

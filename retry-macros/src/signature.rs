@@ -5,6 +5,7 @@ mod by_value;
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use retry_rules::Field;
+use retry_rules::matchers::covers;
 use retry_rules::options::Needs;
 use syn::{Expr, FnArg, Ident, ReceiverKind, ReturnType, Type};
 
@@ -280,11 +281,8 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
     let aborted = classes(args.abort_on.as_ref());
     for class in classes(args.retry_on.as_ref()) {
-        let covers = |other: &&Ident| {
-            *other != class
-                && (*other == "transient" || (*other == "network" && class == "connect"))
-        };
-        if let Some(other) = aborted.clone().find(covers) {
+        let is_covered = |other: &&Ident| covers(&other.to_string(), &class.to_string());
+        if let Some(other) = aborted.clone().find(is_covered) {
             errors.at(
                 class,
                 format_args!(

@@ -1,18 +1,55 @@
 //! The words of lists of matchers: `retry_on`, `abort_on`, `breaker_on`.
 
+use core::fmt;
+
 /// The kinds of failure, without `transient`, which is all of them.
 pub const CLASSES: [&str; 6] =
     ["network", "connect", "timeout", "server_error", "rate_limit", "conflict"];
 
-/// The message about a list in which [`covered`] finds a pair.
-pub const COVERED: &str = "`network` covers `connect`: keep `connect` for the failures whose request \
-                           was certainly not sent, or `network` for all";
+/// Returns whether the matcher `outer` matches all failures that `inner` matches, and others.
+pub fn covers(outer: &str, inner: &str) -> bool {
+    match outer {
+        "transient" => CLASSES.contains(&inner),
+        "network" => inner == "connect",
+        _ => false,
+    }
+}
 
-/// Finds the entry that matches nothing beside another one of the list: returns `network`, and the
-/// `connect` that it covers. `is` returns whether an entry is this word.
-pub fn covered<T>(list: &[T], is: impl Fn(&T, &str) -> bool) -> Option<(&T, &T)> {
-    let entry = |word| list.iter().find(|entry| is(entry, word));
-    entry("network").zip(entry("connect"))
+/// A word that has no effect in its list, because another word of the list covers it. Displayed as
+/// what is wrong and what to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Covered {
+    /// The word without effect.
+    pub inner: &'static str,
+    /// The word that covers it.
+    pub outer: &'static str,
+}
+
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { inner, outer: "transient" } => write!(
+                f,
+                "`{inner}` is part of `transient`: remove `{inner}`, or list the kinds to match \
+                 without `transient`"
+            ),
+            Self { inner, outer } => write!(
+                f,
+                "`{outer}` covers `{inner}`: keep `{inner}` for the failures whose request was \
+                 certainly not sent, or `{outer}` for all"
+            ),
+        }
+    }
+}
+
+/// Returns the words without effect in a list of which `has` returns whether it contains a word.
+pub fn covered(has: impl Fn(&str) -> bool) -> impl Iterator<Item = Covered> {
+    CLASSES.into_iter().filter_map(move |inner| {
+        let outer = ["transient", "network"]
+            .into_iter()
+            .find(|&outer| covers(outer, inner) && has(outer) && has(inner))?;
+        Some(Covered { inner, outer })
+    })
 }
 
 /// Returns the matcher that stands for this HTTP status, or `None` if no failure of that status is

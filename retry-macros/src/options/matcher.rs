@@ -1,7 +1,7 @@
 //! The entries of `retry_on = […]` and `abort_on = […]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use retry_rules::matchers::{CLASSES, COVERED, covered, left_out, of_status};
+use retry_rules::matchers::{CLASSES, covered, left_out, of_status};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprCall, ExprLit, Ident, Lit, LitInt, LitStr, Pat, Path, Token, token};
@@ -101,9 +101,9 @@ pub(crate) fn list(
             }
         }
     }
-    let pair = covered(&matchers, |matcher, word| class_named(matcher, word).is_some());
-    if let Some((Matcher::Class(outer), Matcher::Class(inner))) = pair {
-        errors.at(quote::quote!(#outer #inner), COVERED);
+    let listed = |word: &str| matchers.iter().find_map(|matcher| class_named(matcher, word));
+    for pair in covered(|word| listed(word).is_some()) {
+        errors.at(listed(pair.inner), pair);
     }
     Ok(matchers)
 }

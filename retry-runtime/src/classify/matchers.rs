@@ -124,7 +124,8 @@ mod named {
     /// ```
     pub const conflict: Matcher = Matcher(MatcherKind::Class(Class::CONFLICT));
     /// Matches what any of [`network`], [`timeout`], [`server_error`], [`rate_limit`] and
-    /// [`conflict`] matches: every failure that another attempt may cure.
+    /// [`conflict`] matches: every failure that another attempt may cure. Beside it, the others have
+    /// no effect, so files and the attribute reject them.
     ///
     /// ```
     /// use std::time::Duration;

@@ -125,7 +125,8 @@ pub mod retry_on {
 /// `abort_on = [ … ]`. Default: none.
 pub mod abort_on {
     /// Matches what any of [`network`], [`timeout`], [`server_error`], [`rate_limit`] and
-    /// [`conflict`] matches: every failure that another attempt may cure.
+    /// [`conflict`] matches: every failure that another attempt may cure. Beside it, the others have
+    /// no effect, so files and the attribute reject them.
     pub mod transient {}
 
     /// Matches failures to reach the other side, and connections that broke.

@@ -5,7 +5,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use retry_rules::file::{CommandKeys, InvalidKeys, OnlyForCommands, from_map};
-use retry_rules::matchers::{COVERED, covered};
+use retry_rules::matchers::{Covered, covered};
 use retry_rules::suggest::unknown_word;
 use retry_rules::{Policy, Style};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
@@ -353,8 +353,8 @@ fn read<F>(
             );
             return Err(InvalidKeys::new(key, message));
         }
-        if covered(list, Matcher::is).is_some() {
-            return Err(InvalidKeys::new(key, format!("in `{key}`, {COVERED}")));
+        if let Some(pair) = covered_in(list).next() {
+            return Err(InvalidKeys::new(key, format!("in `{key}`, {pair}")));
         }
     }
     let bare_policy = keys.policy_in(style)?;
@@ -389,6 +389,11 @@ impl RetryConfig {
 
 /// Returns the matchers of a list without those that have no effect, which a file must not contain.
 fn effective(list: &[Matcher]) -> Vec<&Matcher> {
-    let is_covered = covered(list, Matcher::is).is_some();
-    list.iter().filter(|matcher| !(is_covered && matcher.is("connect"))).collect()
+    let has_effect = |matcher: &&Matcher| !covered_in(list).any(|pair| matcher.is(pair.inner));
+    list.iter().filter(has_effect).collect()
+}
+
+/// Returns the words without effect in a list.
+fn covered_in(list: &[Matcher]) -> impl Iterator<Item = Covered> {
+    covered(|word| list.iter().any(|matcher| matcher.is(word)))
 }

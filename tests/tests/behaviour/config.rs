@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 use std::time::Duration;
 
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
-use retry_runtime::matchers::{connect, network, timeout};
+use retry_runtime::matchers::{connect, network, timeout, transient};
 use retry_runtime::{
     Attempts, Backoff, Bound, BreakerConfig, CommandConfig, Jitter, OnFailure, Policy, QuotaConfig,
     Reason, Retrier, RetryConfig, retry,
@@ -276,6 +276,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("retry_on: [netwrok]", &["netwrok", "network"]),
     ("retry_on: [timeout, network, connect]", &["in `retry_on`, `network` covers `connect`"]),
     ("abort_on: [connect, network]", &["in `abort_on`, `network` covers `connect`"]),
+    (
+        "retry_on: [transient, timeout]",
+        &["in `retry_on`, `timeout` is part of `transient`: remove `timeout`"],
+    ),
     ("retry_on: [501]", &["not a matcher", "leaves out a 501", "`pattern: \"501\"`"]),
     ("retry_on: [503]", &["write `server_error`"]),
     ("retry_on: [409]", &["leaves out a 4xx"]),
@@ -323,6 +327,9 @@ async fn a_matcher_that_another_one_covers_has_no_effect_in_a_list_of_a_program(
     let written = serde_json::to_value(&config).unwrap();
     assert_eq!(written["retry_on"], serde_json::json!(["network", "timeout"]));
     assert!(serde_json::from_value::<RetryConfig>(written).is_ok());
+    config.retry_on = Some(Arc::new([network, connect, transient, timeout]));
+    let written = serde_json::to_value(&config).unwrap();
+    assert_eq!(written["retry_on"], serde_json::json!(["transient"]));
 }
 
 #[test]

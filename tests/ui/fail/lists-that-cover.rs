@@ -17,6 +17,11 @@ async fn never() -> io::Result<()> {
     Ok(())
 }
 
+#[retry(retry_on = [transient, timeout, connect], abort_on = [when(|_| false)])]
+async fn more_than_all() -> io::Result<()> {
+    Ok(())
+}
+
 static DB: retry_runtime::CircuitBreaker =
     retry_runtime::CircuitBreaker::new("db", retry_runtime::BreakerConfig::new());
 

@@ -161,6 +161,10 @@ fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
             "commands: { shell: x, retry_config: { retry_on: [connect, timeout] } }",
         ),
         (
+            "commands: { shell: x, retry_config: { retry_on: [timeout, transient] } }",
+            "commands: { shell: x, retry_config: { retry_on: [transient, { exit_code: 75 }] } }",
+        ),
+        (
             "commands: { shell: x, retry_config: { retry_on: [75] } }",
             "commands: { shell: x, retry_config: { retry_on: [{ exit_code: 75 }, { exit_code: [64-78, 137] }] } }",
         ),

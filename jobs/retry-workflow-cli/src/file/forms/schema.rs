@@ -4,6 +4,7 @@
 
 use std::iter::once;
 
+use retry_rules::matchers::{CLASSES, covers};
 use retry_rules::options::{Kind, POLICY, Setting};
 use retry_runtime::file::CURVES;
 use retry_runtime::{Class, CommandConfigKeys, Policy};
@@ -162,8 +163,11 @@ fn matchers() -> Value {
             ) },
         },
     ] });
-    let covers = ["network", "connect"].map(|word| json!({ "contains": { "const": word } }));
-    json!({ "type": "array", "minItems": 1, "items": items, "not": { "allOf": covers } })
+    let covered = ["transient", "network"].map(|outer| {
+        let inner: Vec<_> = CLASSES.into_iter().filter(|inner| covers(outer, inner)).collect();
+        json!({ "allOf": [{ "contains": { "const": outer } }, { "contains": { "enum": inner } }] })
+    });
+    json!({ "type": "array", "minItems": 1, "items": items, "not": { "anyOf": covered } })
 }
 
 /// A name, a name with its settings, or settings with the name as their `type`.

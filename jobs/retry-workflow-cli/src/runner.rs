@@ -42,7 +42,7 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::Captured;
 use crate::template::scope::Scope;
 use crate::terminal::text::argument;
-use retry_workflow::job::{JobEnd, Moment, Unit};
+use retry_workflow::job::{AwaitedStatus, JobEnd, Moment, Unit};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::work::WorkOutcome;
 use retry_workflow::{
@@ -285,12 +285,12 @@ pub(crate) async fn live_worker(store: &dyn Store, job: &Job) -> Result<Option<u
     Ok(workers.find(|worker| worker.is_live(now)).map(|worker| worker.process))
 }
 
-/// Returns what to do about a job that has ended like this, so that it succeeds.
-pub(crate) fn cure(job: &str, end: JobEnd, flag: &str) -> String {
+/// Returns what to do about a job that has ended like this, so that it ends with this status.
+pub(crate) fn cure(job: &str, end: JobEnd, status: AwaitedStatus, flag: &str) -> String {
     let (job, command) = (argument(job), format!("retry-workflow{flag}"));
     match end {
         // Nothing reads the rest of its input, so that neither `resume` nor a re-drive helps.
-        JobEnd { cut_short: true, .. } => {
+        JobEnd { cut_short: true, .. } if status == AwaitedStatus::Succeeded => {
             format!("it cannot succeed any more: start a new job of its file with `{command} run`")
         }
         JobEnd { stopped: true, .. } => format!("resume it with `{command} resume {job}`"),
@@ -301,8 +301,8 @@ pub(crate) fn cure(job: &str, end: JobEnd, flag: &str) -> String {
     }
 }
 
-/// Waits until the job that this one has to wait for has succeeded with all of its parts. Reports
-/// each end without success.
+/// Waits until the job that this one has to wait for has reached the end that it has to, with all
+/// of its parts. Reports each other end.
 async fn awaited_succeeds(
     store: Arc<dyn Store>,
     waits: Arc<Job>,
@@ -315,21 +315,22 @@ async fn awaited_succeeds(
     let report = |id: &str, end| {
         listener(&JobEvent::awaited_ended(id, end));
         notify(&format!(
-            "this job waits until job {} has succeeded: {end}: {}",
+            "this job waits until job {} has {}: {end}: {}",
             OneLine(id),
-            cure(id, end, &flag)
+            waits.after_status.as_str(),
+            cure(id, end, waits.after_status, &flag)
         ));
     };
     waits.awaited_succeeds(&*store, is_whole, report).await;
 }
 
-/// The id of the job that this one has to wait for, unless that job has succeeded with all of its
-/// parts; `None` if it does not exist yet.
+/// The id of the job that this one has to wait for, unless that job has ended as it has to, with
+/// all of its parts; `None` if it does not exist yet.
 pub(crate) async fn awaited_id(store: &dyn Store, job: &Job) -> Result<Option<String>, StoreError> {
     let Some((first, end)) = job.awaited_end(store).await? else { return Ok(None) };
-    let has_succeeded =
-        end.is_some_and(|end| end.is_success()) && !is_reducing(store, &first.id).await?;
-    Ok((!has_succeeded).then_some(first.id))
+    let is_reached = end.is_some_and(|end| job.after_status.is_reached(end));
+    let is_over = is_reached && !is_reducing(store, &first.id).await?;
+    Ok((!is_over).then_some(first.id))
 }
 
 /// The latest `reduce` of a job, if one has started.
@@ -455,9 +456,10 @@ pub(crate) async fn run(
         None => file.after().map_err(WorkflowError::input)?,
         recorded => recorded,
     };
-    let (name, since) = after.as_ref().map(|after| after.of(job.created)).unzip();
+    let wanted = after.as_ref().map(|after| after.of(job.created));
     let mut job = job;
-    if (job.after.as_deref(), job.after_since) != (name, since.flatten()) {
+    let recorded = job.after.as_deref().map(|name| (name, job.after_since, job.after_status));
+    if recorded != wanted {
         Job::set_after(&**store, &job.id, after.as_ref()).await?;
         job = Job::find(&**store, &job.id).await?.unwrap_or(job);
     }

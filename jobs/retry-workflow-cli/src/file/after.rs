@@ -1,4 +1,4 @@
-//! [`AfterPlan`]: the job that has to succeed first, whose name may contain variables of the
+//! [`AfterPlan`]: the job that has to end first, whose name may contain variables of the
 //! environment.
 
 use std::sync::LazyLock;
@@ -8,13 +8,14 @@ use regex::Regex;
 
 use crate::yaml::span::SourceSpan;
 use retry_workflow::Job;
-use retry_workflow::job::After;
+use retry_workflow::job::{After, AwaitedStatus};
 
 /// `after` of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct AfterPlan {
     pub(super) name: NameTemplate,
     pub(super) newer_than: Option<Duration>,
+    pub(super) status: AwaitedStatus,
     pub(super) span: SourceSpan,
 }
 
@@ -103,7 +104,7 @@ impl AfterPlan {
     }
 
     fn with_name(&self, name: String) -> After {
-        let after = After::new(name);
+        let after = After::new(name).status(self.status);
         match self.newer_than {
             Some(age) => after.newer_than(age),
             None => after,

@@ -34,7 +34,7 @@ use crate::template::placeholder::CapturedName;
 use crate::yaml::foreign_keys::key_of_others;
 use crate::yaml::node::{Key, Node, Value, key_here, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::job::{ErrorPolicyKeys, InvalidName, Moment};
+use retry_workflow::job::{AwaitedStatus, ErrorPolicyKeys, InvalidName, Moment};
 use retry_workflow::{ErrorPolicy, Job, OnItemFailure};
 
 type Entries<'a> = &'a [(Key, Node)];
@@ -251,20 +251,20 @@ impl Forms<'_> {
         }
     }
 
-    /// The job that has to succeed first: its name or id, or a map with `job` and `newer_than`.
+    /// The job that has to end first: its name or id, or a map with more.
     fn after(
         &mut self,
         node: &Node,
         name: &str,
         environment: &EnvironmentPlan,
     ) -> Option<AfterPlan> {
-        let (job, newer_than) = match &node.value {
+        let (job, newer_than, status) = match &node.value {
             Value::List(_) => {
                 return self
                     .refuse(node.span, "this is a list: write the name or the id of one job");
             }
             Value::Map(_) => {
-                self.entries(node, "`job` and `newer_than`", AFTER)?;
+                self.entries(node, "`job`, `newer_than` and `status`", AFTER)?;
                 let age = node.get("newer_than").and_then(|node| {
                     let age = Duration::from(self.parsed(node.parse::<Span>())?);
                     if age.is_zero() {
@@ -275,9 +275,12 @@ impl Forms<'_> {
                     }
                     Some(age)
                 });
-                (self.needed(node, "job", "after")?, age)
+                let status = node.get("status").and_then(|node| {
+                    self.choice(node, "status", &AwaitedStatus::ALL.map(|it| (it.as_str(), it)))
+                });
+                (self.needed(node, "job", "after")?, age, status)
             }
-            _ => (node, None),
+            _ => (node, None, None),
         };
         let text = self.text(job)?;
         if text == name {
@@ -296,7 +299,8 @@ impl Forms<'_> {
             );
             self.wrong(job.span, message);
         }
-        Some(AfterPlan { name: template, newer_than, span: job.span })
+        let status = status.unwrap_or_default();
+        Some(AfterPlan { name: template, newer_than, status, span: job.span })
     }
 
     /// The name of the workflow, from which the ids of its jobs are built.

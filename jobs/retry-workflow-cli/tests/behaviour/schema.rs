@@ -110,6 +110,10 @@ fn mistakes_that_an_editor_can_show_are_invalid_by_the_schema() {
             "{ after: { job: import, newer_than: 12h }, commands: { shell: x } }",
         ),
         (
+            "{ after: { job: import, status: failed }, commands: { shell: x } }",
+            "{ after: { job: import, status: finished }, commands: { shell: x } }",
+        ),
+        (
             "{ after: [import], commands: { shell: x } }",
             "{ after: 'import-${NIGHT}', commands: { shell: x } }",
         ),

@@ -460,9 +460,11 @@ macro_rules! settings {
         /// Begins no item before another job of the store has succeeded: all of its items. It is
         /// named by its id, or by the name of its workflow, of which the newest job counts. A job
         /// that does not exist yet, or that has failed, is waited for. [`After::newer_than`] limits
-        /// the age of the other job, so that the one of last night does not count.
+        /// the age of the other job, so that the one of last night does not count, and
+        /// [`After::status`] accepts one that has finished with dead letters.
         ///
         /// [`After::newer_than`]: crate::job::After::newer_than
+        /// [`After::status`]: crate::job::After::status
         ///
         /// ```
         /// # use retry_workflow::{MemoryStore, Workflow};

@@ -189,9 +189,10 @@ pub enum JobEvent<'a> {
         /// The number of items that run at the same time from now on. It rises again later.
         max_parallel: usize,
     },
-    /// The job that has to succeed first has ended without success. This one waits until that job
-    /// is resumed, or its dead letters and late items are re-driven, and succeeds. A job that was
-    /// cut short cannot succeed: a newer job of its name has to.
+    /// The job that has to succeed first has ended without success, or stopped if it only has to
+    /// [finish](crate::job::AwaitedStatus::Finished). This one waits until that job is resumed, or
+    /// its dead letters and late items are re-driven, and succeeds. A job that was cut short cannot
+    /// succeed: a newer job of its name has to.
     #[non_exhaustive]
     AwaitedEnded {
         /// The other job's id.

@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use self::after::{After, JobEnd};
+use self::after::{After, AwaitedStatus, JobEnd};
 use crate::item::clock::Timestamp;
 use crate::item::failure::{Failure, LATE};
 use crate::item::record::{Counts, Cursor, Filter, ItemState, Page, Waiting};
@@ -65,12 +65,15 @@ pub struct Job {
     /// No item begins before this time, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to succeed first, if there is one: its id, or the name of its workflow.
+    /// The job that has to end first, if there is one: its id, or the name of its workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The earliest creation of that job that counts: older jobs do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
+    /// The end that that job has to reach.
+    #[serde(default, skip_serializing_if = "AwaitedStatus::is_default")]
+    pub after_status: AwaitedStatus,
     /// The limits by key that it ran with last. Items may wait for them in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) limits: Vec<String>,
@@ -293,6 +296,7 @@ impl Job {
             not_before: None,
             after: None,
             after_since: None,
+            after_status: AwaitedStatus::default(),
             limits: Vec::new(),
             baseline: Baseline::default(),
             origin,
@@ -607,10 +611,10 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Waits until the job that this one [begins after](Self::awaited) has succeeded. Reports each
-    /// end without success once.
+    /// Waits until the job that this one [begins after](Self::awaited) has succeeded, or finished
+    /// if that is [enough](Self::after_status). Reports each other end once.
     ///
-    /// `is_whole` is called with the id of a job that has succeeded with all of its items, and
+    /// `is_whole` is called with the id of a job that has done so with all of its items, and
     /// returns whether there is nothing else to wait for.
     ///
     /// ```
@@ -638,11 +642,11 @@ impl Job {
         W: Future<Output = Result<bool, StoreError>>,
     {
         let mut reported = None;
-        let mut has_succeeded = async || {
+        let mut has_reached = async || {
             let Some((Self { id, .. }, end)) = self.awaited_end(store).await? else {
                 return Ok(false);
             };
-            if end.is_some_and(|end| end.is_success()) {
+            if end.is_some_and(|end| self.after_status.is_reached(end)) {
                 return is_whole(id).await;
             }
             let ended = end.map(|end| (id, end));
@@ -653,12 +657,12 @@ impl Job {
             Ok::<_, StoreError>(false)
         };
         // A store that cannot be read now may be later.
-        while !matches!(has_succeeded().await, Ok(true)) {
+        while !matches!(has_reached().await, Ok(true)) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Returns the job that has to succeed before this one begins, as far as there is one now.
+    /// Returns the job that has to end before this one begins, as far as there is one now.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore};
@@ -683,7 +687,7 @@ impl Job {
         Self::newest_since(store, after, self.after_since).await
     }
 
-    /// Returns the job that has to succeed before this one begins, and its end, if it has ended.
+    /// Returns the job that has to end before this one begins, and its end, if it has ended.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -696,7 +700,7 @@ impl Job {
         Ok(Some((job, end)))
     }
 
-    /// Records in a job that another one has to succeed first. Nothing happens if the job does not
+    /// Records in a job that another one has to end first. Nothing happens if the job does not
     /// exist. A process that runs the job waits only if it has the setting as well:
     /// [`JobRunner::after`](crate::JobRunner::after).
     ///
@@ -712,8 +716,9 @@ impl Job {
 
     pub(crate) fn begins_after(&mut self, after: Option<&After>) {
         let of = after.map(|after| after.of(self.created));
-        self.after = of.map(|(job, _)| job.to_owned());
-        self.after_since = of.and_then(|(_, since)| since);
+        self.after = of.map(|(job, ..)| job.to_owned());
+        self.after_since = of.and_then(|(_, since, _)| since);
+        self.after_status = of.map(|(.., status)| status).unwrap_or_default();
     }
 
     /// Returns `true` if a job has succeeded with all of its items: the job with this id, or else

@@ -8,7 +8,7 @@ use crate::item::sanitize::OneLine;
 use crate::item::summary::Overview;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::rate_record::RateRecord;
-use crate::job::record::after::JobEnd;
+use crate::job::record::after::{AwaitedStatus, JobEnd};
 use crate::job::record::{Job, JobStatus};
 use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
@@ -41,13 +41,16 @@ pub struct Waits {
     /// No item begins before this time, while it lies ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The job that has to succeed first, while it has not: its id, or its name if it does not
-    /// exist yet.
+    /// The job that has to end first, while it has not: its id, or its name if it does not exist
+    /// yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The earliest creation of that job that counts, if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_since: Option<Timestamp>,
+    /// The end that that job has to reach.
+    #[serde(skip_serializing_if = "AwaitedStatus::is_default")]
+    pub after_status: AwaitedStatus,
     /// The end of that job: it cannot succeed before it is resumed or its items are re-driven, and
     /// not at all if it was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,12 +88,12 @@ impl Waits {
         let (mut after, mut after_since, mut after_ended) = (None, None, None);
         if let Some(name) = job.after.as_ref().filter(|_| !is_over) {
             match job.awaited_end(store).await? {
-                Some((_, Some(end))) if end.is_success() => {}
+                Some((_, Some(end))) if job.after_status.is_reached(end) => {}
                 Some((first, end)) => (after, after_ended) = (Some(first.id), end),
                 None => (after, after_since) = (Some(name.clone()), job.after_since),
             }
         }
-        let job = job.id.as_str();
+        let (job, after_status) = (job.id.as_str(), job.after_status);
         let breaker = BreakerRecord::find(store, job).await?;
         let Overview { next_due, next_suspect, .. } =
             if is_over { Overview::default() } else { store.overview(job, 0).await? };
@@ -99,6 +102,7 @@ impl Waits {
             not_before,
             after,
             after_since,
+            after_status,
             after_ended,
             rate: rate.filter(|rate| rate.next > now),
             next_due,
@@ -128,7 +132,8 @@ impl Waits {
                 (None, Some(since)) => format!(": there is no job newer than {}", moment(since)),
                 (None, None) => String::new(),
             };
-            lines.push(("start", format!("nothing begins before job {after} has succeeded{why}")));
+            let status = self.after_status.as_str();
+            lines.push(("start", format!("nothing begins before job {after} has {status}{why}")));
         }
         let may_begin = not_before.is_none() && self.after.is_none();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {

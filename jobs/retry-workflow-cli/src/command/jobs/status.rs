@@ -129,7 +129,10 @@ impl Status {
             screen.line(format_args!("{word:<10}{text}"))?;
         }
         if let (Some(after), Some(end)) = (&job.waits.after, job.waits.after_ended) {
-            screen.line(format_args!("          {}", runner::cure(after, end, &flag)))?;
+            screen.line(format_args!(
+                "          {}",
+                runner::cure(after, end, job.waits.after_status, &flag)
+            ))?;
         }
         let id = argument(&job.id);
         if *is_unfinished {

@@ -36,7 +36,7 @@ fn a_job_waits_for_another_one_with_its_reduce() {
     let place = Place::new().items(&["a"]).file("import.yml", import).file("export.yml", export);
     place.write("go", "");
     let mut waits = place.spawn(&["run", "export.yml", "--no-progress"]);
-    waits.line_with("waiting for the job that has to succeed first").expect("it says so");
+    waits.line_with("waiting for the job that has to end first").expect("it says so");
     place.ends(3, &["run", "import.yml"]);
     std::fs::remove_file(place.path("go")).unwrap();
     place.write("repaired", "");
@@ -301,6 +301,34 @@ fn a_job_reports_that_the_one_before_it_has_dead_letters_and_the_cure() {
         place.write("fixed", "");
         place.ends(0, &["dlq", "retry", "import-1"]);
         assert_eq!(running.ended().code, Some(0));
+    }
+}
+
+#[test]
+fn a_job_that_has_to_finish_may_have_dead_letters_but_not_stop() {
+    for store in stores() {
+        let place = after_dead_letters().on(store);
+        let stops = place.read("import.yml") + "error_policy: { max_failures: 1 }\n";
+        let job = place.read("job.yml");
+        place.write("stops.yml", &stops.replace("name: import", "name: stops"));
+        place.write("job.yml", &job.replace("import", "{ job: import, status: finished }"));
+        place.write("late.yml", &job.replace("import", "{ job: stops, status: finished }"));
+        place.ends(3, &["run", "import.yml"]);
+        place.ends(0, &["run", "job.yml"]);
+        assert_eq!(place.read("exported"), "\n");
+
+        place.ends(1, &["run", "stops.yml", "--max-parallel", "1"]);
+        let ran = place.ends(1, &["run", "late.yml", "--deadline", "1s"]);
+        ran.says("this job waits until job stops-1 has finished: it stopped with 1 dead letter");
+        ran.says("resume it with `retry-workflow");
+        place
+            .ends(0, &["status", "export-2"])
+            .says("nothing begins before job stops-1 has finished: it stopped");
+        assert_eq!(place.object(&["status", "export-2"])["after_status"], "finished");
+        place.write("fixed", "");
+        place.ends(3, &["resume", "stops-1"]);
+        place.ends(0, &["resume", "export-2"]);
+        assert_eq!(place.read("exported"), "\n\n");
     }
 }
 

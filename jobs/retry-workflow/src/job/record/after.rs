@@ -1,14 +1,15 @@
-//! [`After`]: the job that has to succeed before another one begins, and [`JobEnd`]: its end.
+//! [`After`]: the job that has to succeed or finish before another one begins, and [`JobEnd`]: its
+//! end.
 
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::words::count;
 
-/// The job that has to succeed before another one begins: see
+/// The job that has to succeed, or [finish](Self::status), before another one begins: see
 /// [`JobRunner::after`](crate::JobRunner::after). A text is its id, or the name of its workflow, of
 /// which the newest job counts.
 ///
@@ -25,12 +26,60 @@ use crate::words::count;
 pub struct After {
     job: String,
     newer_than: Option<Duration>,
+    status: AwaitedStatus,
+}
+
+/// The end that another job has to reach before the job that waits for it begins.
+///
+/// ```
+/// use retry_workflow::job::{After, AwaitedStatus};
+///
+/// let export = After::new("import").status(AwaitedStatus::Finished);
+/// assert_eq!(AwaitedStatus::default(), AwaitedStatus::Succeeded);
+/// assert_ne!(export, After::new("import"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AwaitedStatus {
+    /// All of its items have succeeded. The default.
+    #[default]
+    Succeeded,
+    /// All of its items have ended, some of them perhaps as dead letters, or skipped as late. A job
+    /// that stopped, for example at its `failure_threshold`, has not finished.
+    Finished,
+}
+
+impl AwaitedStatus {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Succeeded, Self::Finished];
+
+    /// Returns its word in files and sentences.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Finished => "finished",
+        }
+    }
+
+    /// Returns whether a job that has ended like this has reached it.
+    pub fn is_reached(self, end: JobEnd) -> bool {
+        match self {
+            Self::Succeeded => end.is_success(),
+            Self::Finished => !end.stopped,
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl After {
     /// Names the other job by its id, or by the name of its workflow.
     pub fn new(job: impl Into<String>) -> Self {
-        Self { job: job.into(), newer_than: None }
+        Self { job: job.into(), newer_than: None, status: AwaitedStatus::default() }
     }
 
     /// Accepts only a job that was created at most this long before the job that waits for it, or
@@ -40,10 +89,16 @@ impl After {
         self
     }
 
-    /// Returns the name or id, and the earliest creation of the other job that counts, for a job
-    /// that was created at `created`.
-    pub fn of(&self, created: Timestamp) -> (&str, Option<Timestamp>) {
-        (&self.job, self.newer_than.map(|age| created - age))
+    /// Sets the end that the other job has to reach. Default: it has to succeed.
+    pub const fn status(mut self, status: AwaitedStatus) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Returns the name or id, the earliest creation of the other job that counts, for a job that
+    /// was created at `created`, and the end that it has to reach.
+    pub fn of(&self, created: Timestamp) -> (&str, Option<Timestamp>, AwaitedStatus) {
+        (&self.job, self.newer_than.map(|age| created - age), self.status)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_workflow::job::{After, Moment, Unit, Waits as Waiting};
+use retry_workflow::job::{After, AwaitedStatus, Moment, Unit, Waits as Waiting};
 use retry_workflow::{
-    DeadLetters, Filter, ItemState, Job, JobEvent, MemoryStore, Redrive, Store, WaitReason,
-    Workflow, keyed, policy,
+    DeadLetters, ErrorPolicy, Filter, ItemState, Job, JobEvent, MemoryStore, Redrive, Store,
+    WaitReason, Workflow, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -132,6 +132,32 @@ async fn a_job_waits_until_another_one_has_succeeded() {
     import().resume("import-1", handler).await.unwrap();
     assert!(Job::has_succeeded(&store, "import").await.unwrap());
     assert!(export.await.unwrap().unwrap().is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_has_to_finish_may_have_dead_letters_but_not_stop() {
+    let store = MemoryStore::new();
+    let workflow = |name: &str| Workflow::new(name).store(store.clone());
+    let import = || {
+        let policy = ErrorPolicy::new().max_failures(2);
+        workflow("import").job_id("import-1").retry(policy!(attempts = 1)).error_policy(policy)
+    };
+    let fails = |_: u32, _| async { Err::<(), _>(refused()) };
+    import().max_parallel(1).run(1..=3_u32, fails).await.unwrap();
+    let after = After::new("import").status(AwaitedStatus::Finished);
+    let export = workflow("export").after(after);
+    let waits = async {
+        tokio::time::sleep(HOUR).await;
+        let line =
+            "nothing begins before job import-1 has finished: it stopped with 2 dead letters";
+        assert_eq!(told(&store, "export-1").await, [line]);
+        let report = import().resume("import-1", |_: u32, _| async { Ok::<_, String>(()) }).await;
+        assert_eq!(report.unwrap().dead(), 2);
+    };
+    let ok = |_: u32, _| async { Ok::<_, String>(()) };
+    let (report, ()) = tokio::join!(export.run(1..=2_u32, ok), waits);
+    assert!(report.unwrap().is_success());
+    assert!(!Job::has_succeeded(&store, "import").await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -393,7 +393,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TIME", value_parser = retry_rules::duration::parse)]
     pub(crate) deadline: Option<Duration>,
     /// Let items start over, finished steps included, if they cannot continue because steps that
-    /// they have finished were edited
+    /// they have finished were edited. Each starts when its wait ends; `items due` ends all waits
     #[arg(long)]
     pub(crate) restart_items: bool,
     /// Print plain lines instead of a progress bar

@@ -108,6 +108,20 @@ fn only_items_that_cannot_continue_start_over() {
 }
 
 #[test]
+fn an_item_that_starts_over_keeps_its_wait_until_items_due_ends_it() {
+    let place = begun(
+        &[PREPARE, &PAY.replace("initial_delay: 1s", "initial_delay: 1h, backoff: fixed")],
+        None,
+    );
+    place.write("job.yml", &workflow(&[FIXED]));
+    place.ends(1, &["resume", "--restart-items", "--deadline", "200ms"]);
+    assert_eq!(place.read("log"), "prepare a\npay a\n");
+    place.ends(0, &["items", "due", "job-1"]).says("1 waiting item is due now");
+    place.ends(0, &["resume"]).says("1 succeeded, of 1");
+    assert_eq!(place.read("log"), "prepare a\npay a\nfixed a\n");
+}
+
+#[test]
 fn an_edited_step_has_all_its_attempts() {
     let tries = |more: &str| {
         format!(

@@ -41,14 +41,12 @@ pub struct SlowCalls {
 }
 
 impl SlowCalls {
-    /// Returns how long a call may take before it counts as slow.
-    pub const fn longer_than(&self) -> Duration {
-        self.longer_than
-    }
+    crate::accessors! {
+        /// Returns how long a call may take before it counts as slow.
+        pub const fn longer_than(&self) -> Duration { longer_than }
 
-    /// Returns the share of slow calls, above 0 and up to 1, that opens the breaker.
-    pub const fn rate(&self) -> f64 {
-        self.rate
+        /// Returns the share of slow calls, above 0 and up to 1, that opens the breaker.
+        pub const fn rate(&self) -> f64 { rate }
     }
 }
 
@@ -186,53 +184,43 @@ impl BreakerConfig {
         self
     }
 
-    /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// const HALF: BreakerConfig = BreakerConfig::new().failure_rate(0.5);
-    /// assert!(HALF.is_by_rate() && !HALF.is_by_streak());
-    /// ```
-    pub const fn failure_rate(mut self, rate: f64) -> Self {
-        self.failure_rate = Some(rate);
-        self
-    }
+    crate::accessors! {
+        /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// const HALF: BreakerConfig = BreakerConfig::new().failure_rate(0.5);
+        /// assert!(HALF.is_by_rate() && !HALF.is_by_streak());
+        /// ```
+        pub const fn failure_rate(self, rate: f64) -> Self { failure_rate: Some(rate) }
 
-    /// Measures rates over the last `calls` calls. The default, with 100.
-    ///
-    /// ```
-    /// # use retry_rules::{BreakerConfig, Window};
-    /// let config = BreakerConfig::new().failure_rate(0.5).window_calls(20);
-    /// assert_eq!(config.get_window(), Window::Calls(20));
-    /// ```
-    pub const fn window_calls(mut self, calls: u32) -> Self {
-        self.window = Window::Calls(calls);
-        self
-    }
+        /// Measures rates over the last `calls` calls. The default, with 100.
+        ///
+        /// ```
+        /// # use retry_rules::{BreakerConfig, Window};
+        /// let config = BreakerConfig::new().failure_rate(0.5).window_calls(20);
+        /// assert_eq!(config.get_window(), Window::Calls(20));
+        /// ```
+        pub const fn window_calls(self, calls: u32) -> Self { window: Window::Calls(calls) }
 
-    /// Measures rates over the last `time`.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(10));
-    /// assert!(config.validate().is_ok());
-    /// ```
-    pub const fn window_time(mut self, time: Duration) -> Self {
-        self.window = Window::Time(time);
-        self
-    }
+        /// Measures rates over the last `time`.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(10));
+        /// assert!(config.validate().is_ok());
+        /// ```
+        pub const fn window_time(self, time: Duration) -> Self { window: Window::Time(time) }
 
-    /// Sets how many calls must be in the window before a rate counts. Default 10.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().failure_rate(0.5).minimum_calls(20);
-    /// assert_eq!(config.get_minimum_calls(), 20);
-    /// ```
-    pub const fn minimum_calls(mut self, calls: u32) -> Self {
-        self.minimum_calls = calls;
-        self
+        /// Sets how many calls must be in the window before a rate counts. Default 10.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().failure_rate(0.5).minimum_calls(20);
+        /// assert_eq!(config.get_minimum_calls(), 20);
+        /// ```
+        pub const fn minimum_calls(self, calls: u32) -> Self { minimum_calls: calls }
     }
 
     /// Opens when at least the share `rate` of the calls in the window took longer than
@@ -282,57 +270,47 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().timeout(Duration::from_secs(10));
-    /// assert_eq!(config.open_time(0).0, Duration::from_secs(10));
-    /// ```
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
+    crate::accessors! {
+        /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().timeout(Duration::from_secs(10));
+        /// assert_eq!(config.open_time(0).0, Duration::from_secs(10));
+        /// ```
+        pub const fn timeout(self, timeout: Duration) -> Self { timeout: timeout }
 
-    /// Multiplies the open time by this factor each time a probe fails, up to
-    /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().timeout_growth(2.0);
-    /// assert_eq!(config.open_time(1).0.as_secs(), 60);
-    /// ```
-    pub const fn timeout_growth(mut self, factor: f64) -> Self {
-        self.timeout_growth = factor;
-        self
-    }
+        /// Multiplies the open time by this factor each time a probe fails, up to
+        /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().timeout_growth(2.0);
+        /// assert_eq!(config.open_time(1).0.as_secs(), 60);
+        /// ```
+        pub const fn timeout_growth(self, factor: f64) -> Self { timeout_growth: factor }
 
-    /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
-    /// that is longer.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().timeout_growth(2.0).max_timeout(Duration::from_secs(45));
-    /// assert_eq!(config.open_time(9).1, Duration::from_secs(45));
-    /// ```
-    pub const fn max_timeout(mut self, timeout: Duration) -> Self {
-        self.max_timeout = Some(timeout);
-        self
-    }
+        /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
+        /// that is longer.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().timeout_growth(2.0).max_timeout(Duration::from_secs(45));
+        /// assert_eq!(config.open_time(9).1, Duration::from_secs(45));
+        /// ```
+        pub const fn max_timeout(self, timeout: Duration) -> Self { max_timeout: Some(timeout) }
 
-    /// Extends the open time by up to this share at random, so that processes that
-    /// opened together do not probe together. From 0 (default) to 1.
-    ///
-    /// ```
-    /// # use retry_rules::BreakerConfig;
-    /// let (shortest, longest) = BreakerConfig::new().timeout_jitter(0.5).open_time(0);
-    /// assert_eq!((shortest.as_secs(), longest.as_secs()), (30, 45));
-    /// ```
-    pub const fn timeout_jitter(mut self, factor: f64) -> Self {
-        self.timeout_jitter = factor;
-        self
+        /// Extends the open time by up to this share at random, so that processes that
+        /// opened together do not probe together. From 0 (default) to 1.
+        ///
+        /// ```
+        /// # use retry_rules::BreakerConfig;
+        /// let (shortest, longest) = BreakerConfig::new().timeout_jitter(0.5).open_time(0);
+        /// assert_eq!((shortest.as_secs(), longest.as_secs()), (30, 45));
+        /// ```
+        pub const fn timeout_jitter(self, factor: f64) -> Self { timeout_jitter: factor }
     }
 
     /// Sets how many probes may run at a time while half-open. Default 3.
@@ -346,84 +324,71 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets the time after which a half-open breaker closes although fewer than `success_threshold`
-    /// probes have succeeded: at least one has, and none has failed. For breakers that are seldom
-    /// called. Default none; above 0.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().half_open_for(Duration::from_secs(300));
-    /// assert_eq!(config.get_half_open_for(), Some(Duration::from_secs(300)));
-    /// ```
-    pub const fn half_open_for(mut self, time: Duration) -> Self {
-        self.half_open_for = Some(time);
-        self
-    }
+    crate::accessors! {
+        /// Sets the time after which a half-open breaker closes although fewer than
+        /// `success_threshold` probes have succeeded: at least one has, and none has failed. For
+        /// breakers that are seldom called. Default none; above 0.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().half_open_for(Duration::from_secs(300));
+        /// assert_eq!(config.get_half_open_for(), Some(Duration::from_secs(300)));
+        /// ```
+        pub const fn half_open_for(self, time: Duration) -> Self { half_open_for: Some(time) }
 
-    /// Sets what follows when enough probes have succeeded: all calls at once, or a share of them
-    /// that grows. Default `probes`.
-    ///
-    /// ```
-    /// use retry_rules::{BreakerConfig, HalfOpen};
-    ///
-    /// let config = BreakerConfig::new().failure_rate(0.5).half_open(HalfOpen::Gradual);
-    /// assert!(config.validate().is_ok());
-    /// ```
-    pub const fn half_open(mut self, half_open: HalfOpen) -> Self {
-        self.half_open = half_open;
-        self
-    }
+        /// Sets what follows when enough probes have succeeded: all calls at once, or a share of
+        /// them that grows. Default `probes`.
+        ///
+        /// ```
+        /// use retry_rules::{BreakerConfig, HalfOpen};
+        ///
+        /// let config = BreakerConfig::new().failure_rate(0.5).half_open(HalfOpen::Gradual);
+        /// assert!(config.validate().is_ok());
+        /// ```
+        pub const fn half_open(self, half_open: HalfOpen) -> Self { half_open: half_open }
 
-    /// Sets how long each stage of a gradual half-open state lasts at least.
-    /// Default a tenth of the open `timeout`; above 0.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{BreakerConfig, HalfOpen};
-    /// let config = BreakerConfig::new().half_open(HalfOpen::Gradual);
-    /// assert_eq!(config.get_stage_time(), Duration::from_secs(3));
-    /// let config = config.stage_time(Duration::from_secs(10));
-    /// assert_eq!(config.get_stage_time(), Duration::from_secs(10));
-    /// ```
-    pub const fn stage_time(mut self, time: Duration) -> Self {
-        self.stage_time = Some(time);
-        self
-    }
+        /// Sets how long each stage of a gradual half-open state lasts at least.
+        /// Default a tenth of the open `timeout`; above 0.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{BreakerConfig, HalfOpen};
+        /// let config = BreakerConfig::new().half_open(HalfOpen::Gradual);
+        /// assert_eq!(config.get_stage_time(), Duration::from_secs(3));
+        /// let config = config.stage_time(Duration::from_secs(10));
+        /// assert_eq!(config.get_stage_time(), Duration::from_secs(10));
+        /// ```
+        pub const fn stage_time(self, time: Duration) -> Self { stage_time: Some(time) }
 
-    /// Counts a call as a failure if it was given up after at least this long: dropped, or cut off
-    /// by a limit of the caller. Default: such calls say nothing, unless they are slow.
-    ///
-    /// For callers whose own limits end their calls to a server that hangs. Where it is set, each
-    /// call reads the clock.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().abandoned_after(Duration::from_secs(1));
-    /// assert_eq!(config.get_abandoned_after(), Some(Duration::from_secs(1)));
-    /// ```
-    pub const fn abandoned_after(mut self, time: Duration) -> Self {
-        self.abandoned_after = Some(time);
-        self
-    }
+        /// Counts a call as a failure if it was given up after at least this long: dropped, or cut
+        /// off by a limit of the caller. Default: such calls say nothing, unless they are slow.
+        ///
+        /// For callers whose own limits end their calls to a server that hangs. Where it is set,
+        /// each call reads the clock.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().abandoned_after(Duration::from_secs(1));
+        /// assert_eq!(config.get_abandoned_after(), Some(Duration::from_secs(1)));
+        /// ```
+        pub const fn abandoned_after(self, time: Duration) -> Self { abandoned_after: Some(time) }
 
-    /// Holds all calls for as long as a server asks one of them to wait, and at most for this long.
-    /// Default: each call waits for its own server's wait only; above 0.
-    ///
-    /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts. While
-    /// calls are held, each attempt is rejected, whatever the state. A rate limit that holds calls
-    /// is neither a failure nor a success.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::BreakerConfig;
-    /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
-    /// assert_eq!(config.get_hold(), Some(Duration::from_secs(120)));
-    /// ```
-    pub const fn hold(mut self, max: Duration) -> Self {
-        self.hold = Some(max);
-        self
+        /// Holds all calls for as long as a server asks one of them to wait, and at most for this
+        /// long. Default: each call waits for its own server's wait only; above 0.
+        ///
+        /// Only the wait of a failure whose class contains `rate_limit` or `server_error` counts.
+        /// While calls are held, each attempt is rejected, whatever the state. A rate limit that
+        /// holds calls is neither a failure nor a success.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::BreakerConfig;
+        /// let config = BreakerConfig::new().hold(Duration::from_secs(120));
+        /// assert_eq!(config.get_hold(), Some(Duration::from_secs(120)));
+        /// ```
+        pub const fn hold(self, max: Duration) -> Self { hold: Some(max) }
     }
 
     /// Rejects nothing: measures, and reports what the breaker would have done. For the
@@ -447,39 +412,27 @@ impl BreakerConfig {
         }
     }
 
-    /// Returns the [`failure_rate`](Self::failure_rate), if it is set.
-    pub const fn get_failure_rate(&self) -> Option<f64> {
-        self.failure_rate
-    }
+    crate::accessors! {
+        /// Returns the [`failure_rate`](Self::failure_rate), if it is set.
+        pub const fn get_failure_rate(&self) -> Option<f64> { failure_rate }
 
-    /// Returns what the rates are measured over.
-    pub const fn get_window(&self) -> Window {
-        self.window
-    }
+        /// Returns what the rates are measured over.
+        pub const fn get_window(&self) -> Window { window }
 
-    /// Returns the [`minimum_calls`](Self::minimum_calls).
-    pub const fn get_minimum_calls(&self) -> u32 {
-        self.minimum_calls
-    }
+        /// Returns the [`minimum_calls`](Self::minimum_calls).
+        pub const fn get_minimum_calls(&self) -> u32 { minimum_calls }
 
-    /// Returns the [`slow_calls`](Self::slow_calls), if they are set.
-    pub const fn get_slow_calls(&self) -> Option<SlowCalls> {
-        self.slow_calls
-    }
+        /// Returns the [`slow_calls`](Self::slow_calls), if they are set.
+        pub const fn get_slow_calls(&self) -> Option<SlowCalls> { slow_calls }
 
-    /// Returns the [`success_threshold`](Self::success_threshold).
-    pub const fn get_success_threshold(&self) -> u32 {
-        self.success_threshold
-    }
+        /// Returns the [`success_threshold`](Self::success_threshold).
+        pub const fn get_success_threshold(&self) -> u32 { success_threshold }
 
-    /// Returns the [`timeout`](Self::timeout).
-    pub const fn get_timeout(&self) -> Duration {
-        self.timeout
-    }
+        /// Returns the [`timeout`](Self::timeout).
+        pub const fn get_timeout(&self) -> Duration { timeout }
 
-    /// Returns the [`timeout_growth`](Self::timeout_growth).
-    pub const fn get_timeout_growth(&self) -> f64 {
-        self.timeout_growth
+        /// Returns the [`timeout_growth`](Self::timeout_growth).
+        pub const fn get_timeout_growth(&self) -> f64 { timeout_growth }
     }
 
     /// Returns the [`max_timeout`](Self::max_timeout).
@@ -493,25 +446,19 @@ impl BreakerConfig {
         }
     }
 
-    /// Returns the [`timeout_jitter`](Self::timeout_jitter).
-    pub const fn get_timeout_jitter(&self) -> f64 {
-        self.timeout_jitter
-    }
+    crate::accessors! {
+        /// Returns the [`timeout_jitter`](Self::timeout_jitter).
+        pub const fn get_timeout_jitter(&self) -> f64 { timeout_jitter }
 
-    /// Returns the [`half_open_requests`](Self::half_open_requests).
-    pub const fn get_half_open_requests(&self) -> u32 {
-        self.half_open_requests
-    }
+        /// Returns the [`half_open_requests`](Self::half_open_requests).
+        pub const fn get_half_open_requests(&self) -> u32 { half_open_requests }
 
-    /// Returns the time after which a half-open breaker closes with fewer successes, if there is
-    /// one.
-    pub const fn get_half_open_for(&self) -> Option<Duration> {
-        self.half_open_for
-    }
+        /// Returns the time after which a half-open breaker closes with fewer successes, if there
+        /// is one.
+        pub const fn get_half_open_for(&self) -> Option<Duration> { half_open_for }
 
-    /// Returns what follows when enough probes have succeeded.
-    pub const fn get_half_open(&self) -> HalfOpen {
-        self.half_open
+        /// Returns what follows when enough probes have succeeded.
+        pub const fn get_half_open(&self) -> HalfOpen { half_open }
     }
 
     /// Returns how long each stage of a gradual half-open state lasts at least.
@@ -522,19 +469,15 @@ impl BreakerConfig {
         }
     }
 
-    /// Returns the [`abandoned_after`](Self::abandoned_after), if it is set.
-    pub const fn get_abandoned_after(&self) -> Option<Duration> {
-        self.abandoned_after
-    }
+    crate::accessors! {
+        /// Returns the [`abandoned_after`](Self::abandoned_after), if it is set.
+        pub const fn get_abandoned_after(&self) -> Option<Duration> { abandoned_after }
 
-    /// Returns the longest [`hold`](Self::hold), if it is set.
-    pub const fn get_hold(&self) -> Option<Duration> {
-        self.hold
-    }
+        /// Returns the longest [`hold`](Self::hold), if it is set.
+        pub const fn get_hold(&self) -> Option<Duration> { hold }
 
-    /// Returns `true` if it rejects nothing: [`observe_only`](Self::observe_only).
-    pub const fn is_observe_only(&self) -> bool {
-        self.observe_only
+        /// Returns `true` if it rejects nothing: [`observe_only`](Self::observe_only).
+        pub const fn is_observe_only(&self) -> bool { observe_only }
     }
 
     /// Returns `true` if a rate opens the breaker.

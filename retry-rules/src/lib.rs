@@ -25,6 +25,7 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+mod accessors;
 mod policy;
 mod breaker;
 mod quota;

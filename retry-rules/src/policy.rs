@@ -122,16 +122,15 @@ impl Policy {
         }
     }
 
-    /// Sets the total calls, the first included. Default 3; at least 1.
-    ///
-    /// ```
-    /// # use retry_rules::Policy;
-    /// const PATIENT: Policy = Policy::new().attempts(10);
-    /// assert!(PATIENT.allows_after(9) && !PATIENT.allows_after(10));
-    /// ```
-    pub const fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = Attempts::Limited(attempts);
-        self
+    crate::accessors! {
+        /// Sets the total calls, the first included. Default 3; at least 1.
+        ///
+        /// ```
+        /// # use retry_rules::Policy;
+        /// const PATIENT: Policy = Policy::new().attempts(10);
+        /// assert!(PATIENT.allows_after(9) && !PATIENT.allows_after(10));
+        /// ```
+        pub const fn attempts(self, attempts: u32) -> Self { attempts: Attempts::Limited(attempts) }
     }
 
     /// Sets the retries after the first call: one less than [`attempts`](Self::attempts).
@@ -158,113 +157,93 @@ impl Policy {
         self
     }
 
-    /// Sets the curve of the waits. Default: exponential with base 2.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Backoff, Policy};
-    /// let s = Duration::from_secs;
-    /// let linear = Policy::new().attempts(4).backoff(Backoff::Linear { increment: s(5) });
-    /// assert!(linear.waits().eq([s(1), s(6), s(11)]));
-    /// ```
-    pub const fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
-        self
-    }
+    crate::accessors! {
+        /// Sets the curve of the waits. Default: exponential with base 2.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Backoff, Policy};
+        /// let s = Duration::from_secs;
+        /// let linear = Policy::new().attempts(4).backoff(Backoff::Linear { increment: s(5) });
+        /// assert!(linear.waits().eq([s(1), s(6), s(11)]));
+        /// ```
+        pub const fn backoff(self, backoff: Backoff) -> Self { backoff: backoff }
 
-    /// Sets the first wait. Default 1 s.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let ms = Duration::from_millis;
-    /// assert!(Policy::new().initial_delay(ms(100)).waits().eq([ms(100), ms(200)]));
-    /// ```
-    pub const fn initial_delay(mut self, delay: Duration) -> Self {
-        self.initial_delay = delay;
-        self
-    }
+        /// Sets the first wait. Default 1 s.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let ms = Duration::from_millis;
+        /// assert!(Policy::new().initial_delay(ms(100)).waits().eq([ms(100), ms(200)]));
+        /// ```
+        pub const fn initial_delay(self, delay: Duration) -> Self { initial_delay: delay }
 
-    /// Sets the longest wait, jitter included. Default 30 s; or the `initial_delay` of a
-    /// fixed backoff, or the longest delay of a custom one, if that is longer.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let s = Duration::from_secs;
-    /// assert!(Policy::new().attempts(5).max_delay(s(3)).waits().eq([s(1), s(2), s(3), s(3)]));
-    /// ```
-    pub const fn max_delay(self, delay: Duration) -> Self {
-        self.with_max_delay(Bound::Limited(delay))
-    }
+        /// Sets the longest wait, jitter included. Default 30 s; or the `initial_delay` of a
+        /// fixed backoff, or the longest delay of a custom one, if that is longer.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let s = Duration::from_secs;
+        /// assert!(Policy::new().attempts(5).max_delay(s(3)).waits().eq([s(1), s(2), s(3), s(3)]));
+        /// ```
+        pub const fn max_delay(self, delay: Duration) -> Self { max_delay: Bound::Limited(delay) }
 
-    /// Sets the longest wait, or that waits grow without end: not for a custom backoff, nor for
-    /// decorrelated jitter, which need one. Default: see [`max_delay`](Self::max_delay).
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use retry_rules::{Bound, Policy};
-    ///
-    /// let policy = Policy::new().attempts(8).with_max_delay(Bound::Unlimited);
-    /// assert_eq!(policy.wait(7), Duration::from_secs(64));
-    /// ```
-    #[must_use]
-    pub const fn with_max_delay(mut self, max_delay: Bound) -> Self {
-        self.max_delay = max_delay;
-        self
-    }
+        /// Sets the longest wait, or that waits grow without end: not for a custom backoff, nor for
+        /// decorrelated jitter, which need one. Default: see [`max_delay`](Self::max_delay).
+        ///
+        /// ```
+        /// use core::time::Duration;
+        /// use retry_rules::{Bound, Policy};
+        ///
+        /// let policy = Policy::new().attempts(8).with_max_delay(Bound::Unlimited);
+        /// assert_eq!(policy.wait(7), Duration::from_secs(64));
+        /// ```
+        #[must_use]
+        pub const fn with_max_delay(self, max_delay: Bound) -> Self { max_delay: max_delay }
 
-    /// Sets a different first wait: the curve begins at the second. Default: the curve
-    /// begins at the first.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let at_once = Policy::new().first_delay(Duration::ZERO);
-    /// assert_eq!([1, 2, 3].map(|n| at_once.wait(n).as_secs()), [0, 1, 2]);
-    /// ```
-    pub const fn first_delay(mut self, delay: Duration) -> Self {
-        self.first_delay = Some(delay);
-        self
-    }
+        /// Sets a different first wait: the curve begins at the second. Default: the curve
+        /// begins at the first.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let at_once = Policy::new().first_delay(Duration::ZERO);
+        /// assert_eq!([1, 2, 3].map(|n| at_once.wait(n).as_secs()), [0, 1, 2]);
+        /// ```
+        pub const fn first_delay(self, delay: Duration) -> Self { first_delay: Some(delay) }
 
-    /// Sets how waits are spread. Default: not at all.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Jitter, Policy};
-    /// let ms = Duration::from_millis;
-    /// let policy = Policy::new().jitter(Jitter::Proportional(0.3));
-    /// assert_eq!(policy.wait_interval(1, None), (ms(700), ms(1_300)));
-    /// ```
-    pub const fn jitter(mut self, jitter: Jitter) -> Self {
-        self.jitter = jitter;
-        self
-    }
+        /// Sets how waits are spread. Default: not at all.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Jitter, Policy};
+        /// let ms = Duration::from_millis;
+        /// let policy = Policy::new().jitter(Jitter::Proportional(0.3));
+        /// assert_eq!(policy.wait_interval(1, None), (ms(700), ms(1_300)));
+        /// ```
+        pub const fn jitter(self, jitter: Jitter) -> Self { jitter: jitter }
 
-    /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let s = Duration::from_secs;
-    /// let policy = Policy::new().unlimited().budget(s(10));
-    /// assert!(policy.waits().eq([s(1), s(2), s(4)]), "8 s more would exceed it");
-    /// ```
-    pub const fn budget(self, budget: Duration) -> Self {
-        self.with_budget(Bound::Limited(budget))
-    }
+        /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let s = Duration::from_secs;
+        /// let policy = Policy::new().unlimited().budget(s(10));
+        /// assert!(policy.waits().eq([s(1), s(2), s(4)]), "8 s more would exceed it");
+        /// ```
+        pub const fn budget(self, budget: Duration) -> Self { budget: Bound::Limited(budget) }
 
-    /// Sets the [`budget`](Self::budget) as a bound, which may be none.
-    ///
-    /// ```
-    /// # use retry_rules::{Bound, Policy};
-    /// let for_ever = Policy::new().unlimited().with_budget(Bound::Unlimited);
-    /// assert!(for_ever.validate().is_ok());
-    /// ```
-    pub const fn with_budget(mut self, budget: Bound) -> Self {
-        self.budget = budget;
-        self
+        /// Sets the [`budget`](Self::budget) as a bound, which may be none.
+        ///
+        /// ```
+        /// # use retry_rules::{Bound, Policy};
+        /// let for_ever = Policy::new().unlimited().with_budget(Bound::Unlimited);
+        /// assert!(for_ever.validate().is_ok());
+        /// ```
+        pub const fn with_budget(self, budget: Bound) -> Self { budget: budget }
     }
 
     /// Bounds the whole call, the running attempt included. Default: no bound.
@@ -279,17 +258,16 @@ impl Policy {
         self.with_deadline(Bound::Limited(deadline))
     }
 
-    /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Bound, Policy};
-    /// let bounded = Policy::new().deadline(Duration::from_secs(60));
-    /// assert_eq!(bounded.with_deadline(Bound::None), Policy::new());
-    /// ```
-    pub const fn with_deadline(mut self, deadline: Bound) -> Self {
-        self.deadline = deadline;
-        self
+    crate::accessors! {
+        /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Bound, Policy};
+        /// let bounded = Policy::new().deadline(Duration::from_secs(60));
+        /// assert_eq!(bounded.with_deadline(Bound::None), Policy::new());
+        /// ```
+        pub const fn with_deadline(self, deadline: Bound) -> Self { deadline: deadline }
     }
 
     /// Bounds when attempts begin, from the start of the call; the running one is never
@@ -306,17 +284,16 @@ impl Policy {
         self.with_max_elapsed(Bound::Limited(max_elapsed))
     }
 
-    /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Bound, Policy};
-    /// let bounded = Policy::new().max_elapsed(Duration::from_secs(60));
-    /// assert_eq!(bounded.with_max_elapsed(Bound::None), Policy::new());
-    /// ```
-    pub const fn with_max_elapsed(mut self, max_elapsed: Bound) -> Self {
-        self.max_elapsed = max_elapsed;
-        self
+    crate::accessors! {
+        /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Bound, Policy};
+        /// let bounded = Policy::new().max_elapsed(Duration::from_secs(60));
+        /// assert_eq!(bounded.with_max_elapsed(Bound::None), Policy::new());
+        /// ```
+        pub const fn with_max_elapsed(self, max_elapsed: Bound) -> Self { max_elapsed: max_elapsed }
     }
 
     /// Sets the longest wait that a server may ask for: the call ends if the server asks for a
@@ -335,104 +312,84 @@ impl Policy {
         self.with_max_retry_after(Bound::Limited(longest))
     }
 
-    /// Sets the [`max_retry_after`](Self::max_retry_after) as a bound: [`Bound::None`] is the
-    /// default, and with [`Bound::Unlimited`] the call waits for as long as a server asks.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Bound, Policy};
-    /// let patient = Policy::new().with_max_retry_after(Bound::Unlimited);
-    /// assert_eq!(patient.get_max_retry_after(), Duration::MAX);
-    /// ```
-    #[must_use]
-    pub const fn with_max_retry_after(mut self, longest: Bound) -> Self {
-        self.max_retry_after = longest;
-        self
-    }
+    crate::accessors! {
+        /// Sets the [`max_retry_after`](Self::max_retry_after) as a bound: [`Bound::None`] is the
+        /// default, and with [`Bound::Unlimited`] the call waits for as long as a server asks.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Bound, Policy};
+        /// let patient = Policy::new().with_max_retry_after(Bound::Unlimited);
+        /// assert_eq!(patient.get_max_retry_after(), Duration::MAX);
+        /// ```
+        #[must_use]
+        pub const fn with_max_retry_after(self, longest: Bound) -> Self { max_retry_after: longest }
 
-    /// Bounds one attempt. Default: no bound.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().timeout(Duration::from_secs(2));
-    /// assert!(policy.is_timed());
-    /// ```
-    pub const fn timeout(self, timeout: Duration) -> Self {
-        self.with_timeout(Bound::Limited(timeout))
-    }
+        /// Bounds one attempt. Default: no bound.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().timeout(Duration::from_secs(2));
+        /// assert!(policy.is_timed());
+        /// ```
+        pub const fn timeout(self, timeout: Duration) -> Self { timeout: Bound::Limited(timeout) }
 
-    /// Sets the [`timeout`](Self::timeout) as a bound, which may be none.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Bound, Policy};
-    /// let bounded = Policy::new().timeout(Duration::from_secs(60));
-    /// assert_eq!(bounded.with_timeout(Bound::None), Policy::new());
-    /// ```
-    pub const fn with_timeout(mut self, timeout: Bound) -> Self {
-        self.timeout = timeout;
-        self
-    }
+        /// Sets the [`timeout`](Self::timeout) as a bound, which may be none.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Bound, Policy};
+        /// let bounded = Policy::new().timeout(Duration::from_secs(60));
+        /// assert_eq!(bounded.with_timeout(Bound::None), Policy::new());
+        /// ```
+        pub const fn with_timeout(self, timeout: Bound) -> Self { timeout: timeout }
 
-    /// Sets the time after which an attempt that has not answered is joined by another one: a
-    /// hedge. The first success is the attempt's, and the others are dropped. Default none.
-    ///
-    /// A delay that one call in twenty exceeds makes a twentieth more calls and cuts off most of
-    /// the slow tail. Source: Dean and Barroso, "The Tail at Scale", 2013.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().hedge(Duration::from_millis(200));
-    /// assert_eq!(policy.get_hedge(), Some(Duration::from_millis(200)));
-    /// ```
-    pub const fn hedge(self, after: Duration) -> Self {
-        self.with_hedge(Bound::Limited(after))
-    }
+        /// Sets the time after which an attempt that has not answered is joined by another one: a
+        /// hedge. The first success is the attempt's, and the others are dropped. Default none.
+        ///
+        /// A delay that one call in twenty exceeds makes a twentieth more calls and cuts off most
+        /// of the slow tail. Source: Dean and Barroso, "The Tail at Scale", 2013.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().hedge(Duration::from_millis(200));
+        /// assert_eq!(policy.get_hedge(), Some(Duration::from_millis(200)));
+        /// ```
+        pub const fn hedge(self, after: Duration) -> Self { hedge: Bound::Limited(after) }
 
-    /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` starts no hedges
-    /// either.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::{Bound, Policy};
-    /// let hedged = Policy::new().hedge(Duration::from_millis(200));
-    /// assert_eq!(hedged.with_hedge(Bound::None), Policy::new());
-    /// ```
-    #[must_use]
-    pub const fn with_hedge(mut self, hedge: Bound) -> Self {
-        self.hedge = hedge;
-        self
-    }
+        /// Sets the [`hedge`](Self::hedge) as a bound, which may be none; `unlimited` starts no
+        /// hedges either.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::{Bound, Policy};
+        /// let hedged = Policy::new().hedge(Duration::from_millis(200));
+        /// assert_eq!(hedged.with_hedge(Bound::None), Policy::new());
+        /// ```
+        #[must_use]
+        pub const fn with_hedge(self, hedge: Bound) -> Self { hedge: hedge }
 
-    /// Sets how many [hedges](Self::hedge) may join one attempt, one after the other. Default 1; at
-    /// least 1.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use retry_rules::Policy;
-    /// let policy = Policy::new().hedge(Duration::from_millis(200)).max_hedges(2);
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub const fn max_hedges(mut self, hedges: u32) -> Self {
-        self.max_hedges = hedges;
-        self
-    }
+        /// Sets how many [hedges](Self::hedge) may join one attempt, one after the other. Default
+        /// 1; at least 1.
+        ///
+        /// ```
+        /// # use core::time::Duration;
+        /// # use retry_rules::Policy;
+        /// let policy = Policy::new().hedge(Duration::from_millis(200)).max_hedges(2);
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub const fn max_hedges(self, hedges: u32) -> Self { max_hedges: hedges }
 
-    /// Returns the [`attempts`](Self::attempts) of this policy.
-    pub const fn get_attempts(&self) -> Attempts {
-        self.attempts
-    }
+        /// Returns the [`attempts`](Self::attempts) of this policy.
+        pub const fn get_attempts(&self) -> Attempts { attempts }
 
-    /// Returns the [`backoff`](Self::backoff) of this policy.
-    pub const fn get_backoff(&self) -> Backoff {
-        self.backoff
-    }
+        /// Returns the [`backoff`](Self::backoff) of this policy.
+        pub const fn get_backoff(&self) -> Backoff { backoff }
 
-    /// Returns the [`initial_delay`](Self::initial_delay) of this policy.
-    pub const fn get_initial_delay(&self) -> Duration {
-        self.initial_delay
+        /// Returns the [`initial_delay`](Self::initial_delay) of this policy.
+        pub const fn get_initial_delay(&self) -> Duration { initial_delay }
     }
 
     /// Returns the [`max_delay`](Self::max_delay) of this policy, or its default;
@@ -463,14 +420,12 @@ impl Policy {
         }
     }
 
-    /// Returns the [`first_delay`](Self::first_delay) of this policy, if it has one.
-    pub const fn get_first_delay(&self) -> Option<Duration> {
-        self.first_delay
-    }
+    crate::accessors! {
+        /// Returns the [`first_delay`](Self::first_delay) of this policy, if it has one.
+        pub const fn get_first_delay(&self) -> Option<Duration> { first_delay }
 
-    /// Returns the [`jitter`](Self::jitter) of this policy.
-    pub const fn get_jitter(&self) -> Jitter {
-        self.jitter
+        /// Returns the [`jitter`](Self::jitter) of this policy.
+        pub const fn get_jitter(&self) -> Jitter { jitter }
     }
 
     /// Returns the [`budget`](Self::budget) of this policy, if it has one.
@@ -515,15 +470,13 @@ impl Policy {
         self.hedge.limit()
     }
 
-    /// Returns the [`hedge`](Self::hedge) as it was set.
-    #[doc(hidden)]
-    pub const fn hedge_bound(&self) -> Bound {
-        self.hedge
-    }
+    crate::accessors! {
+        /// Returns the [`hedge`](Self::hedge) as it was set.
+        #[doc(hidden)]
+        pub const fn hedge_bound(&self) -> Bound { hedge }
 
-    /// Returns how many hedges may join one attempt.
-    pub const fn get_max_hedges(&self) -> u32 {
-        self.max_hedges
+        /// Returns how many hedges may join one attempt.
+        pub const fn get_max_hedges(&self) -> u32 { max_hedges }
     }
 
     /// Returns `true` if attempts are [hedged](Self::hedge).

@@ -56,118 +56,93 @@ impl QuotaConfig {
         }
     }
 
-    /// Sets the tokens in a full bucket. Default 500.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// // Twenty retries at once.
-    /// let config = QuotaConfig::new().capacity(100);
-    /// assert_eq!(config.get_capacity() / config.get_retry_cost(), 20);
-    /// ```
-    pub const fn capacity(mut self, tokens: u32) -> Self {
-        self.capacity = tokens;
-        self
-    }
+    crate::accessors! {
+        /// Sets the tokens in a full bucket. Default 500.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// // Twenty retries at once.
+        /// let config = QuotaConfig::new().capacity(100);
+        /// assert_eq!(config.get_capacity() / config.get_retry_cost(), 20);
+        /// ```
+        pub const fn capacity(self, tokens: u32) -> Self { capacity: tokens }
 
-    /// Sets the tokens that a retry costs. Default 5.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// assert_eq!(QuotaConfig::new().retry_cost(14).get_retry_cost(), 14);
-    /// assert!(QuotaConfig::new().retry_cost(0).validate().is_err());
-    /// ```
-    pub const fn retry_cost(mut self, tokens: u32) -> Self {
-        self.retry_cost = tokens;
-        self
-    }
+        /// Sets the tokens that a retry costs. Default 5.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// assert_eq!(QuotaConfig::new().retry_cost(14).get_retry_cost(), 14);
+        /// assert!(QuotaConfig::new().retry_cost(0).validate().is_err());
+        /// ```
+        pub const fn retry_cost(self, tokens: u32) -> Self { retry_cost: tokens }
 
-    /// Sets the tokens that a retry after a timeout costs. Default 10.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// assert_eq!(QuotaConfig::new().timeout_cost(20).get_timeout_cost(), 20);
-    /// ```
-    pub const fn timeout_cost(mut self, tokens: u32) -> Self {
-        self.timeout_cost = tokens;
-        self
-    }
+        /// Sets the tokens that a retry after a timeout costs. Default 10.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// assert_eq!(QuotaConfig::new().timeout_cost(20).get_timeout_cost(), 20);
+        /// ```
+        pub const fn timeout_cost(self, tokens: u32) -> Self { timeout_cost: tokens }
 
-    /// Sets the tokens that a retry costs after the server asked for fewer calls: HTTP
-    /// 429 and the like. Default: the [`retry_cost`](Self::retry_cost).
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// let config = QuotaConfig::new().retry_cost(14);
-    /// assert_eq!(config.get_throttling_cost(), 14);
-    /// assert_eq!(config.throttling_cost(5).get_throttling_cost(), 5);
-    /// ```
-    pub const fn throttling_cost(mut self, tokens: u32) -> Self {
-        self.throttling_cost = Some(tokens);
-        self
-    }
+        /// Sets the tokens that a retry costs after the server asked for fewer calls: HTTP
+        /// 429 and the like. Default: the [`retry_cost`](Self::retry_cost).
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// let config = QuotaConfig::new().retry_cost(14);
+        /// assert_eq!(config.get_throttling_cost(), 14);
+        /// assert_eq!(config.throttling_cost(5).get_throttling_cost(), 5);
+        /// ```
+        pub const fn throttling_cost(self, tokens: u32) -> Self { throttling_cost: Some(tokens) }
 
-    /// Sets the tokens that come back each second, while the bucket is not full. Default 0.
-    ///
-    /// Without it, only successes fill a bucket, and an empty one stays empty while all first
-    /// attempts fail.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// // One retry each ten seconds, whatever happens.
-    /// let config = QuotaConfig::new().refill_per_sec(0.5);
-    /// assert!(config.validate().is_ok());
-    /// ```
-    pub const fn refill_per_sec(mut self, tokens: f64) -> Self {
-        self.refill_per_sec = tokens;
-        self
-    }
+        /// Sets the tokens that come back each second, while the bucket is not full. Default 0.
+        ///
+        /// Without it, only successes fill a bucket, and an empty one stays empty while all first
+        /// attempts fail.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// // One retry each ten seconds, whatever happens.
+        /// let config = QuotaConfig::new().refill_per_sec(0.5);
+        /// assert!(config.validate().is_ok());
+        /// ```
+        pub const fn refill_per_sec(self, tokens: f64) -> Self { refill_per_sec: tokens }
 
-    /// Sets the tokens that a call refunds if its first attempt succeeds. Default 1.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// assert_eq!(QuotaConfig::new().success_refund(2).get_success_refund(), 2);
-    /// ```
-    pub const fn success_refund(mut self, tokens: u32) -> Self {
-        self.success_refund = tokens;
-        self
-    }
+        /// Sets the tokens that a call refunds if its first attempt succeeds. Default 1.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// assert_eq!(QuotaConfig::new().success_refund(2).get_success_refund(), 2);
+        /// ```
+        pub const fn success_refund(self, tokens: u32) -> Self { success_refund: tokens }
 
-    /// Sets how many retries and hedges there may be as a share of the calls of the last 10
-    /// seconds, beside what the bucket allows. Ten of them in 10 seconds are always free. Default
-    /// none; above 0, up to 1.
-    ///
-    /// The bucket bounds retries by *successes*, so that an outage empties it, however many calls
-    /// there are; the share bounds them by *calls*, so that some calls are retried during an outage
-    /// as well. Where only the share is to count, choose a bucket that is large and refills. In a
-    /// fleet each member has its own share, of its own calls.
-    ///
-    /// Source: the retry budgets of
-    /// [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries) and Linkerd.
-    ///
-    /// ```
-    /// # use retry_rules::QuotaConfig;
-    /// let config = QuotaConfig::new().share(0.2);
-    /// assert_eq!(config.get_share(), Some(0.2));
-    /// ```
-    pub const fn share(mut self, share: f64) -> Self {
-        self.share = Some(share);
-        self
-    }
+        /// Sets how many retries and hedges there may be as a share of the calls of the last 10
+        /// seconds, beside what the bucket allows. Ten of them in 10 seconds are always free.
+        /// Default none; above 0, up to 1.
+        ///
+        /// The bucket bounds retries by *successes*, so that an outage empties it, however many
+        /// calls there are; the share bounds them by *calls*, so that some calls are retried during
+        /// an outage as well. Where only the share is to count, choose a bucket that is large and
+        /// refills. In a fleet each member has its own share, of its own calls.
+        ///
+        /// Source: the retry budgets of
+        /// [Finagle](https://twitter.github.io/finagle/guide/Clients.html#retries) and Linkerd.
+        ///
+        /// ```
+        /// # use retry_rules::QuotaConfig;
+        /// let config = QuotaConfig::new().share(0.2);
+        /// assert_eq!(config.get_share(), Some(0.2));
+        /// ```
+        pub const fn share(self, share: f64) -> Self { share: Some(share) }
 
-    /// Returns the [`capacity`](Self::capacity).
-    pub const fn get_capacity(&self) -> u32 {
-        self.capacity
-    }
+        /// Returns the [`capacity`](Self::capacity).
+        pub const fn get_capacity(&self) -> u32 { capacity }
 
-    /// Returns the [`retry_cost`](Self::retry_cost).
-    pub const fn get_retry_cost(&self) -> u32 {
-        self.retry_cost
-    }
+        /// Returns the [`retry_cost`](Self::retry_cost).
+        pub const fn get_retry_cost(&self) -> u32 { retry_cost }
 
-    /// Returns the [`timeout_cost`](Self::timeout_cost).
-    pub const fn get_timeout_cost(&self) -> u32 {
-        self.timeout_cost
+        /// Returns the [`timeout_cost`](Self::timeout_cost).
+        pub const fn get_timeout_cost(&self) -> u32 { timeout_cost }
     }
 
     /// Returns the [`throttling_cost`](Self::throttling_cost).
@@ -178,19 +153,15 @@ impl QuotaConfig {
         }
     }
 
-    /// Returns the [`refill_per_sec`](Self::refill_per_sec).
-    pub const fn get_refill_per_sec(&self) -> f64 {
-        self.refill_per_sec
-    }
+    crate::accessors! {
+        /// Returns the [`refill_per_sec`](Self::refill_per_sec).
+        pub const fn get_refill_per_sec(&self) -> f64 { refill_per_sec }
 
-    /// Returns the [`share`](Self::share), if retries are bounded by one.
-    pub const fn get_share(&self) -> Option<f64> {
-        self.share
-    }
+        /// Returns the [`share`](Self::share), if retries are bounded by one.
+        pub const fn get_share(&self) -> Option<f64> { share }
 
-    /// Returns the [`success_refund`](Self::success_refund).
-    pub const fn get_success_refund(&self) -> u32 {
-        self.success_refund
+        /// Returns the [`success_refund`](Self::success_refund).
+        pub const fn get_success_refund(&self) -> u32 { success_refund }
     }
 }
 

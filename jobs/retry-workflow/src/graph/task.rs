@@ -119,81 +119,71 @@ impl<H, D> Task<H, D> {
         self
     }
 
-    /// Sets the maximum number of retries after the first attempt. Default: 3.
-    ///
-    /// ```
-    /// # use retry_workflow::{Graph, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retries(1);
-    /// let report = Graph::new("publish").task(render).run().await?;
-    /// assert_eq!(report.counts.attempts, 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_retries(mut self, retries: u32) -> Self {
-        self.max_retries = retries;
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets the maximum number of retries after the first attempt. Default: 3.
+        ///
+        /// ```
+        /// # use retry_workflow::{Graph, Task};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retries(1);
+        /// let report = Graph::new("publish").task(render).run().await?;
+        /// assert_eq!(report.counts.attempts, 2);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_retries(self, retries: u32) -> Self { max_retries: retries }
 
-    /// Sets the wait before the first retry; each further one is twice as long. Default:
-    /// 1 s.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow::{Graph, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).retry_delay(Duration::from_millis(10));
-    /// let report = Graph::new("publish").task(render).run().await?;
-    /// assert_eq!(report.counts.attempts, 4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn retry_delay(mut self, delay: Duration) -> Self {
-        self.retry_delay = delay;
-        self
-    }
+        /// Sets the wait before the first retry; each further one is twice as long. Default:
+        /// 1 s.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::{Graph, Task};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).retry_delay(Duration::from_millis(10));
+        /// let report = Graph::new("publish").task(render).run().await?;
+        /// assert_eq!(report.counts.attempts, 4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn retry_delay(self, delay: Duration) -> Self { retry_delay: delay }
 
-    /// Sets the longest wait. Default: 300 s.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow::{Graph, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retry_delay(Duration::from_secs(2));
-    /// let report = Graph::new("publish").task(render).run().await?;
-    /// assert_eq!(report.counts.attempts, 4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_retry_delay(mut self, delay: Duration) -> Self {
-        self.max_retry_delay = delay;
-        self
-    }
+        /// Sets the longest wait. Default: 300 s.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::{Graph, Task};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retry_delay(Duration::from_secs(2));
+        /// let report = Graph::new("publish").task(render).run().await?;
+        /// assert_eq!(report.counts.attempts, 4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_retry_delay(self, delay: Duration) -> Self { max_retry_delay: delay }
 
-    /// Sets how long the task may be [postponed](ItemContext::postpone) in a run, in total; after
-    /// that its failures are ordinary ones, of class `postponed`. Default: 24 h.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow::{Graph, ItemContext, Task};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let render = Task::new("render", |cx: ItemContext| async move {
-    ///     cx.postpone(Duration::from_secs(60));
-    ///     Err::<(), _>("no template yet")
-    /// });
-    /// let render = render.max_retries(0).max_postponed(Duration::from_secs(600));
-    /// let report = Graph::new("publish").task(render).run().await?;
-    /// assert_eq!(report.classes["postponed"], 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_postponed(mut self, most: Duration) -> Self {
-        self.max_postponed = most;
-        self
+        /// Sets how long the task may be [postponed](ItemContext::postpone) in a run, in total;
+        /// after that its failures are ordinary ones, of class `postponed`. Default: 24 h.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::{Graph, ItemContext, Task};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let render = Task::new("render", |cx: ItemContext| async move {
+        ///     cx.postpone(Duration::from_secs(60));
+        ///     Err::<(), _>("no template yet")
+        /// });
+        /// let render = render.max_retries(0).max_postponed(Duration::from_secs(600));
+        /// let report = Graph::new("publish").task(render).run().await?;
+        /// assert_eq!(report.classes["postponed"], 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_postponed(self, most: Duration) -> Self { max_postponed: most }
     }
 
     pub(super) fn policy(&self) -> Policy {

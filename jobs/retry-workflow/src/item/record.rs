@@ -101,26 +101,22 @@ impl NewItem {
         Self { id: id.into(), payload: payload.into(), correlation: None, priority: 0 }
     }
 
-    /// Sets the id that follows the item through the logs of other systems. Default: `job/id`.
-    #[must_use]
-    pub fn correlation(mut self, id: impl Into<String>) -> Self {
-        self.correlation = Some(id.into());
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets the id that follows the item through the logs of other systems. Default: `job/id`.
+        #[must_use]
+        pub fn correlation(self, id: impl Into<String>) -> Self { correlation: Some(id.into()) }
 
-    /// Sets how urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a higher
-    /// one are claimed first. Default: 0.
-    ///
-    /// ```
-    /// use retry_workflow::store::NewItem;
-    ///
-    /// let rush = NewItem::new("A-17", "{}").priority(5);
-    /// assert!(rush.priority > NewItem::new("A-18", "{}").priority);
-    /// ```
-    #[must_use]
-    pub fn priority(mut self, priority: i8) -> Self {
-        self.priority = priority;
-        self
+        /// Sets how urgent it is, one of [`PRIORITIES`](crate::store::PRIORITIES): items with a
+        /// higher one are claimed first. Default: 0.
+        ///
+        /// ```
+        /// use retry_workflow::store::NewItem;
+        ///
+        /// let rush = NewItem::new("A-17", "{}").priority(5);
+        /// assert!(rush.priority > NewItem::new("A-18", "{}").priority);
+        /// ```
+        #[must_use]
+        pub fn priority(self, priority: i8) -> Self { priority: priority }
     }
 }
 
@@ -785,46 +781,39 @@ impl Filter {
         self
     }
 
-    /// Selects failures of this class, alone or among others.
-    ///
-    /// ```
-    /// # use retry_workflow::Filter;
-    /// let timeouts = Filter::all().class("timeout");
-    /// # let _ = timeouts;
-    /// ```
-    pub fn class(mut self, class: impl Into<String>) -> Self {
-        self.class = Some(class.into());
-        self
-    }
+    retry_rules::accessors! {
+        /// Selects failures of this class, alone or among others.
+        ///
+        /// ```
+        /// # use retry_workflow::Filter;
+        /// let timeouts = Filter::all().class("timeout");
+        /// # let _ = timeouts;
+        /// ```
+        pub fn class(self, class: impl Into<String>) -> Self { class: Some(class.into()) }
 
-    /// Selects items that ended at this time or later.
-    ///
-    /// ```
-    /// # use retry_workflow::Filter;
-    /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
-    /// let today = Filter::all().since("2026-11-22T00:00:00Z".parse()?);
-    /// # let _ = today;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn since(mut self, since: Timestamp) -> Self {
-        self.since = Some(since);
-        self
-    }
+        /// Selects items that ended at this time or later.
+        ///
+        /// ```
+        /// # use retry_workflow::Filter;
+        /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
+        /// let today = Filter::all().since("2026-11-22T00:00:00Z".parse()?);
+        /// # let _ = today;
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn since(self, since: Timestamp) -> Self { since: Some(since) }
 
-    /// Selects items that ended before this time.
-    ///
-    /// ```
-    /// # use retry_workflow::Filter;
-    /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
-    /// let old = Filter::all().until("2026-01-01T00:00:00Z".parse()?);
-    /// # let _ = old;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn until(mut self, until: Timestamp) -> Self {
-        self.until = Some(until);
-        self
+        /// Selects items that ended before this time.
+        ///
+        /// ```
+        /// # use retry_workflow::Filter;
+        /// # fn main() -> Result<(), retry_workflow::job::InvalidTimestamp> {
+        /// let old = Filter::all().until("2026-01-01T00:00:00Z".parse()?);
+        /// # let _ = old;
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn until(self, until: Timestamp) -> Self { until: Some(until) }
     }
 
     /// Returns `true` if items in this state are selected.

@@ -242,92 +242,79 @@ impl ErrorPolicy {
         }
     }
 
-    /// Sets what happens to an item whose retries have ended. Default: a dead letter.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, OnItemFailure};
-    /// let lenient = ErrorPolicy::new().on_item_failure(OnItemFailure::Skip);
-    /// assert_eq!(*lenient.get_on_item_failure(), OnItemFailure::Skip);
-    /// ```
-    pub fn on_item_failure(mut self, action: OnItemFailure) -> Self {
-        self.on_item_failure = action;
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets what happens to an item whose retries have ended. Default: a dead letter.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, OnItemFailure};
+        /// let lenient = ErrorPolicy::new().on_item_failure(OnItemFailure::Skip);
+        /// assert_eq!(*lenient.get_on_item_failure(), OnItemFailure::Skip);
+        /// ```
+        pub fn on_item_failure(self, action: OnItemFailure) -> Self { on_item_failure: action }
 
-    /// Sets whether the job continues after an item has failed. Default: it does.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .max_parallel(1)
-    ///     .retry(policy!(attempts = 1))
-    ///     .error_policy(ErrorPolicy::new().continue_on_failure(false))
-    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
-    ///     .await?;
-    /// assert_eq!(report.dead(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn continue_on_failure(mut self, continues: bool) -> Self {
-        self.continue_on_failure = continues;
-        self
-    }
+        /// Sets whether the job continues after an item has failed. Default: it does.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(1)
+        ///     .retry(policy!(attempts = 1))
+        ///     .error_policy(ErrorPolicy::new().continue_on_failure(false))
+        ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+        ///     .await?;
+        /// assert_eq!(report.dead(), 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn continue_on_failure(self, continues: bool) -> Self { continue_on_failure: continues }
 
-    /// Stops the job when this many items have failed. Default: it does not stop.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .max_parallel(1)
-    ///     .retry(policy!(attempts = 1))
-    ///     .error_policy(ErrorPolicy::new().max_failures(3))
-    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
-    ///     .await?;
-    /// assert_eq!(report.dead(), 3);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_failures(mut self, failures: u64) -> Self {
-        self.max_failures = Some(failures);
-        self
-    }
+        /// Stops the job when this many items have failed. Default: it does not stop.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(1)
+        ///     .retry(policy!(attempts = 1))
+        ///     .error_policy(ErrorPolicy::new().max_failures(3))
+        ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+        ///     .await?;
+        /// assert_eq!(report.dead(), 3);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_failures(self, failures: u64) -> Self { max_failures: Some(failures) }
 
-    /// Stops the job when more than this share of the ended items failed; above 0, below 1.
-    /// Default: it does not stop.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .max_parallel(1)
-    ///     .retry(policy!(attempts = 1))
-    ///     .error_policy(ErrorPolicy::new().failure_threshold(0.25).minimum_items(4))
-    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
-    ///     .await?;
-    /// assert_eq!(report.dead(), 4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn failure_threshold(mut self, share: f64) -> Self {
-        self.failure_threshold = Some(share);
-        self
-    }
+        /// Stops the job when more than this share of the ended items failed; above 0, below 1.
+        /// Default: it does not stop.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(1)
+        ///     .retry(policy!(attempts = 1))
+        ///     .error_policy(ErrorPolicy::new().failure_threshold(0.25).minimum_items(4))
+        ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+        ///     .await?;
+        /// assert_eq!(report.dead(), 4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn failure_threshold(self, share: f64) -> Self { failure_threshold: Some(share) }
 
-    /// Sets how many items must have ended before the threshold counts. Default: 10.
-    ///
-    /// ```
-    /// # use retry_workflow::ErrorPolicy;
-    /// let policy = ErrorPolicy::new().failure_threshold(0.25).minimum_items(100);
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub fn minimum_items(mut self, items: u64) -> Self {
-        self.minimum_items = items;
-        self
+        /// Sets how many items must have ended before the threshold counts. Default: 10.
+        ///
+        /// ```
+        /// # use retry_workflow::ErrorPolicy;
+        /// let policy = ErrorPolicy::new().failure_threshold(0.25).minimum_items(100);
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub fn minimum_items(self, items: u64) -> Self { minimum_items: items }
     }
 
     /// Sets when failures are reported. Default: in one report at the end.
@@ -358,46 +345,36 @@ impl ErrorPolicy {
         self
     }
 
-    /// Sets what an open breaker does to the job. Default: it waits.
-    ///
-    /// ```
-    /// # use retry_workflow::job::OnOpen;
-    /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
-    /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub fn on_open(mut self, action: OnOpen) -> Self {
-        self.on_open = action;
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets what an open breaker does to the job. Default: it waits.
+        ///
+        /// ```
+        /// # use retry_workflow::job::OnOpen;
+        /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
+        /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub fn on_open(self, action: OnOpen) -> Self { on_open: action }
 
-    /// Sets how often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
-    ///
-    /// ```
-    /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Policy};
-    /// let policy = ErrorPolicy::new()
-    ///     .on_item_failure(OnItemFailure::Retry)
-    ///     .retry_config(Policy::new().attempts(5));
-    /// assert!(policy.validate().is_ok());
-    /// ```
-    pub fn retry_config(mut self, policy: Policy) -> Self {
-        self.retry_config = policy;
-        self
-    }
+        /// Sets how often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Policy};
+        /// let policy = ErrorPolicy::new()
+        ///     .on_item_failure(OnItemFailure::Retry)
+        ///     .retry_config(Policy::new().attempts(5));
+        /// assert!(policy.validate().is_ok());
+        /// ```
+        pub fn retry_config(self, policy: Policy) -> Self { retry_config: policy }
 
-    /// Returns what happens to an item whose retries have ended.
-    pub fn get_on_item_failure(&self) -> &OnItemFailure {
-        &self.on_item_failure
-    }
+        /// Returns what happens to an item whose retries have ended.
+        pub fn get_on_item_failure(&self) -> &OnItemFailure { &on_item_failure }
 
-    /// Returns when failures are reported.
-    pub fn get_error_collection(&self) -> ErrorCollection {
-        self.error_collection
-    }
+        /// Returns when failures are reported.
+        pub fn get_error_collection(&self) -> ErrorCollection { error_collection }
 
-    /// Returns the policy for putting items back.
-    pub fn get_retry_config(&self) -> &Policy {
-        &self.retry_config
+        /// Returns the policy for putting items back.
+        pub fn get_retry_config(&self) -> &Policy { &retry_config }
     }
 
     /// Returns the breaker's settings, if there is one.

@@ -338,40 +338,36 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// Sets when a commit is safe on the disk; [`Synchronous::Normal`] by default.
-    ///
-    /// ```
-    /// # use retry_workflow::store::{SqliteStore, Synchronous};
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path)?;
-    /// # drop(store);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
-        self.synchronous = synchronous;
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets when a commit is safe on the disk; [`Synchronous::Normal`] by default.
+        ///
+        /// ```
+        /// # use retry_workflow::store::{SqliteStore, Synchronous};
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path)?;
+        /// # drop(store);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn synchronous(self, synchronous: Synchronous) -> Self { synchronous: synchronous }
 
-    /// Sets how long to wait for another process that holds the store, before failing with
-    /// [`Locked`](super::StoreError::Locked); 5 s by default.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// let store = SqliteStore::options().busy_timeout(Duration::from_secs(60)).open(&path)?;
-    /// # drop(store);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
-        self.patience.most = timeout;
-        self
+        /// Sets how long to wait for another process that holds the store, before failing with
+        /// [`Locked`](super::StoreError::Locked); 5 s by default.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::SqliteStore;
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// let store = SqliteStore::options().busy_timeout(Duration::from_secs(60)).open(&path)?;
+        /// # drop(store);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn busy_timeout(self, timeout: Duration) -> Self { patience.most: timeout }
     }
 
     /// Calls `tell` about every second while waiting for another process that holds the store, with
@@ -392,60 +388,53 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens the store for reading only: it must exist, nothing is locked or changed, and
-    /// anyone who may read the file can. Writing fails with
-    /// [`Access`](super::StoreError::Access). A store with an older layout is migrated first.
-    /// `false` by default.
-    ///
-    /// ```
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// # drop(SqliteStore::open(&path)?);
-    /// let store = SqliteStore::options().read_only(true).open(&path)?;
-    /// # drop(store);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
-        self
-    }
+    retry_rules::accessors! {
+        /// Opens the store for reading only: it must exist, nothing is locked or changed, and
+        /// anyone who may read the file can. Writing fails with
+        /// [`Access`](super::StoreError::Access). A store with an older layout is migrated first.
+        /// `false` by default.
+        ///
+        /// ```
+        /// # use retry_workflow::SqliteStore;
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// # drop(SqliteStore::open(&path)?);
+        /// let store = SqliteStore::options().read_only(true).open(&path)?;
+        /// # drop(store);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn read_only(self, read_only: bool) -> Self { read_only: read_only }
 
-    /// Limits how large the file grows through this handle: beyond it, writing fails with
-    /// [`Full`](super::StoreError::Full). No limit by default.
-    ///
-    /// ```
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// let store = SqliteStore::options().max_bytes(1 << 30).open(&path)?;
-    /// # drop(store);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = Some(bytes);
-        self
-    }
+        /// Limits how large the file grows through this handle: beyond it, writing fails with
+        /// [`Full`](super::StoreError::Full). No limit by default.
+        ///
+        /// ```
+        /// # use retry_workflow::SqliteStore;
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// let store = SqliteStore::options().max_bytes(1 << 30).open(&path)?;
+        /// # drop(store);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn max_bytes(self, bytes: u64) -> Self { max_bytes: Some(bytes) }
 
-    /// Sets whether the store must already exist; `false` by default.
-    ///
-    /// ```
-    /// # use retry_workflow::SqliteStore;
-    /// # fn main() -> Result<(), retry_workflow::StoreError> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("jobs.db");
-    /// let options = SqliteStore::options().must_exist(true);
-    /// assert!(options.open(&path).is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn must_exist(mut self, must_exist: bool) -> Self {
-        self.must_exist = must_exist;
-        self
+        /// Sets whether the store must already exist; `false` by default.
+        ///
+        /// ```
+        /// # use retry_workflow::SqliteStore;
+        /// # fn main() -> Result<(), retry_workflow::StoreError> {
+        /// # let folder = tempfile::tempdir().unwrap();
+        /// # let path = folder.path().join("jobs.db");
+        /// let options = SqliteStore::options().must_exist(true);
+        /// assert!(options.open(&path).is_err());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn must_exist(self, must_exist: bool) -> Self { must_exist: must_exist }
     }
 
     /// Opens the store in this file.

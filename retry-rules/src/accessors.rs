@@ -1,0 +1,41 @@
+//! The setters and getters of settings.
+
+/// Declares setters and getters in an `impl` block, by their signature and the field:
+///
+/// - `pub fn name(self, value: Type) -> Self { field: value }` sets it;
+/// - `pub fn name(&self) -> Type { field }` returns it, and `{ &field }` a reference to it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! accessors {
+    () => {};
+    ($(#[$attribute:meta])* pub const fn $($rest:tt)*) => {
+        $crate::accessors! { @ [$(#[$attribute])* pub const fn] $($rest)* }
+    };
+    ($(#[$attribute:meta])* pub fn $($rest:tt)*) => {
+        $crate::accessors! { @ [$(#[$attribute])* pub fn] $($rest)* }
+    };
+    (
+        @ [$($function:tt)*] $name:ident(self, $value:ident: $Type:ty) -> Self {
+            $($field:ident).+: $new:expr
+        }
+        $($rest:tt)*
+    ) => {
+        $($function)* $name(mut self, $value: $Type) -> Self {
+            self.$($field).+ = $new;
+            self
+        }
+        $crate::accessors! { $($rest)* }
+    };
+    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { $($field:ident).+ } $($rest:tt)*) => {
+        $($function)* $name(&self) -> $Type {
+            self.$($field).+
+        }
+        $crate::accessors! { $($rest)* }
+    };
+    (@ [$($function:tt)*] $name:ident(&self) -> $Type:ty { &$($field:ident).+ } $($rest:tt)*) => {
+        $($function)* $name(&self) -> $Type {
+            &self.$($field).+
+        }
+        $crate::accessors! { $($rest)* }
+    };
+}

@@ -18,7 +18,7 @@
 //! A policy is `Copy` and can be used in a `const`, so custom delays from a file are kept until the
 //! program ends, each distinct list once.
 
-mod float;
+mod scalar;
 
 mod attempts;
 mod backoff;
@@ -54,6 +54,6 @@ pub use command::{KEYS, NotHere, OnlyForCommands};
 #[doc(hidden)]
 pub use draft::Draft;
 #[doc(hidden)]
-pub use float::{MapFrom, float_or_map};
-#[doc(hidden)]
 pub use known_keys::{Keys, from_known_keys};
+#[doc(hidden)]
+pub use scalar::{MapFrom, Scalar, WrittenNumber};

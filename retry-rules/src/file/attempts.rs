@@ -1,11 +1,12 @@
 //! The number of attempts in a file: `5`, or `unlimited`.
 
-use core::fmt;
 use std::format;
 
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Serialize, Serializer};
 
+use super::scalar::{Scalar, WrittenNumber};
+use crate::deserialize_scalar;
 use crate::policy::Attempts;
 use crate::suggest::unknown_word;
 
@@ -28,48 +29,35 @@ impl Serialize for AttemptsKey {
     }
 }
 
-impl<'de> Deserialize<'de> for AttemptsKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AttemptsVisitor;
+deserialize_scalar!(AttemptsKey);
 
-        impl Visitor<'_> for AttemptsVisitor {
-            type Value = AttemptsKey;
+impl Scalar for AttemptsKey {
+    const EXPECTED: &'static str = "a number of attempts, or `unlimited`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of attempts, or `unlimited`")
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        match number {
+            WrittenNumber::Unsigned(attempts) => match u32::try_from(attempts) {
+                Ok(attempts) => Ok(Self(Attempts::Limited(attempts))),
+                Err(_) => Err(E::custom(format!(
+                    "{attempts} attempts are too many: write at most {}, or `unlimited`",
+                    u32::MAX
+                ))),
+            },
+            WrittenNumber::Negative(attempts) => {
+                Err(E::custom(format!("{attempts} is not a number of attempts: write at least 1")))
             }
-
-            fn visit_u64<E: Error>(self, attempts: u64) -> Result<AttemptsKey, E> {
-                match u32::try_from(attempts) {
-                    Ok(attempts) => Ok(AttemptsKey(Attempts::Limited(attempts))),
-                    Err(_) => Err(E::custom(format!(
-                        "{attempts} attempts are too many: write at most {}, or `unlimited`",
-                        u32::MAX
-                    ))),
-                }
-            }
-
-            fn visit_i64<E: Error>(self, attempts: i64) -> Result<AttemptsKey, E> {
-                match u64::try_from(attempts) {
-                    Ok(attempts) => self.visit_u64(attempts),
-                    Err(_) => Err(E::custom(format!(
-                        "{attempts} is not a number of attempts: write at least 1"
-                    ))),
-                }
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<AttemptsKey, E> {
-                match word {
-                    "unlimited" => Ok(AttemptsKey(Attempts::Unlimited)),
-                    number if number.trim().parse::<u32>().is_ok() => Err(E::custom(format!(
-                        "\"{number}\" is a text: write the number `{}`, without quotes",
-                        number.trim()
-                    ))),
-                    other => Err(unknown_word(other, &["unlimited"], &self)),
-                }
-            }
+            WrittenNumber::Float(_) => Err(number.unexpected(Self::EXPECTED)),
         }
+    }
 
-        deserializer.deserialize_any(AttemptsVisitor)
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        match word {
+            "unlimited" => Ok(Self(Attempts::Unlimited)),
+            number if number.trim().parse::<u32>().is_ok() => Err(E::custom(format!(
+                "\"{number}\" is a text: write the number `{}`, without quotes",
+                number.trim()
+            ))),
+            other => Err(unknown_word(other, &["unlimited"], &Self::EXPECTED)),
+        }
     }
 }

@@ -17,8 +17,8 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visito
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
-use super::float::float_or_map;
 use super::map_only::{NamedFields, unknown_key};
+use super::scalar::float_or_map;
 use crate::foreign_names::BACKOFF;
 use crate::policy::backoff::Backoff;
 use crate::suggest::{key_meant, meant, unknown_choice, unknown_word};

@@ -1,11 +1,11 @@
 //! A limit in a file: `"30s"`, or `unlimited`.
 
-use core::fmt;
+use serde::de::{Error, MapAccess};
+use serde::{Serialize, Serializer};
 
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::span::{Span, SpanVisitor};
+use super::scalar::{MapFrom, Scalar, WrittenNumber};
+use super::span::Span;
+use crate::deserialize_scalar;
 use crate::policy::bound::Bound;
 
 /// `"30s"`, or `unlimited`.
@@ -33,42 +33,24 @@ impl Serialize for BoundKey {
     }
 }
 
-impl<'de> Deserialize<'de> for BoundKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BoundVisitor;
+deserialize_scalar!(BoundKey);
 
-        impl<'de> Visitor<'de> for BoundVisitor {
-            type Value = BoundKey;
+impl Scalar for BoundKey {
+    const EXPECTED: &'static str =
+        "a duration such as \"30s\", or a map with `secs` and `nanos`, or `unlimited`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                SpanVisitor.expecting(f)?;
-                f.write_str(", or `unlimited`")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<BoundKey, E> {
-                match text {
-                    "unlimited" => Ok(BoundKey(Bound::Unlimited)),
-                    _ => SpanVisitor.visit_str(text).map(BoundKey::from),
-                }
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<BoundKey, E> {
-                SpanVisitor.visit_u64(number).map(BoundKey::from)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<BoundKey, E> {
-                SpanVisitor.visit_i64(number).map(BoundKey::from)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<BoundKey, E> {
-                SpanVisitor.visit_f64(number).map(BoundKey::from)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BoundKey, A::Error> {
-                SpanVisitor.visit_map(map).map(BoundKey::from)
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        match text {
+            "unlimited" => Ok(Self(Bound::Unlimited)),
+            _ => Span::from_text(text).map(Self::from),
         }
+    }
 
-        deserializer.deserialize_any(BoundVisitor)
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        Span::from_number(number).map(Self::from)
+    }
+
+    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
+        Span::from_map(map).map(Self::from)
     }
 }

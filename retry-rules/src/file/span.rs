@@ -1,17 +1,16 @@
 //! [`Span`]: a duration in a file.
 
-use core::fmt;
 use core::time::Duration;
 use std::format;
 use std::string::ToString as _;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess};
 use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::float::float_or_map;
-use crate::duration;
+use super::scalar::{MapFrom, Scalar, WrittenNumber};
+use crate::{deserialize_scalar, duration};
 
 /// A duration in a file: a humantime string such as `"30s"`, or `{ secs, nanos }`.
 ///
@@ -45,39 +44,20 @@ impl Serialize for Span {
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SpanVisitor)
-    }
-}
+deserialize_scalar!(Span);
 
-/// Reads a span from a text, or from its parts.
-pub(super) struct SpanVisitor;
+impl Scalar for Span {
+    const EXPECTED: &'static str = "a duration such as \"30s\", or a map with `secs` and `nanos`";
 
-impl<'de> Visitor<'de> for SpanVisitor {
-    type Value = Span;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a duration such as \"30s\", or a map with `secs` and `nanos`")
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        duration::parse(text).map(Self).map_err(|error| E::custom(format!("\"{text}\": {error}")))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
-        duration::parse(text).map(Span).map_err(|error| E::custom(format!("\"{text}\": {error}")))
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        Self::from_text(&number.text())
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Span, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Span, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Span, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Span, A::Error> {
+    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Parts {
@@ -86,14 +66,12 @@ impl<'de> Visitor<'de> for SpanVisitor {
             nanos: u32,
         }
 
-        float_or_map(self, map, |_, map| {
-            let parts = Parts::deserialize(MapAccessDeserializer::new(map))?;
-            if parts.nanos >= 1_000_000_000 {
-                return Err(A::Error::custom(
-                    "`nanos` must be below 1000000000, which is a whole second",
-                ));
-            }
-            Ok(Span(Duration::new(parts.secs, parts.nanos)))
-        })
+        let parts = Parts::deserialize(MapAccessDeserializer::new(map))?;
+        if parts.nanos >= 1_000_000_000 {
+            return Err(A::Error::custom(
+                "`nanos` must be below 1000000000, which is a whole second",
+            ));
+        }
+        Ok(Self(Duration::new(parts.secs, parts.nanos)))
     }
 }

@@ -1,22 +1,21 @@
 //! The task style: retries, not attempts, and delays in seconds.
 
-use core::fmt;
 use core::time::Duration;
 use std::format;
 
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::bound::BoundKey;
 use super::draft::Draft;
-use super::float::float;
 use super::invalid_keys::InvalidKeys;
 use super::map_only::{from_map, style};
-use crate::duration;
+use super::scalar::{Scalar, WrittenNumber};
 use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
 use crate::rules::field::Field;
 use crate::rules::messages::Style;
+use crate::{deserialize_scalar, duration};
 
 /// A policy in the task style: `max_retries` (3), `retry_delay` (1.0 s) and
 /// `max_retry_delay` (300 s), exponential with base 2, and `max_retry_after` (`1h`). Retries, not
@@ -123,42 +122,24 @@ impl TaskKeys {
 #[derive(Clone, Copy, Debug)]
 struct Seconds(Duration);
 
-impl<'de> Deserialize<'de> for Seconds {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SecondsVisitor;
+deserialize_scalar!(Seconds);
 
-        impl<'de> Visitor<'de> for SecondsVisitor {
-            type Value = Seconds;
+impl Scalar for Seconds {
+    const EXPECTED: &'static str = "seconds, such as 0.5";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("seconds, such as 0.5")
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        duration::parse(text).map(Self).map_err(E::custom)
+    }
+
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        match number {
+            WrittenNumber::Unsigned(seconds) => Ok(Self(Duration::from_secs(seconds))),
+            WrittenNumber::Negative(seconds) => {
+                Err(E::custom(format!("{seconds} seconds: a delay cannot be negative")))
             }
-
-            fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
-                Duration::try_from_secs_f64(seconds)
-                    .map(Seconds)
-                    .map_err(|error| E::custom(format!("{seconds} seconds: {error}")))
-            }
-
-            fn visit_u64<E: Error>(self, seconds: u64) -> Result<Seconds, E> {
-                Ok(Seconds(Duration::from_secs(seconds)))
-            }
-
-            fn visit_i64<E: Error>(self, seconds: i64) -> Result<Seconds, E> {
-                u64::try_from(seconds).map(|seconds| Seconds(Duration::from_secs(seconds))).map_err(
-                    |_| E::custom(format!("{seconds} seconds: a delay cannot be negative")),
-                )
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seconds, A::Error> {
-                float(self, map)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
-                duration::parse(text).map(Seconds).map_err(E::custom)
-            }
+            WrittenNumber::Float(seconds) => Duration::try_from_secs_f64(seconds)
+                .map(Self)
+                .map_err(|error| E::custom(format!("{seconds} seconds: {error}"))),
         }
-
-        deserializer.deserialize_any(SecondsVisitor)
     }
 }

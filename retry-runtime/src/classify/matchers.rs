@@ -222,12 +222,11 @@ impl Matcher {
 /// The form in a file: `network`, or `pattern: "…"`.
 #[cfg(feature = "serde")]
 mod file {
-    use std::fmt;
-
+    use retry_rules::file::{MapFrom, Scalar, WrittenNumber};
     use retry_rules::matchers::{left_out, of_status};
     use retry_rules::suggest::unknown_word;
-    use serde::de::{Error, MapAccess, Visitor};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::de::{Error, MapAccess};
+    use serde::{Serialize, Serializer};
 
     use super::{Class, Matcher, MatcherKind, pattern};
 
@@ -254,80 +253,68 @@ mod file {
         WORDS.iter().find(is_it).map_or("transient", |(word, _)| word)
     }
 
-    impl<'de> Deserialize<'de> for Matcher {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            /// By hand, because people write statuses and texts here.
-            struct MatcherVisitor;
+    retry_rules::deserialize_scalar!(Matcher);
 
-            impl<'de> Visitor<'de> for MatcherVisitor {
-                type Value = Matcher;
+    /// By hand, because people write statuses and texts here.
+    impl Scalar for Matcher {
+        const EXPECTED: &'static str = "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
+             `pattern: \"(?i)not ready\"`";
 
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str(
-                        "network, connect, timeout, server_error, rate_limit, conflict, transient, or \
-                         `pattern: \"(?i)not ready\"`",
-                    )
-                }
-
-                fn visit_str<E: Error>(self, word: &str) -> Result<Matcher, E> {
-                    if let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == word) {
-                        return Ok(known.clone());
-                    }
-                    let status = word.replace(['x', 'X'], "0");
-                    match status.parse() {
-                        Ok(status) => self.visit_u64(status),
-                        Err(_) if word.contains(' ') => Err(E::custom(format!(
-                            "to match the text of a failure, write `pattern: {word:?}`"
-                        ))),
-                        Err(_) => {
-                            let words = WORDS.iter().map(|(word, _)| *word).chain(["pattern"]);
-                            Err(unknown_word(word, &words.collect::<Vec<_>>(), &self))
-                        }
-                    }
-                }
-
-                fn visit_u64<E: Error>(self, status: u64) -> Result<Matcher, E> {
-                    let status = u16::try_from(status).unwrap_or_default();
-                    let word = of_status(status).unwrap_or("transient");
-                    Err(E::custom(match left_out(status) {
-                        Some(named) => format!(
-                            "a status is not a matcher; `transient` leaves out {named} anyway, and \
-                             `pattern: \"{status}\"` finds the number in the text of a failure"
-                        ),
-                        None => format!("a status is not a matcher: write `{word}`"),
-                    }))
-                }
-
-                fn visit_i64<E: Error>(self, status: i64) -> Result<Matcher, E> {
-                    self.visit_u64(u64::try_from(status).unwrap_or_default())
-                }
-
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Matcher, A::Error> {
-                    let matcher = match map.next_key::<String>()? {
-                        Some(key) if key == "exit_code" => {
-                            return Err(A::Error::custom(
-                                "`exit_code` is for steps of workflow files: a call has no exit code",
-                            ));
-                        }
-                        Some(key) if key == "pattern" => {
-                            pattern(&map.next_value::<String>()?).map_err(A::Error::custom)?
-                        }
-                        // `network: null`, which some writers produce for a bare word.
-                        Some(key) => {
-                            let matcher = Self.visit_str(&key)?;
-                            map.next_value::<()>()?;
-                            matcher
-                        }
-                        None => return Err(A::Error::invalid_length(0, &self)),
-                    };
-                    match map.next_key::<String>()? {
-                        None => Ok(matcher),
-                        Some(_) => Err(A::Error::custom("each matcher is an entry of its own")),
-                    }
+        fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+            if let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == word) {
+                return Ok(known.clone());
+            }
+            let status = word.replace(['x', 'X'], "0");
+            match status.parse() {
+                Ok(status) => Self::from_number(WrittenNumber::Unsigned(status)),
+                Err(_) if word.contains(' ') => Err(E::custom(format!(
+                    "to match the text of a failure, write `pattern: {word:?}`"
+                ))),
+                Err(_) => {
+                    let words = WORDS.iter().map(|(word, _)| *word).chain(["pattern"]);
+                    Err(unknown_word(word, &words.collect::<Vec<_>>(), &Self::EXPECTED))
                 }
             }
+        }
 
-            deserializer.deserialize_any(MatcherVisitor)
+        fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+            let status = match number {
+                WrittenNumber::Unsigned(status) => u16::try_from(status).unwrap_or_default(),
+                WrittenNumber::Negative(_) => 0,
+                WrittenNumber::Float(_) => return Err(number.unexpected(Self::EXPECTED)),
+            };
+            let word = of_status(status).unwrap_or("transient");
+            Err(E::custom(match left_out(status) {
+                Some(named) => format!(
+                    "a status is not a matcher; `transient` leaves out {named} anyway, and \
+                     `pattern: \"{status}\"` finds the number in the text of a failure"
+                ),
+                None => format!("a status is not a matcher: write `{word}`"),
+            }))
+        }
+
+        fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
+            let matcher = match map.next_key::<String>()? {
+                Some(key) if key == "exit_code" => {
+                    return Err(A::Error::custom(
+                        "`exit_code` is for steps of workflow files: a call has no exit code",
+                    ));
+                }
+                Some(key) if key == "pattern" => {
+                    pattern(&map.next_value::<String>()?).map_err(A::Error::custom)?
+                }
+                // `network: null`, which some writers produce for a bare word.
+                Some(key) => {
+                    let matcher = Self::from_text(&key)?;
+                    map.next_value::<()>()?;
+                    matcher
+                }
+                None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
+            };
+            match map.next_key::<String>()? {
+                None => Ok(matcher),
+                Some(_) => Err(A::Error::custom("each matcher is an entry of its own")),
+            }
         }
     }
 

@@ -1,14 +1,13 @@
 //! [`RetryConfig`]: a policy from a file, with its matchers; [`CommandConfig`]: also with an action
 //! on failure.
 
-use core::fmt;
 use std::sync::Arc;
 
-use retry_rules::file::{CommandKeys, InvalidKeys, OnlyForCommands, from_map};
+use retry_rules::file::{CommandKeys, InvalidKeys, MapFrom, OnlyForCommands, Scalar, from_map};
 use retry_rules::matchers::{Covered, covered};
 use retry_rules::suggest::unknown_word;
 use retry_rules::{Policy, Style};
-use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::call::policy_source;
@@ -187,55 +186,46 @@ pub enum OnFailure {
     },
 }
 
-impl<'de> Deserialize<'de> for OnFailure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// By hand, because the derived error for `on_failure: fallback` is of no help.
-        struct OnFailureVisitor;
+retry_rules::deserialize_scalar!(OnFailure);
 
-        impl<'de> Visitor<'de> for OnFailureVisitor {
-            type Value = OnFailure;
+/// By hand, because the derived error for `on_failure: fallback` is of no help.
+impl Scalar for OnFailure {
+    const EXPECTED: &'static str =
+        "stop, continue, or `fallback: { command: \"./save-locally.sh\" }`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("stop, continue, or `fallback: { command: \"./save-locally.sh\" }`")
-            }
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        match word {
+            "stop" => Ok(Self::Stop),
+            "continue" => Ok(Self::Continue),
+            other => Err(unknown_word(other, &["stop", "continue", "fallback"], &Self::EXPECTED)),
+        }
+    }
 
-            fn visit_str<E: Error>(self, word: &str) -> Result<OnFailure, E> {
-                match word {
-                    "stop" => Ok(OnFailure::Stop),
-                    "continue" => Ok(OnFailure::Continue),
-                    other => Err(unknown_word(other, &["stop", "continue", "fallback"], &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnFailure, A::Error> {
-                #[derive(Deserialize)]
-                #[serde(deny_unknown_fields)]
-                struct Fallback {
-                    command: String,
-                }
-
-                let action = match map.next_key::<String>()? {
-                    Some(key) if key == "fallback" => {
-                        let Fallback { command } = map.next_value()?;
-                        OnFailure::Fallback { command }
-                    }
-                    // `stop: null`, which some writers produce for a bare word. An unknown key is
-                    // reported before its value is read.
-                    Some(key) => {
-                        let action = Self.visit_str(&key)?;
-                        map.next_value::<()>()?;
-                        action
-                    }
-                    None => return Err(A::Error::invalid_length(0, &self)),
-                };
-                if map.next_key::<IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("`on_failure` is a single action: keep one"));
-                }
-                Ok(action)
-            }
+    fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fallback {
+            command: String,
         }
 
-        deserializer.deserialize_any(OnFailureVisitor)
+        let action = match map.next_key::<String>()? {
+            Some(key) if key == "fallback" => {
+                let Fallback { command } = map.next_value()?;
+                Self::Fallback { command }
+            }
+            // `stop: null`, which some writers produce for a bare word. An unknown key is
+            // reported before its value is read.
+            Some(key) => {
+                let action = Self::from_text(&key)?;
+                map.next_value::<()>()?;
+                action
+            }
+            None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
+        };
+        if map.next_key::<IgnoredAny>()?.is_some() {
+            return Err(A::Error::custom("`on_failure` is a single action: keep one"));
+        }
+        Ok(action)
     }
 }
 

@@ -1,12 +1,12 @@
 //! A number in a file, such as a share; a text is answered with the number to write.
 
-use core::fmt;
 use std::format;
 
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde::de::Error;
 
-use crate::file::float::float;
+use crate::deserialize_scalar;
+use crate::file::scalar::{Scalar, WrittenNumber};
 
 /// A number such as `0.5`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -19,53 +19,27 @@ impl From<Number> for f64 {
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberVisitor;
+deserialize_scalar!(Number);
 
-        impl<'de> Visitor<'de> for NumberVisitor {
-            type Value = Number;
+impl Scalar for Number {
+    const EXPECTED: &'static str = "a number such as 0.5";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number such as 0.5")
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        Ok(Self(number.as_f64()))
+    }
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
+        let per_second = ["/s", "/sec", "/second"];
+        let per_second = per_second.iter().find_map(|unit| text.trim().strip_suffix(unit));
+        let (number, divisor) = percent.unwrap_or((per_second.unwrap_or(text).trim(), 1.0));
+        Err(E::custom(match number.trim().parse::<f64>() {
+            Ok(number) => {
+                let number = number / divisor;
+                format!("\"{text}\" is a text: write the number `{number:?}`, without quotes")
             }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
-                Ok(Number(number))
-            }
-
-            #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                self.visit_f64(number as f64)
-            }
-
-            #[expect(clippy::cast_precision_loss, reason = "no setting needs so many digits")]
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
-                self.visit_f64(number as f64)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Number, A::Error> {
-                float(self, map)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
-                let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
-                let per_second = ["/s", "/sec", "/second"];
-                let per_second = per_second.iter().find_map(|unit| text.trim().strip_suffix(unit));
-                let (number, divisor) = percent.unwrap_or((per_second.unwrap_or(text).trim(), 1.0));
-                Err(E::custom(match number.trim().parse::<f64>() {
-                    Ok(number) => {
-                        let number = number / divisor;
-                        format!(
-                            "\"{text}\" is a text: write the number `{number:?}`, without quotes"
-                        )
-                    }
-                    Err(_) => format!("\"{text}\": expected {}", &self as &dyn serde::de::Expected),
-                }))
-            }
-        }
-
-        deserializer.deserialize_any(NumberVisitor)
+            Err(_) => format!("\"{text}\": expected {}", Self::EXPECTED),
+        }))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Reading an [`ErrorPolicy`] from a file.
 
-use std::fmt;
 use std::time::Duration;
 
-use retry_runtime::file::{InvalidKeys, Span, WorkflowKeys, float_or_map, from_map};
+use retry_rules::deserialize_scalar;
+use retry_runtime::file::{
+    InvalidKeys, MapFrom, Scalar, Span, WorkflowKeys, WrittenNumber, from_map,
+};
 use retry_runtime::{Bound, BreakerConfig, Policy};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, IntoDeserializer as _, MapAccess, Visitor};
+use serde::de::{Error, IntoDeserializer as _, MapAccess};
 use serde::{Deserialize, Deserializer};
 
 use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
@@ -53,47 +55,28 @@ struct BreakerKeys {
 #[derive(Debug)]
 struct OpenFor(Duration);
 
-impl<'de> Deserialize<'de> for OpenFor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OpenForVisitor;
+deserialize_scalar!(OpenFor);
 
-        impl<'de> Visitor<'de> for OpenForVisitor {
-            type Value = OpenFor;
+impl Scalar for OpenFor {
+    const EXPECTED: &'static str = "a duration such as \"30s\", or a number of seconds";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration such as \"30s\", or a number of seconds")
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Span::from_text(text).map(Self::from)
+    }
 
-            fn visit_u64<E: Error>(self, seconds: u64) -> Result<OpenFor, E> {
-                Ok(OpenFor(Duration::from_secs(seconds)))
-            }
-
-            fn visit_i64<E: Error>(self, seconds: i64) -> Result<OpenFor, E> {
-                match u64::try_from(seconds) {
-                    Ok(seconds) => self.visit_u64(seconds),
-                    Err(_) => Span::deserialize(seconds.into_deserializer()).map(Into::into),
-                }
-            }
-
-            fn visit_f64<E: Error>(self, seconds: f64) -> Result<OpenFor, E> {
-                match Duration::try_from_secs_f64(seconds) {
-                    Ok(time) => Ok(OpenFor(time)),
-                    Err(error) => Err(E::custom(format!("{seconds} seconds: {error}"))),
-                }
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<OpenFor, E> {
-                Span::deserialize(text.into_deserializer()).map(Into::into)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenFor, A::Error> {
-                float_or_map(self, map, |_, map| {
-                    Span::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
-                })
-            }
+    fn from_number<E: Error>(number: WrittenNumber) -> Result<Self, E> {
+        match number {
+            WrittenNumber::Unsigned(seconds) => Ok(Self(Duration::from_secs(seconds))),
+            WrittenNumber::Negative(_) => Span::from_number(number).map(Self::from),
+            WrittenNumber::Float(seconds) => match Duration::try_from_secs_f64(seconds) {
+                Ok(time) => Ok(Self(time)),
+                Err(error) => Err(E::custom(format!("{seconds} seconds: {error}"))),
+            },
         }
+    }
 
-        deserializer.deserialize_any(OpenForVisitor)
+    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
+        Span::from_map(map).map(Self::from)
     }
 }
 
@@ -182,91 +165,70 @@ fn without_server(policy: Policy) -> Result<Policy, InvalidKeys> {
     ))
 }
 
-impl<'de> Deserialize<'de> for ErrorCollection {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Form {
-            Aggregate,
-            Immediate,
-            Batched { size: usize },
+deserialize_scalar!(ErrorCollection);
+
+/// The forms that serde reads by itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", remote = "ErrorCollection")]
+enum CollectionForm {
+    Aggregate,
+    Immediate,
+    Batched { size: usize },
+}
+
+/// `batched:10` is short for `{ batched: { size: 10 } }`.
+impl Scalar for ErrorCollection {
+    const EXPECTED: &'static str = "aggregate, immediate, or `batched: { size: 5 }`";
+
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        match word.strip_prefix("batched:").map(|size| size.trim().parse()) {
+            Some(Ok(size)) => Ok(Self::Batched { size }),
+            Some(Err(_)) => Err(E::custom(format!(
+                "\"{word}\": write the size of a group as a number, such as `batched:10`"
+            ))),
+            None if word == "batched" => {
+                Err(E::custom("`batched` needs a size: write `batched:10`"))
+            }
+            None => CollectionForm::deserialize(word.into_deserializer()),
         }
+    }
 
-        /// Written by hand for `batched:10`, which is short for `{ batched: { size: 10 } }`.
-        struct CollectionVisitor;
-
-        impl<'de> Visitor<'de> for CollectionVisitor {
-            type Value = Form;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("aggregate, immediate, or `batched: { size: 5 }`")
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<Form, E> {
-                match word.strip_prefix("batched:").map(|size| size.trim().parse()) {
-                    Some(Ok(size)) => Ok(Form::Batched { size }),
-                    Some(Err(_)) => Err(E::custom(format!(
-                        "\"{word}\": write the size of a group as a number, such as `batched:10`"
-                    ))),
-                    None if word == "batched" => {
-                        Err(E::custom("`batched` needs a size: write `batched:10`"))
-                    }
-                    None => Form::deserialize(word.into_deserializer()),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Form, A::Error> {
-                Form::deserialize(MapAccessDeserializer::new(map))
-            }
-        }
-
-        Ok(match deserializer.deserialize_any(CollectionVisitor)? {
-            Form::Aggregate => Self::Aggregate,
-            Form::Immediate => Self::Immediate,
-            Form::Batched { size } => Self::Batched { size },
-        })
+    fn from_map<'de, A: MapAccess<'de>>(map: MapFrom<A>) -> Result<Self, A::Error> {
+        CollectionForm::deserialize(MapAccessDeserializer::new(map))
     }
 }
 
-impl<'de> Deserialize<'de> for OnItemFailure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Written by hand, because any other word is the name of a handler.
-        struct ActionVisitor;
+deserialize_scalar!(OnItemFailure);
 
-        impl<'de> Visitor<'de> for ActionVisitor {
-            type Value = OnItemFailure;
+/// Any word without a meaning of its own is the name of a handler.
+impl Scalar for OnItemFailure {
+    const EXPECTED: &'static str =
+        "dlq, retry, skip, stop, or `custom: name` with the name of a handler";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("dlq, retry, skip, stop, or `custom: name` with the name of a handler")
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        Ok(match word {
+            "dlq" => Self::Dlq,
+            "retry" => Self::Retry,
+            "skip" => Self::Skip,
+            "stop" => Self::Stop,
+            handler => Self::Custom(handler.to_owned()),
+        })
+    }
+
+    fn from_map<'de, A: MapAccess<'de>>(mut map: MapFrom<A>) -> Result<Self, A::Error> {
+        let action = match map.next_key::<String>()? {
+            Some(key) if key == "custom" => Self::Custom(map.next_value()?),
+            Some(key) => {
+                return Err(A::Error::custom(format!(
+                    "unknown action `{key}`: expected {}",
+                    Self::EXPECTED
+                )));
             }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<OnItemFailure, E> {
-                Ok(match word {
-                    "dlq" => OnItemFailure::Dlq,
-                    "retry" => OnItemFailure::Retry,
-                    "skip" => OnItemFailure::Skip,
-                    "stop" => OnItemFailure::Stop,
-                    handler => OnItemFailure::Custom(handler.to_owned()),
-                })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnItemFailure, A::Error> {
-                let action = match map.next_key::<String>()? {
-                    Some(key) if key == "custom" => OnItemFailure::Custom(map.next_value()?),
-                    Some(key) => {
-                        return Err(A::Error::custom(format!(
-                            "unknown action `{key}`: expected dlq, retry, skip, stop, or `custom: name` with the name of a handler"
-                        )));
-                    }
-                    None => return Err(A::Error::invalid_length(0, &self)),
-                };
-                if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("`on_item_failure` is a single action: keep one"));
-                }
-                Ok(action)
-            }
+            None => return Err(A::Error::invalid_length(0, &Self::EXPECTED)),
+        };
+        if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
+            return Err(A::Error::custom("`on_item_failure` is a single action: keep one"));
         }
-
-        deserializer.deserialize_any(ActionVisitor)
+        Ok(action)
     }
 }

@@ -26,6 +26,7 @@
 extern crate std;
 
 mod accessors;
+mod conversion;
 mod policy;
 mod breaker;
 mod quota;

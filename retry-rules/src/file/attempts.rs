@@ -14,11 +14,7 @@ use crate::suggest::unknown_word;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AttemptsKey(pub(super) Attempts);
 
-impl From<AttemptsKey> for Attempts {
-    fn from(key: AttemptsKey) -> Self {
-        key.0
-    }
-}
+crate::conversion!(|key: AttemptsKey| -> Attempts { key.0 });
 
 impl Serialize for AttemptsKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -12,11 +12,7 @@ use crate::policy::bound::Bound;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundKey(pub(super) Bound);
 
-impl From<BoundKey> for Bound {
-    fn from(key: BoundKey) -> Self {
-        key.0
-    }
-}
+crate::conversion!(|key: BoundKey| -> Bound { key.0 });
 
 impl From<Span> for BoundKey {
     fn from(Span(limit): Span) -> Self {

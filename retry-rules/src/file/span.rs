@@ -18,17 +18,8 @@ use crate::{deserialize_scalar, duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-impl From<Span> for Duration {
-    fn from(span: Span) -> Self {
-        span.0
-    }
-}
-
-impl From<Span> for Option<Duration> {
-    fn from(span: Span) -> Self {
-        Some(span.0)
-    }
-}
+crate::conversion!(|span: Span| -> Duration { span.0 });
+crate::conversion!(|span: Span| -> Option<Duration> { Some(span.0) });
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -53,17 +53,8 @@ impl Bound {
     }
 }
 
-impl From<Duration> for Bound {
-    fn from(limit: Duration) -> Self {
-        Self::Limited(limit)
-    }
-}
-
-impl From<Option<Duration>> for Bound {
-    fn from(limit: Option<Duration>) -> Self {
-        limit.map_or(Self::None, Self::Limited)
-    }
-}
+crate::conversion!(|limit: Duration| -> Bound { Self::Limited(limit) });
+crate::conversion!(|limit: Option<Duration>| -> Bound { limit.map_or(Self::None, Self::Limited) });
 
 /// Displayed as `5m`, `unlimited` or `none`.
 impl fmt::Display for Bound {

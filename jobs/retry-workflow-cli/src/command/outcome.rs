@@ -107,11 +107,7 @@ impl From<io::Error> for CommandError {
     }
 }
 
-impl From<StoreError> for CommandError {
-    fn from(error: StoreError) -> Self {
-        Self::Stopped(chain(&error))
-    }
-}
+retry_rules::conversion!(|error: StoreError| -> CommandError { Self::Stopped(chain(&error)) });
 
 impl From<SignatureError> for CommandError {
     fn from(error: SignatureError) -> Self {

@@ -77,11 +77,7 @@ impl std::error::Error for ImportError {
     }
 }
 
-impl From<StoreError> for ImportError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+retry_rules::conversion!(|error: StoreError| -> ImportError { Self::Store(error) });
 
 impl DeadLetters {
     /// Writes items with their histories, one JSON object per line, and returns how many.
@@ -234,17 +230,8 @@ impl std::error::Error for ExportError {
     }
 }
 
-impl From<io::Error> for ExportError {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
-    }
-}
-
-impl From<StoreError> for ExportError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+retry_rules::conversion!(|error: io::Error| -> ExportError { Self::Write(error) });
+retry_rules::conversion!(|error: StoreError| -> ExportError { Self::Store(error) });
 
 /// The items of a file, line by line.
 struct ItemLines<R> {

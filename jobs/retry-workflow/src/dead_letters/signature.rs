@@ -68,11 +68,7 @@ impl std::error::Error for SignatureError {
     }
 }
 
-impl From<StoreError> for SignatureError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+retry_rules::conversion!(|error: StoreError| -> SignatureError { Self::Store(error) });
 
 impl DeadLetters {
     /// Returns the signature that a text names, among the signatures of the items that `filter`

@@ -84,11 +84,7 @@ impl Error for CopyError {
     }
 }
 
-impl From<StoreError> for CopyError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+retry_rules::conversion!(|error: StoreError| -> CopyError { Self::Store(error) });
 
 impl Job {
     /// Copies a job from one store to another: its items with histories, waits, outputs, dead

@@ -194,14 +194,5 @@ impl Error for WorkflowError {
     }
 }
 
-impl From<StoreError> for WorkflowError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<InvalidGraph> for WorkflowError {
-    fn from(invalid: InvalidGraph) -> Self {
-        Self::Graph(invalid)
-    }
-}
+retry_rules::conversion!(|error: StoreError| -> WorkflowError { Self::Store(error) });
+retry_rules::conversion!(|invalid: InvalidGraph| -> WorkflowError { Self::Graph(invalid) });

@@ -36,17 +36,8 @@ impl Moment {
     }
 }
 
-impl From<Timestamp> for Moment {
-    fn from(at: Timestamp) -> Self {
-        Self::At(at)
-    }
-}
-
-impl From<Duration> for Moment {
-    fn from(after: Duration) -> Self {
-        Self::After(after)
-    }
-}
+retry_rules::conversion!(|at: Timestamp| -> Moment { Self::At(at) });
+retry_rules::conversion!(|after: Duration| -> Moment { Self::After(after) });
 
 /// A value for `not_before` and `skip_after`: a [`Moment`], a [`Timestamp`], a `Duration` since the
 /// job was created, or the text of one of these.

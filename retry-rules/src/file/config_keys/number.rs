@@ -13,11 +13,7 @@ use crate::file::scalar::{Scalar, WrittenNumber};
 #[serde(transparent)]
 pub(in crate::file) struct Number(pub(in crate::file) f64);
 
-impl From<Number> for f64 {
-    fn from(number: Number) -> Self {
-        number.0
-    }
-}
+crate::conversion!(|number: Number| -> f64 { number.0 });
 
 deserialize_scalar!(Number);
 

@@ -38,11 +38,9 @@ impl KnownError for RedisError {
     }
 }
 
-impl From<Interrupted> for RedisError {
-    fn from(interrupted: Interrupted) -> Self {
-        std::io::Error::from(interrupted).into()
-    }
-}
+retry_rules::conversion!(|interrupted: Interrupted| -> RedisError {
+    std::io::Error::from(interrupted).into()
+});
 
 #[cfg(test)]
 mod tests {

@@ -22,11 +22,7 @@ impl KnownError for Error {
     }
 }
 
-impl From<Interrupted> for Error {
-    fn from(interrupted: Interrupted) -> Self {
-        Self::middleware(interrupted)
-    }
-}
+retry_rules::conversion!(|interrupted: Interrupted| -> Error { Self::middleware(interrupted) });
 
 #[cfg(test)]
 mod tests {

@@ -34,11 +34,7 @@ impl KnownError for Error {
     }
 }
 
-impl From<Interrupted> for Error {
-    fn from(interrupted: Interrupted) -> Self {
-        Self::Io(interrupted.into())
-    }
-}
+retry_rules::conversion!(|interrupted: Interrupted| -> Error { Self::Io(interrupted.into()) });
 
 #[cfg(test)]
 mod tests {

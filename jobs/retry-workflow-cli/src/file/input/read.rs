@@ -78,11 +78,7 @@ pub(crate) enum Halt {
     Failed(FileError),
 }
 
-impl From<FileError> for Halt {
-    fn from(error: FileError) -> Self {
-        Self::Failed(error)
-    }
-}
+retry_rules::conversion!(|error: FileError| -> Halt { Self::Failed(error) });
 
 /// Receives values one by one.
 pub(crate) type Sink<'a> = dyn FnMut(Item) -> Result<(), Halt> + 'a;

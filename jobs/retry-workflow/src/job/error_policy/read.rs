@@ -80,11 +80,7 @@ impl Scalar for OpenFor {
     }
 }
 
-impl From<Span> for OpenFor {
-    fn from(span: Span) -> Self {
-        Self(span.into())
-    }
-}
+retry_rules::conversion!(|span: Span| -> OpenFor { Self(span.into()) });
 
 #[derive(Debug)]
 struct RetryKeys(WorkflowKeys);

@@ -26,6 +26,7 @@
 extern crate std;
 
 mod accessors;
+mod partial_debug;
 mod conversion;
 mod policy;
 mod breaker;

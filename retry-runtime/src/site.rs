@@ -11,7 +11,7 @@ pub(crate) mod policy_override;
 pub(crate) mod registry;
 pub(crate) mod stats;
 
-use core::fmt::{self, Write as _};
+use core::fmt::Write as _;
 use core::panic::Location;
 use std::sync::OnceLock;
 
@@ -378,16 +378,12 @@ impl Site {
     }
 }
 
-impl fmt::Debug for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site")
-            .field("name", &self.name)
-            .field("at", &format_args!("{}", self.location))
-            .field("policy", &self.policy())
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Site, |self| {
+    name: &self.name,
+    at: &format_args!("{}", self.location),
+    policy: &self.policy(),
+    stats: &self.stats(),
+});
 
 /// The origin of a call: an annotated function, or a retrier with a name.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,6 @@ pub mod inject;
 mod recorded;
 
 use core::any::{Any, TypeId};
-use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -84,11 +83,7 @@ impl TestHooks {
     }
 }
 
-impl fmt::Debug for TestHooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestHooks").field("skips_waits", &self.skips_waits).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(TestHooks, |self| { skips_waits: &self.skips_waits });
 
 /// A sequence of seeds, one for each draw, all derived from one seed alone.
 struct Seeds(u64);

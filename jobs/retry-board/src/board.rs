@@ -140,11 +140,7 @@ impl Mounted {
     }
 }
 
-impl fmt::Debug for Mounted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mounted").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Mounted);
 
 impl Default for Board {
     fn default() -> Self {
@@ -385,12 +381,8 @@ impl Board {
     }
 }
 
-impl fmt::Debug for Board {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Board")
-            .field("allows_actions", &self.allows_actions)
-            .field("tokens", &self.tokens)
-            .field("hosts", &self.hosts)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Board, |self| {
+    allows_actions: &self.allows_actions,
+    tokens: &self.tokens,
+    hosts: &self.hosts,
+});

@@ -7,7 +7,6 @@ mod exchange;
 mod signature;
 mod redrive;
 
-use std::fmt;
 use std::sync::Arc;
 
 pub use self::exchange::{ExportError, ImportError, Imported};
@@ -46,8 +45,4 @@ pub struct DeadLetters {
     store: Arc<dyn Store>,
 }
 
-impl fmt::Debug for DeadLetters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetters").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(DeadLetters);

@@ -6,7 +6,6 @@ mod work;
 mod task;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -231,11 +230,4 @@ impl Graph {
     }
 }
 
-impl fmt::Debug for Graph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph")
-            .field("runner", &self.runner)
-            .field("tasks", &self.needs)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Graph, |self| { runner: &self.runner, tasks: &self.needs });

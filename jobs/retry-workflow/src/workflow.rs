@@ -470,11 +470,7 @@ impl<D> Workflow<D> {
     }
 }
 
-impl<D: fmt::Debug> fmt::Debug for Workflow<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workflow")
-            .field("runner", &self.runner)
-            .field("retrier", &self.retrier)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([D: fmt::Debug] Workflow<D>, |self| {
+    runner: &self.runner,
+    retrier: &self.retrier,
+});

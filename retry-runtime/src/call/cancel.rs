@@ -1,6 +1,5 @@
 //! [`Cancel`]: a future that ends the wait under way, and the call with it.
 
-use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -58,11 +57,7 @@ impl<C> Cancel<C> {
     }
 }
 
-impl<C> fmt::Debug for Cancel<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancel").field("is_ready", &self.is_ready).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([C] Cancel<C>, |self| { is_ready: &self.is_ready });
 
 /// Waits unless the call is cancelled first; returns whether it was.
 pub async fn unless<C>(

@@ -8,7 +8,6 @@ pub(crate) mod latencies;
 pub(crate) mod race_member;
 pub(crate) mod report;
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -181,8 +180,6 @@ impl<B: Body, C: FnMut() -> bool, J, T> Future for HedgedAttempt<'_, '_, B, C, J
     }
 }
 
-impl<B: Body, C, J, T> fmt::Debug for HedgedAttempt<'_, '_, B, C, J, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HedgedAttempt").field("hedge", &self.hedge).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([B: Body, C, J, T] HedgedAttempt<'_, '_, B, C, J, T>, |self| {
+    hedge: &self.hedge,
+});

@@ -1,6 +1,5 @@
 //! [`check_body`]: `check` that also keeps the beginning of the body of a failed response.
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -222,8 +221,4 @@ impl<R: ReadableResponse> Future for CheckBody<R> {
     }
 }
 
-impl<R: ReadableResponse> fmt::Debug for CheckBody<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CheckBody").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([R: ReadableResponse] CheckBody<R>);

@@ -228,12 +228,8 @@ impl CircuitBreaker {
     }
 }
 
-impl fmt::Debug for CircuitBreaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CircuitBreaker")
-            .field("name", &self.name)
-            .field("state", &self.state())
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(CircuitBreaker, |self| {
+    name: &self.name,
+    state: &self.state(),
+    config: &self.config,
+});

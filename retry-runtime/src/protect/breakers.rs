@@ -257,15 +257,11 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static> Breakers<K> {
     }
 }
 
-impl<K> fmt::Debug for Breakers<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Breakers")
-            .field("name", &self.name)
-            .field("most", &self.capacity)
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([K] Breakers<K>, |self| {
+    name: &self.name,
+    most: &self.capacity,
+    config: &self.config,
+});
 
 /// Does not exist: a breaker is created on first use, and an index returns a reference.
 #[doc(hidden)]

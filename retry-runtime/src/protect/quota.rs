@@ -11,7 +11,6 @@ mod share;
 mod recent;
 mod level;
 
-use core::fmt;
 use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
@@ -195,15 +194,11 @@ impl RetryQuota {
     }
 }
 
-impl fmt::Debug for RetryQuota {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryQuota")
-            .field("name", &self.name)
-            .field("tokens", &self.level().tokens())
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(RetryQuota, |self| {
+    name: &self.name,
+    tokens: &self.level().tokens(),
+    config: &self.config,
+});
 
 /// The tokens, and the place in the share, of a retry that has not been made yet. If dropped before
 /// that, as when user code panics, both are returned.

@@ -1,7 +1,7 @@
 //! [`Decider`]: how a retrier reads errors, with the closures that it has for errors of one type;
 //! and what follows from a failure.
 
-use core::fmt::{self, Display};
+use core::fmt::Display;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -104,11 +104,7 @@ impl<E> Clone for ForError<E> {
     }
 }
 
-impl<E> fmt::Debug for ForError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForError").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([E] ForError<E>);
 
 impl<E> Sealed for ForError<E> {}
 
@@ -202,11 +198,7 @@ impl<E> Clone for ErrorRules<E> {
     }
 }
 
-impl<E> fmt::Debug for ErrorRules<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ErrorRules").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([E] ErrorRules<E>);
 
 /// The class that the closures give an error, or else what can be read from it. The closure that
 /// was added last has the first say.

@@ -1,6 +1,5 @@
 //! The operation that a call repeats: a closure, or one that passes state from attempt to attempt.
 
-use core::fmt;
 use core::future::Future;
 use std::sync::Arc;
 
@@ -98,11 +97,7 @@ impl<S, Op> WithState<S, Op> {
     }
 }
 
-impl<S, Op> fmt::Debug for WithState<S, Op> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WithState").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([S, Op] WithState<S, Op>);
 
 impl<S, Op, Fut, T, E> Operation<Fut, T, E> for WithState<S, Op>
 where

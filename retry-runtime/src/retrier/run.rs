@@ -4,7 +4,6 @@ pub(crate) mod attempt_future;
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) mod blocking;
 
-use core::fmt;
 use core::future::Future;
 use core::mem::{ManuallyDrop, take};
 use core::ops::ControlFlow;
@@ -560,10 +559,6 @@ where
     }
 }
 
-impl<Op, Fut, T, E, V, W, L> fmt::Debug for Run<'_, Op, Fut, T, E, V, W, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run")
-            .field("name", &self.parts.common.settings.name)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([Op, Fut, T, E, V, W, L] Run<'_, Op, Fut, T, E, V, W, L>, |self| {
+    name: &self.parts.common.settings.name,
+});

@@ -269,11 +269,9 @@ impl<D, Kind, R, C> Clone for RetryLayer<D, Kind, R, C> {
     }
 }
 
-impl<D: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<D, Kind, R, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryLayer").field("retrier", &self.parts().retrier).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([D: fmt::Debug, Kind, R: fmt::Debug, C] RetryLayer<D, Kind, R, C>, |self| {
+    retrier: &self.parts().retrier,
+});
 
 retry_rules::foreign_methods! {
     [D, Kind, R, C] &RetryLayer<D, Kind, R, C>: retry_on(n) abort_on(n) when(n) retry_after(n) on_retry(n)

@@ -326,11 +326,7 @@ where
     }
 }
 
-impl<S: Service<Q>, Q, D, Kind, R, C> fmt::Debug for RetryFuture<S, Q, D, Kind, R, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryFuture").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([S: Service<Q>, Q, D, Kind, R, C] RetryFuture<S, Q, D, Kind, R, C>);
 
 /// The way in which a request is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]

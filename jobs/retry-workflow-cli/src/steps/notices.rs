@@ -1,6 +1,5 @@
 //! [`Notices`]: what the user should know about this machine, once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,8 +26,4 @@ impl Notices {
     }
 }
 
-impl fmt::Debug for Notices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notices").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Notices);

@@ -1,7 +1,6 @@
 //! [`JobRunner`]: configures and runs a job. Workflows and graphs are built on it, and share its
 //! settings.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -760,13 +759,9 @@ impl JobRunner {
     }
 }
 
-impl fmt::Debug for JobRunner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobRunner")
-            .field("name", &self.name)
-            .field("job_id", &self.job_id)
-            .field("error_policy", &self.options.policy)
-            .field("max_parallel", &self.options.max_parallel)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(JobRunner, |self| {
+    name: &self.name,
+    job_id: &self.job_id,
+    error_policy: &self.options.policy,
+    max_parallel: &self.options.max_parallel,
+});

@@ -1,6 +1,5 @@
 //! [`Task`]: a task of a graph, given as a closure.
 
-use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -191,12 +190,8 @@ impl<H, D> Task<H, D> {
     }
 }
 
-impl<H, D> fmt::Debug for Task<H, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task")
-            .field("name", &self.name)
-            .field("depends_on", &self.needs)
-            .field("max_retries", &self.max_retries)
-            .finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([H, D] Task<H, D>, |self| {
+    name: &self.name,
+    depends_on: &self.needs,
+    max_retries: &self.max_retries,
+});

@@ -20,7 +20,6 @@ mod transaction;
 mod sqlite_error;
 mod values;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -269,11 +268,7 @@ impl SqliteStore {
     }
 }
 
-impl fmt::Debug for SqliteStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.0.path).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(SqliteStore, |self| { path: &self.0.path });
 
 /// The point at which a commit is safe on the disk.
 ///

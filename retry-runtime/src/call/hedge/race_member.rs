@@ -1,7 +1,6 @@
 //! [`RaceMember`]: one attempt of a race while it is polled or judged, and the permits of all of
 //! them.
 
-use core::fmt;
 use core::mem;
 
 use crate::call::hedge::race_attempts::RaceAttempts;
@@ -131,8 +130,4 @@ impl Drop for RaceMember<'_, '_> {
     }
 }
 
-impl fmt::Debug for RaceMember<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RaceMember").field("number", &self.number).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(RaceMember<'_, '_>, |self| { number: &self.number });

@@ -1,6 +1,5 @@
 //! [`WaitingCall`]: the state of a call that has waited, and the futures of its waits.
 
-use core::fmt;
 use core::future::Future;
 use core::mem;
 use core::pin::Pin;
@@ -206,8 +205,4 @@ impl<K, T> Future for CallWait<'_, K, T> {
     }
 }
 
-impl<K, T> fmt::Debug for CallWait<'_, K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallWait").finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!([K, T] CallWait<'_, K, T>);

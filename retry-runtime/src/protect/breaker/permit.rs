@@ -176,11 +176,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-impl fmt::Debug for Permit<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("breaker", &self.breaker.name()).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Permit<'_>, |self| { breaker: &self.breaker.name() });
 
 /// A [`Permit`] that holds its breaker, for anything that outlives the borrow: a spawned
 /// task, a response body.
@@ -329,8 +325,4 @@ impl Drop for OwnedPermit {
     }
 }
 
-impl fmt::Debug for OwnedPermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPermit").field("breaker", &self.breaker.name()).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(OwnedPermit, |self| { breaker: &self.breaker.name() });

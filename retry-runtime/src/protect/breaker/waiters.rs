@@ -1,6 +1,5 @@
 //! Calls that wait until their breaker admits them, and what wakes them.
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -85,8 +84,4 @@ impl Future for Admission<'_> {
     }
 }
 
-impl fmt::Debug for Admission<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission").field("breaker", &self.breaker.name()).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Admission<'_>, |self| { breaker: &self.breaker.name() });

@@ -1,6 +1,5 @@
 //! [`Patience`]: how long to wait for another process that holds a store, and whom to notify.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,8 +42,4 @@ impl Patience {
     }
 }
 
-impl fmt::Debug for Patience {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patience").field("most", &self.most).finish_non_exhaustive()
-    }
-}
+retry_rules::partial_debug!(Patience, |self| { most: &self.most });

@@ -7,7 +7,7 @@ use super::{Finding, Meaning, step};
 use crate::classify::Class;
 use crate::classify::text::words::{Quoted, Words};
 
-/// Phrases of a refused connection and of a failed name lookup, in the notation of `PHRASES`.
+/// Phrases of a refused connection and of a failed name lookup, in the notation of `FAILURES`.
 #[rustfmt::skip]
 const CONNECTING: &[&str] = &[
     "connection ~ refused", "connection refused error", "econnrefused", "connect econnrefused",

@@ -12,8 +12,10 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use retry_workflow::store::IntoStore;
+use serde::Deserialize;
 use serde_json::json;
 
+use crate::actions::once::Once;
 use crate::assets;
 use crate::board::Board;
 use crate::page_group::PageGroup;
@@ -106,6 +108,19 @@ fn common(page_group: PageGroup) -> Router {
         router = router.route(&path, get(|| async { asset.response() }));
     }
     router
+}
+
+/// The number of the action that was just performed, whose result the page shows.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct DoneQuery {
+    done: Option<String>,
+}
+
+impl DoneQuery {
+    fn notice(&self, once: &Once) -> Option<String> {
+        once.message(self.done.as_deref()?.parse().ok()?)
+    }
 }
 
 /// Redirects to the first page; the address is relative to where the pages are mounted.

@@ -15,7 +15,7 @@ use retry_workflow::{DeadLetters, Job, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{both, described, home};
+use super::{DoneQuery, both, described, home};
 use crate::actions::letters::{LettersForm, select};
 use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
@@ -80,19 +80,6 @@ pub(super) fn router(board: &Arc<Board>, store: Arc<dyn Store>) -> Router {
 }
 
 type Answer = Result<Response, Problem>;
-
-/// The number of the action that was just performed, whose result the page shows.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DoneQuery {
-    done: Option<String>,
-}
-
-impl DoneQuery {
-    fn notice(&self, once: &Once) -> Option<String> {
-        once.message(self.done.as_deref()?.parse().ok()?)
-    }
-}
 
 fn cursor(text: Option<&str>) -> Result<Option<Cursor>, Problem> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };

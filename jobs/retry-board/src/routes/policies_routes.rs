@@ -14,10 +14,9 @@ use futures_util::StreamExt as _;
 use retry_runtime::OverridesError;
 use retry_workflow::Store;
 use retry_workflow::audit::{Begun, Entry};
-use serde::Deserialize;
 use serde_json::json;
 
-use super::{both, described, home};
+use super::{DoneQuery, both, described, home};
 use crate::actions::Actor;
 use crate::actions::once::Once;
 use crate::actions::overrides::{Changes, OverrideForm};
@@ -96,19 +95,12 @@ fn poll_hash(state: &PoliciesState) -> u64 {
     hasher.finish()
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DoneQuery {
-    done: Option<String>,
-}
-
 async fn all(
     State(state): State<PoliciesState>,
     context: RequestContext,
     Params(query): Params<DoneQuery>,
 ) -> Response {
-    let notice = query.done.and_then(|done| state.0.once.message(done.parse().ok()?));
-    page(&context, &state.view(), notice, None)
+    page(&context, &state.view(), query.notice(&state.0.once), None)
 }
 
 /// Loads the effect of a change, for the page that asks for a confirmation.

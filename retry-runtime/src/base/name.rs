@@ -120,23 +120,9 @@ impl Borrow<str> for Name {
     }
 }
 
-impl From<&'static str> for Name {
-    fn from(name: &'static str) -> Self {
-        Self::from_static(name)
-    }
-}
-
-impl From<String> for Name {
-    fn from(name: String) -> Self {
-        Self(NameText::Shared(name.into()))
-    }
-}
-
-impl From<Arc<str>> for Name {
-    fn from(name: Arc<str>) -> Self {
-        Self(NameText::Shared(name))
-    }
-}
+retry_rules::conversion!(|name: &'static str| -> Name { Self::from_static(name) });
+retry_rules::conversion!(|name: String| -> Name { Self(NameText::Shared(name.into())) });
+retry_rules::conversion!(|name: Arc<str>| -> Name { Self(NameText::Shared(name)) });
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,25 +136,13 @@ impl fmt::Debug for Name {
     }
 }
 
-impl PartialEq for Name {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for Name {
+    fn eq(&self, other: &T) -> bool {
+        self.as_str() == other.as_ref()
     }
 }
 
 impl Eq for Name {}
-
-impl PartialEq<str> for Name {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Name {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
 
 impl PartialEq<Name> for str {
     fn eq(&self, other: &Name) -> bool {

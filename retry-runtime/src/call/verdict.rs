@@ -176,28 +176,21 @@ impl Verdict<'static> {
 }
 
 impl<'a> Verdict<'a> {
-    /// Sets whether a breaker counts a failure.
-    #[must_use]
-    #[inline]
-    pub const fn counted(mut self, failure: bool) -> Self {
-        self.judgement.failure = failure;
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets whether a breaker counts a failure.
+        #[must_use]
+        #[inline]
+        pub const fn counted(self, failure: bool) -> Self { judgement.failure: failure }
 
-    /// Sets the class of the failure.
-    #[must_use]
-    #[inline]
-    pub const fn classified(mut self, class: Class) -> Self {
-        self.judgement.class = class;
-        self
-    }
+        /// Sets the class of the failure.
+        #[must_use]
+        #[inline]
+        pub const fn classified(self, class: Class) -> Self { judgement.class: class }
 
-    /// Sets the source of the wait.
-    #[must_use]
-    #[inline]
-    pub const fn hinted_by(mut self, source: HintSource) -> Self {
-        self.judgement.hint_source = source;
-        self
+        /// Sets the source of the wait.
+        #[must_use]
+        #[inline]
+        pub const fn hinted_by(self, source: HintSource) -> Self { judgement.hint_source: source }
     }
 
     /// This verdict, with the wait that follows determined by `adjust`.

@@ -54,49 +54,45 @@ impl<E> Clone for Failure<'_, E> {
 impl<E> Copy for Failure<'_, E> {}
 
 impl<E> RetryEvent<'_, E> {
-    /// Returns the name of the function: module path and function name, unless set.
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.name(), "orders");
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn name(&self) -> &str {
-        self.name
-    }
+    retry_rules::accessors! {
+        /// Returns the name of the function: module path and function name, unless set.
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.name(), "orders");
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn name(&self) -> &str { name }
 
-    /// Returns the number of the attempt that failed; the first is 1.
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.attempt(), 1);
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
+        /// Returns the number of the attempt that failed; the first is 1.
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.attempt(), 1);
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn attempt(&self) -> u32 { attempt }
 
-    /// Returns how many attempts the policy allows.
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.attempts(), Attempts::Limited(2));
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn attempts(&self) -> Attempts {
-        self.attempts
+        /// Returns how many attempts the policy allows.
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.attempts(), Attempts::Limited(2));
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn attempts(&self) -> Attempts { attempts }
     }
 
     /// Returns the attempt's error, or `None` if a value counts as the failure (`ok(…)`) or the
@@ -141,39 +137,37 @@ impl<E> RetryEvent<'_, E> {
         }
     }
 
-    /// Returns the wait before the next attempt.
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.wait(), Duration::from_millis(1));
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn wait(&self) -> Duration {
-        self.wait
-    }
+    retry_rules::accessors! {
+        /// Returns the wait before the next attempt.
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.wait(), Duration::from_millis(1));
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn wait(&self) -> Duration { wait }
 
-    /// Returns the sum of the waits before this one.
-    ///
-    /// ```
-    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
-    /// # use std::time::Duration;
-    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
-    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
-    ///     assert_eq!(event.waited(), Duration::ZERO);
-    /// });
-    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
-    /// ```
-    pub fn waited(&self) -> Duration {
-        self.waited
+        /// Returns the sum of the waits before this one.
+        ///
+        /// ```
+        /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+        /// # use std::time::Duration;
+        /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+        /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+        ///     assert_eq!(event.waited(), Duration::ZERO);
+        /// });
+        /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+        /// ```
+        pub fn waited(&self) -> Duration { waited }
     }
 }
 
-/// Displayed as `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`, without the
-/// texts of the errors that the error wraps.
+/// Displayed as `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`, without
+/// the texts of the errors that the error wraps.
 impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, attempt, attempts, wait, failure, .. } = self;

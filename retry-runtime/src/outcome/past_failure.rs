@@ -48,56 +48,50 @@ impl PastFailure {
         Self { number, text: beginning.text.into(), class, wait }
     }
 
-    /// Returns the number of the attempt; the first is 1. A hedge has the number of the attempt
-    /// that it joined.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.history()[0].number(), 1);
-    /// ```
-    pub fn number(&self) -> u32 {
-        self.number
-    }
+    retry_rules::accessors! {
+        /// Returns the number of the attempt; the first is 1. A hedge has the number of the attempt
+        /// that it joined.
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.history()[0].number(), 1);
+        /// ```
+        pub fn number(&self) -> u32 { number }
 
-    /// Returns the text of the error with the texts of its sources, as events show it: its first
-    /// 1,024 bytes at most.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.history()[0].text(), "busy");
-    /// ```
-    pub fn text(&self) -> &str {
-        &self.text
-    }
+        /// Returns the text of the error with the texts of its sources, as events show it: its
+        /// first 1,024 bytes at most.
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.history()[0].text(), "busy");
+        /// ```
+        pub fn text(&self) -> &str { &text }
 
-    /// Returns the class of the error, as `retry_on` matches it; empty for a value that was
-    /// retried.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
-    /// let error = retrier.run_sync(|| Err::<(), _>("operation timed out")).unwrap_err();
-    /// assert_eq!(error.history()[0].class(), Class::TIMEOUT);
-    /// ```
-    pub fn class(&self) -> Class {
-        self.class
-    }
+        /// Returns the class of the error, as `retry_on` matches it; empty for a value that was
+        /// retried.
+        ///
+        /// ```
+        /// # use retry_runtime::{Class, Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
+        /// let error = retrier.run_sync(|| Err::<(), _>("operation timed out")).unwrap_err();
+        /// assert_eq!(error.history()[0].class(), Class::TIMEOUT);
+        /// ```
+        pub fn class(&self) -> Class { class }
 
-    /// Returns the wait that followed; [`None`] after the last failure, and after a hedged attempt
-    /// that failed while another one ran.
-    ///
-    /// ```
-    /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
-    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
-    /// assert_eq!(error.history()[0].wait(), None);
-    /// ```
-    pub fn wait(&self) -> Option<Duration> {
-        self.wait
+        /// Returns the wait that followed; [`None`] after the last failure, and after a hedged
+        /// attempt that failed while another one ran.
+        ///
+        /// ```
+        /// # use retry_runtime::{Policy, Retrier};
+        /// let retrier = Retrier::new(Policy::new().attempts(1)).history(5);
+        /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+        /// assert_eq!(error.history()[0].wait(), None);
+        /// ```
+        pub fn wait(&self) -> Option<Duration> { wait }
     }
 }
 

@@ -166,13 +166,12 @@ impl AttemptReport {
         }
     }
 
-    /// Sets the wait that a server has asked for, as
-    /// [`Retrier::asked_wait`](crate::Retrier::asked_wait) returns it: a breaker of the job with
-    /// `hold` lets no item start until its end.
-    #[must_use]
-    pub fn asked_wait(mut self, wait: Option<AskedWait>) -> Self {
-        self.asked_wait = wait;
-        self
+    retry_rules::accessors! {
+        /// Sets the wait that a server has asked for, as
+        /// [`Retrier::asked_wait`](crate::Retrier::asked_wait) returns it: a breaker of the job
+        /// with `hold` lets no item start until its end.
+        #[must_use]
+        pub fn asked_wait(self, wait: Option<AskedWait>) -> Self { asked_wait: wait }
     }
 
     /// Sets the [checkpoint](WorkItem::checkpoint) from which a failed item continues if its
@@ -305,19 +304,15 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// Sets the name of the step.
-    #[must_use]
-    pub fn step(mut self, name: impl Into<String>) -> Self {
-        self.step = Some(name.into());
-        self
-    }
+    retry_rules::accessors! {
+        /// Sets the name of the step.
+        #[must_use]
+        pub fn step(self, name: impl Into<String>) -> Self { step: Some(name.into()) }
 
-    /// Sets the end of what the step printed. The history stores it as given: limit its size and
-    /// remove secrets first.
-    #[must_use]
-    pub fn output(mut self, printed: impl Into<String>) -> Self {
-        self.output = Some(printed.into());
-        self
+        /// Sets the end of what the step printed. The history stores it as given: limit its size
+        /// and remove secrets first.
+        #[must_use]
+        pub fn output(self, printed: impl Into<String>) -> Self { output: Some(printed.into()) }
     }
 }
 

@@ -104,44 +104,42 @@ impl ItemContext {
         }
     }
 
-    /// Returns the id of the job.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .run([17], |_: u32, cx| async move {
-    ///         assert_eq!(cx.job(), "import-1");
-    ///         Ok::<_, String>(())
-    ///     })
-    ///     .await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn job(&self) -> &str {
-        &self.job
-    }
+    retry_rules::accessors! {
+        /// Returns the id of the job.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .run([17], |_: u32, cx| async move {
+        ///         assert_eq!(cx.job(), "import-1");
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn job(&self) -> &str { &job }
 
-    /// Returns the item's id within the job: a good idempotency key.
-    ///
-    /// ```
-    /// # use retry_workflow::{Workflow, keyed};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .run(keyed([17], |n: &u32| format!("order-{n}")), |_: u32, cx| async move {
-    ///         assert_eq!((cx.id(), cx.correlation_id().as_str()), ("order-17", "import-1/order-17"));
-    ///         Ok::<_, String>(())
-    ///     })
-    ///     .await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn id(&self) -> &str {
-        &self.id
+        /// Returns the item's id within the job: a good idempotency key.
+        ///
+        /// ```
+        /// # use retry_workflow::{Workflow, keyed};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .run(keyed([17], |n: &u32| format!("order-{n}")), |_: u32, cx| async move {
+        ///         assert_eq!((cx.id(), cx.correlation_id().as_str()), ("order-17", "import-1/order-17"));
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn id(&self) -> &str { &id }
     }
 
     /// Returns the id that follows the item through the logs of other systems: its own, or
@@ -151,74 +149,68 @@ impl ItemContext {
         self.correlation.clone().unwrap_or_else(own)
     }
 
-    /// Returns 0, and one more for each time that the item was re-driven.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .run([17], |_: u32, cx| async move {
-    ///         assert_eq!(cx.run(), 0);
-    ///         Ok::<_, String>(())
-    ///     })
-    ///     .await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn run(&self) -> u32 {
-        self.run
-    }
+    retry_rules::accessors! {
+        /// Returns 0, and one more for each time that the item was re-driven.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .run([17], |_: u32, cx| async move {
+        ///         assert_eq!(cx.run(), 0);
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn run(&self) -> u32 { run }
 
-    /// Returns the number of this attempt within the run; the first is 1. Attempts whose process
-    /// was killed count, too. A worker claims items ahead, and if it is killed, the store cannot
-    /// distinguish those that it had not begun: they have used a number as well. So the first call
-    /// of a handler may have a higher number than 1.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .run([17], |_: u32, cx| async move {
-    ///         assert_eq!(cx.attempt(), 1);
-    ///         Ok::<_, String>(())
-    ///     })
-    ///     .await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
+        /// Returns the number of this attempt within the run; the first is 1. Attempts whose
+        /// process was killed count, too. A worker claims items ahead, and if it is killed, the
+        /// store cannot distinguish those that it had not begun: they have used a number as well.
+        /// So the first call of a handler may have a higher number than 1.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .run([17], |_: u32, cx| async move {
+        ///         assert_eq!(cx.attempt(), 1);
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn attempt(&self) -> u32 { attempt }
 
-    /// Returns how often the policy has retried this item or task: 0 in the first attempt.
-    /// Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was killed. A
-    /// [`Work`](crate::Work) that does its own retries counts them itself: it sees 0 here.
-    ///
-    /// ```
-    /// # use retry_workflow::Workflow;
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let report = Workflow::new("import")
-    ///     .run([17], |_: u32, cx| async move {
-    ///         assert_eq!(cx.retry_count(), 0);
-    ///         Ok::<_, String>(())
-    ///     })
-    ///     .await?;
-    /// assert!(report.is_success());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn retry_count(&self) -> u32 {
-        self.retries
-    }
+        /// Returns how often the policy has retried this item or task: 0 in the first attempt.
+        /// Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was killed. A
+        /// [`Work`](crate::Work) that does its own retries counts them itself: it sees 0 here.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .run([17], |_: u32, cx| async move {
+        ///         assert_eq!(cx.retry_count(), 0);
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn retry_count(&self) -> u32 { retries }
 
-    /// Returns the name of the worker that makes this attempt: the process, and when it began
-    /// to work on the job.
-    pub fn worker(&self) -> &str {
-        &self.worker
+        /// Returns the name of the worker that makes this attempt: the process, and when it began
+        /// to work on the job.
+        pub fn worker(&self) -> &str { &worker }
     }
 }
